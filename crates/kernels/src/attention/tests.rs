@@ -1,0 +1,267 @@
+use super::*;
+use crate::reference;
+use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
+
+/// A call with random inputs.
+struct Case {
+    shape: AttentionShape,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+    grad: Vec<f32>,
+    pad: Option<Vec<u8>>,
+    causality: Causality,
+    dropout: Option<Dropout>,
+}
+
+impl Case {
+    fn new(batch: usize, n_heads: usize, tgt_len: usize, src_len: usize, d_head: usize) -> Self {
+        let shape = AttentionShape {
+            batch,
+            n_heads,
+            tgt_len,
+            src_len,
+            d_head,
+        };
+        let (queries, keys) = (
+            batch * tgt_len * n_heads * d_head,
+            batch * src_len * n_heads * d_head,
+        );
+        Self {
+            shape,
+            q: random(queries, 1).iter().map(|x| 3.0 * x).collect(),
+            k: random(keys, 2),
+            v: random(keys, 3),
+            grad: random(queries, 4),
+            pad: None,
+            causality: Causality::Full,
+            dropout: None,
+        }
+    }
+
+    fn inputs(&self) -> AttentionInputs<'_> {
+        let Self {
+            q,
+            k,
+            v,
+            pad,
+            causality,
+            dropout,
+            ..
+        } = self;
+        AttentionInputs {
+            q,
+            k,
+            v,
+            pad: pad.as_deref(),
+            causality: *causality,
+            dropout: *dropout,
+        }
+    }
+
+    /// Output, dq, dk, dv.
+    fn run(&self) -> [Vec<f32>; 4] {
+        let fresh = |like: &[f32]| vec![f32::NAN; like.len()];
+        let (mut out, mut dq, mut dk, mut dv) = (
+            fresh(&self.q),
+            fresh(&self.q),
+            fresh(&self.k),
+            fresh(&self.v),
+        );
+        attention(self.shape, self.inputs(), &mut out);
+        attention_backward(
+            self.shape,
+            self.inputs(),
+            &self.grad,
+            &mut dq,
+            &mut dk,
+            &mut dv,
+        );
+        [out, dq, dk, dv]
+    }
+
+    fn assert_matches_the_twin(&self) {
+        let (q, k, v) = (wide(&self.q), wide(&self.k), wide(&self.v));
+        let Self {
+            shape,
+            causality,
+            dropout,
+            ..
+        } = *self;
+        let twin = reference::Attention {
+            shape,
+            q: &q,
+            k: &k,
+            v: &v,
+            pad: self.pad.as_deref(),
+            causality,
+            dropout,
+        };
+        let what = format!(
+            "{shape:?}, {causality:?}, padded {}, dropped {}",
+            self.pad.is_some(),
+            dropout.is_some()
+        );
+        let [out, gradients @ ..] = self.run();
+        assert_close(&out, &twin.forward(), 5e-6, &what);
+        for (found, twin) in gradients.iter().zip(&twin.backward(&wide(&self.grad))) {
+            assert_close(found, twin, 2e-5, &what);
+        }
+    }
+}
+
+#[test]
+fn forward_and_backward_match_the_twins() {
+    let dropout = Dropout {
+        rate: 0.2,
+        seed: 1,
+        step: 2,
+        site: 3,
+    };
+    let shapes = [
+        (1, 1, 1, 1, 1),
+        (2, 3, 5, 7, 5),
+        (1, 2, 70, 70, 16),
+        (2, 1, 1, 40, 33),
+        (1, 1, 300, 260, 4),
+    ];
+    for (batch, n_heads, tgt_len, src_len, d_head) in shapes {
+        for causality in [Causality::Full, Causality::Causal] {
+            for padded in [false, true] {
+                for dropout in [None, Some(dropout)] {
+                    let mut case = Case::new(batch, n_heads, tgt_len, src_len, d_head);
+                    case.causality = causality;
+                    case.dropout = dropout;
+                    case.pad = padded.then(|| {
+                        (0..batch * src_len)
+                            .map(|i| u8::from(i % 3 == 1 || i % 7 > 4))
+                            .collect()
+                    });
+                    case.assert_matches_the_twin();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_shapes_do_nothing() {
+    for (batch, n_heads, tgt_len, src_len, d_head) in
+        [(0, 2, 3, 4, 5), (2, 2, 0, 4, 5), (2, 0, 3, 4, 5)]
+    {
+        let parts = Case::new(batch, n_heads, tgt_len, src_len, d_head).run();
+        assert!(parts.iter().flatten().all(|&x| x == 0.0));
+    }
+}
+
+#[test]
+fn a_query_without_keys_gives_zeros() {
+    let mut no_key = Case::new(1, 2, 3, 0, 4);
+    let [out, dq, ..] = no_key.run();
+    assert!(out.iter().chain(&dq).all(|&x| x == 0.0));
+    no_key = Case::new(2, 2, 3, 4, 5);
+    no_key.pad = Some(vec![1, 1, 1, 1, 0, 0, 0, 0]);
+    let width = 10;
+    let [out, dq, dk, dv] = no_key.run();
+    for (part, len) in [(&out, 3), (&dq, 3), (&dk, 4), (&dv, 4)] {
+        assert!(
+            part[..len * width].iter().all(|&x| x == 0.0),
+            "the padded sentence"
+        );
+        assert!(
+            part[len * width..].iter().all(|&x| x != 0.0),
+            "the other sentence"
+        );
+    }
+}
+
+#[test]
+fn further_padding_changes_no_bit() {
+    let (batch, tgt_len, src_len, d_head) = (2, 6, 11, 8);
+    let mut narrow = Case::new(batch, 1, tgt_len, src_len, d_head);
+    narrow.pad = Some(
+        (0..batch * src_len)
+            .map(|i| u8::from(i == 4 || i >= 20))
+            .collect(),
+    );
+    let [out, dq, dk, dv] = narrow.run();
+    for extra in [1, 5, 300] {
+        // Padded keys and values hold what must never be read.
+        let widen = |x: &[f32]| -> Vec<f32> {
+            let padding = vec![f32::NAN; extra * d_head];
+            x.chunks(src_len * d_head)
+                .flat_map(|x| [x, &padding[..]].concat())
+                .collect()
+        };
+        let mut padded = Case::new(batch, 1, tgt_len, src_len + extra, d_head);
+        (padded.k, padded.v) = (widen(&narrow.k), widen(&narrow.v));
+        padded.pad = narrow.pad.as_ref().map(|pad| {
+            pad.chunks(src_len)
+                .flat_map(|p| [p, &vec![1; extra][..]].concat())
+                .collect()
+        });
+        let [wide_out, wide_dq, wide_dk, wide_dv] = padded.run();
+        assert_eq!(bits(&wide_out), bits(&out));
+        assert_eq!(bits(&wide_dq), bits(&dq));
+        for (wide, narrow) in [(&wide_dk, &dk), (&wide_dv, &dv)] {
+            for (wide, narrow) in wide
+                .chunks((src_len + extra) * d_head)
+                .zip(narrow.chunks(src_len * d_head))
+            {
+                assert_eq!(bits(&wide[..narrow.len()]), bits(narrow));
+                assert!(wide[narrow.len()..].iter().all(|&x| x == 0.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cached_step_equals_the_last_row_of_the_full_pass() {
+    let (len, width) = (150, 12);
+    let mut full = Case::new(1, 3, len, len, 4);
+    full.causality = Causality::Causal;
+    let [all, ..] = full.run();
+    for i in [0, 1, 63, 127, 128, 149] {
+        let mut step = Case::new(1, 3, 1, i + 1, 4);
+        step.q = full.q[i * width..][..width].to_vec();
+        step.k = full.k[..(i + 1) * width].to_vec();
+        step.v = full.v[..(i + 1) * width].to_vec();
+        step.causality = Causality::Causal;
+        assert_eq!(step.run()[0], all[i * width..][..width], "step {i}");
+    }
+}
+
+#[test]
+fn a_sentence_does_not_depend_on_its_batch() {
+    let batch = Case::new(5, 2, 9, 13, 6);
+    let [all, ..] = batch.run();
+    for sentence in 0..5 {
+        let mut alone = Case::new(1, 2, 9, 13, 6);
+        let take = |x: &[f32]| x[x.len() / 5 * sentence..][..x.len() / 5].to_vec();
+        (alone.q, alone.k, alone.v) = (take(&batch.q), take(&batch.k), take(&batch.v));
+        assert_eq!(bits(&alone.run()[0]), bits(&take(&all)));
+    }
+}
+
+#[test]
+fn scores_of_any_size_and_nan_are_handled() {
+    let mut case = Case::new(1, 1, 2, 3, 2);
+    case.q = vec![1e10, 1e10, -1e10, 1e10];
+    assert!(case.run().iter().flatten().all(|x| x.is_finite()));
+    case.q[0] = f32::NAN;
+    let [out, ..] = case.run();
+    assert!(out[..2].iter().all(|x| x.is_nan()) && out[2..].iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn threads_change_nothing() {
+    let mut case = Case::new(3, 2, 200, 210, 20);
+    case.dropout = Some(Dropout {
+        rate: 0.1,
+        seed: 1,
+        step: 1,
+        site: 1,
+    });
+    case.pad = Some((0..3 * 210).map(|i| u8::from(i % 11 == 10)).collect());
+    assert_same_on_all_pools(|| case.run().concat());
+}

@@ -1,0 +1,212 @@
+use super::*;
+use crate::reference;
+use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, random_below, wide};
+
+/// A call with random inputs; every fifth target is padding.
+struct Case {
+    shape: ProjectionShape,
+    x: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    targets: Vec<u32>,
+    smoothing: f32,
+}
+
+impl Case {
+    fn new(rows: usize, d_model: usize, vocab: usize) -> Self {
+        let mut targets = random_below(rows, vocab as u32, 4);
+        targets
+            .iter_mut()
+            .skip(1)
+            .step_by(5)
+            .for_each(|target| *target = IGNORE);
+        Self {
+            shape: ProjectionShape {
+                rows,
+                d_model,
+                vocab,
+            },
+            x: random(rows * d_model, 1).iter().map(|x| 2.0 * x).collect(),
+            weight: random(vocab * d_model, 2),
+            bias: Some(random(vocab, 3)),
+            targets,
+            smoothing: 0.1,
+        }
+    }
+
+    fn forward(&self) -> LossSums {
+        let Self {
+            shape,
+            x,
+            weight,
+            bias,
+            targets,
+            smoothing,
+        } = self;
+        cross_entropy(*shape, x, weight, bias.as_deref(), targets, *smoothing)
+    }
+
+    /// The sums, dx, dweight and dbias.
+    fn run(&self) -> (LossSums, [Vec<f32>; 3]) {
+        let Self {
+            shape,
+            x,
+            weight,
+            bias,
+            targets,
+            smoothing,
+        } = self;
+        let (mut dx, mut dweight) = (vec![f32::NAN; x.len()], vec![f32::NAN; weight.len()]);
+        let mut dbias = vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)];
+        let wanted = bias.is_some().then_some(&mut dbias[..]);
+        let bias = bias.as_deref();
+        let sums = cross_entropy_with_gradients(
+            *shape,
+            x,
+            weight,
+            bias,
+            targets,
+            *smoothing,
+            &mut dx,
+            &mut dweight,
+            wanted,
+        );
+        (sums, [dx, dweight, dbias])
+    }
+}
+
+#[test]
+fn sums_and_gradients_match_the_twins() {
+    for (rows, d_model, vocab) in [
+        (1, 1, 1),
+        (1, 4, 9),
+        (7, 17, 33),
+        (70, 8, 100),
+        (300, 5, 20),
+        (400, 3, 2),
+        (0, 4, 5),
+    ] {
+        for smoothing in [0.0, 0.1] {
+            let case = Case {
+                smoothing,
+                ..Case::new(rows, d_model, vocab)
+            };
+            let (sums, [dx, dweight, dbias]) = case.run();
+            let Case {
+                shape,
+                x,
+                weight,
+                bias,
+                targets,
+                smoothing,
+            } = &case;
+            let bias = bias.as_ref().map(|bias| wide(bias));
+            let (twin, [twin_dx, twin_dweight, twin_dbias]) = reference::cross_entropy(
+                *shape,
+                &wide(x),
+                &wide(weight),
+                bias.as_deref(),
+                targets,
+                f64::from(*smoothing),
+            );
+            let what = format!("{shape:?}, smoothing {smoothing}");
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
+            assert!(
+                near(sums.loss, twin.loss) && near(sums.nll, twin.nll),
+                "{what}: {sums:?}, not {twin:?}"
+            );
+            assert_eq!(
+                (sums.n_tokens, sums.n_correct),
+                (twin.n_tokens, twin.n_correct),
+                "{what}"
+            );
+            assert_eq!(case.forward(), sums, "{what}: without gradients");
+            assert_close(&dx, &twin_dx, 1e-5, &what);
+            assert_close(&dweight, &twin_dweight, 2e-5, &what);
+            assert_close(&dbias, &twin_dbias, 2e-5, &what);
+        }
+    }
+}
+
+#[test]
+fn padding_changes_no_bit() {
+    let full = Case::new(400, 6, 30);
+    let real: Vec<usize> = (0..400)
+        .filter(|&row| full.targets[row] != IGNORE)
+        .collect();
+    let mut dense = Case::new(real.len(), 6, 30);
+    dense.x = real
+        .iter()
+        .flat_map(|&row| full.x[row * 6..][..6].to_vec())
+        .collect();
+    dense.targets = real.iter().map(|&row| full.targets[row]).collect();
+    let (full_sums, [full_dx, full_dweight, full_dbias]) = full.run();
+    let (dense_sums, [dense_dx, dense_dweight, dense_dbias]) = dense.run();
+    assert_eq!(full_sums, dense_sums);
+    assert_eq!(bits(&full_dweight), bits(&dense_dweight));
+    assert_eq!(bits(&full_dbias), bits(&dense_dbias));
+    for (i, &row) in real.iter().enumerate() {
+        assert_eq!(
+            bits(&full_dx[row * 6..][..6]),
+            bits(&dense_dx[i * 6..][..6])
+        );
+    }
+    assert!(full_dx[6..12].iter().all(|&x| x == 0.0), "row 1 is padding");
+}
+
+#[test]
+fn nothing_but_padding_gives_zeros() {
+    let mut case = Case::new(3, 4, 5);
+    case.targets.fill(IGNORE);
+    let (sums, gradients) = case.run();
+    assert_eq!(sums, LossSums::default());
+    assert!(gradients.iter().flatten().all(|&x| x == 0.0));
+}
+
+#[test]
+fn the_first_of_equal_maxima_counts() {
+    let mut case = Case::new(2, 1, 3);
+    case.x.fill(0.0);
+    case.bias = None;
+    case.targets = vec![0, 1];
+    assert_eq!(case.forward().n_correct, 1);
+    let (sums, _) = case.run();
+    assert!((sums.nll - 2.0 * 3f64.ln()).abs() < 1e-6);
+}
+
+#[test]
+fn large_logits_stay_finite_and_nan_shows() {
+    let mut case = Case::new(2, 1, 3);
+    case.targets = vec![0, 1];
+    case.x = vec![1e30, -1e30];
+    let (sums, gradients) = case.run();
+    assert!(sums.loss.is_finite() && gradients.iter().flatten().all(|x| x.is_finite()));
+    case.x[0] = f32::NAN;
+    let (sums, _) = case.run();
+    assert!(sums.loss.is_nan() && sums.nll.is_nan());
+}
+
+#[test]
+fn threads_change_nothing() {
+    let case = Case::new(600, 40, 700);
+    assert_same_on_all_pools(|| {
+        let (sums, gradients) = case.run();
+        let loss = sums.loss.to_bits();
+        [
+            gradients.concat(),
+            vec![
+                f32::from_bits((loss >> 32) as u32),
+                f32::from_bits(loss as u32),
+            ],
+        ]
+        .concat()
+    });
+}
+
+#[test]
+#[should_panic(expected = "target 5 among 5 classes")]
+fn an_unknown_class_is_refused() {
+    let mut case = Case::new(1, 2, 5);
+    case.targets[0] = 5;
+    case.forward();
+}

@@ -1,0 +1,272 @@
+//! Dropout whose mask is a function of (seed, step, site, element): never stored, drawn again in the backward pass.
+
+use crate::parallel::for_row_chunks;
+use crate::philox::philox;
+
+/// Elements whose mask is drawn together: eight counters side by side, eight elements from each.
+const GROUP: usize = LANES * 8;
+/// Counters that are drawn side by side.
+const LANES: usize = 8;
+
+/// One dropout layer at one training step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropout {
+    /// The probability that an element becomes 0; rounded to a multiple of 2⁻¹⁶.
+    pub rate: f32,
+    /// The run's seed.
+    pub seed: u64,
+    /// The update.
+    pub step: u64,
+    /// Which dropout of the model this is.
+    pub site: u32,
+}
+
+impl Dropout {
+    /// Writes what elements `start`, `start + 1`, … are multiplied by: 0, or 1 over the fraction that is kept.
+    pub fn scales(&self, start: usize, out: &mut [f32]) {
+        fill_scales(*self, start, out);
+    }
+
+    /// An element is kept if its 16 random bits are at least this.
+    fn threshold(&self) -> u32 {
+        (self.rate.clamp(0.0, 1.0) * 65536.0).round() as u32
+    }
+
+    /// What kept elements are multiplied by.
+    fn kept_scale(&self) -> f32 {
+        let kept = 65536 - self.threshold();
+        if kept == 0 {
+            0.0
+        } else {
+            65536.0 / kept as f32
+        }
+    }
+
+    /// The random bits numbered `block`.
+    #[inline(always)]
+    fn draw(&self, block: u32) -> [u32; 4] {
+        let key = [self.seed as u32, (self.seed >> 32) as u32];
+        philox(
+            key,
+            [block, self.site, self.step as u32, (self.step >> 32) as u32],
+        )
+    }
+
+    /// The scales of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group has the
+    /// low (`half` 0) or high bits of that word of the draw numbered `group * 8 + lane`.
+    #[inline(always)]
+    fn group(&self, group: usize) -> [f32; GROUP] {
+        let (threshold, kept) = (self.threshold(), self.kept_scale());
+        let mut words = [[0u32; LANES]; 4];
+        for lane in 0..LANES {
+            let draw = self.draw((group * LANES + lane) as u32);
+            for (words, drawn) in words.iter_mut().zip(draw) {
+                words[lane] = drawn;
+            }
+        }
+        let mut scales = [0.0; GROUP];
+        for (scales, words) in scales
+            .as_chunks_mut::<{ 2 * LANES }>()
+            .0
+            .iter_mut()
+            .zip(&words)
+        {
+            let (low, high) = scales.split_at_mut(LANES);
+            for ((low, high), &word) in low.iter_mut().zip(high).zip(words) {
+                *low = if word & 0xFFFF >= threshold {
+                    kept
+                } else {
+                    0.0
+                };
+                *high = if word >> 16 >= threshold { kept } else { 0.0 };
+            }
+        }
+        scales
+    }
+
+    /// Calls `apply(range of out, scales)` for the elements `start..start + len`, group by group.
+    #[inline(always)]
+    fn for_groups(
+        &self,
+        start: usize,
+        len: usize,
+        mut apply: impl FnMut(std::ops::Range<usize>, &[f32]),
+    ) {
+        let mut done = 0;
+        while done < len {
+            let (group, inside) = ((start + done) / GROUP, (start + done) % GROUP);
+            let count = (GROUP - inside).min(len - done);
+            apply(
+                done..done + count,
+                &self.group(group)[inside..inside + count],
+            );
+            done += count;
+        }
+    }
+}
+
+vectorised! {
+    fn fill_scales(dropout: Dropout, start: usize, out: &mut [f32]) {
+        dropout.for_groups(start, out.len(), |range, scales| out[range].copy_from_slice(scales));
+    }
+}
+
+vectorised! {
+    /// `out = x ⊙ scales`, for elements from `start` on.
+    fn scale_chunk(x: &[f32], dropout: Dropout, start: usize, out: &mut [f32]) {
+        dropout.for_groups(start, out.len(), |range, scales| {
+            for ((out, &x), &scale) in out[range.clone()].iter_mut().zip(&x[range]).zip(scales) {
+                *out = x * scale;
+            }
+        });
+    }
+}
+
+vectorised! {
+    fn add_into(out: &mut [f32], residual: &[f32]) {
+        for (out, &residual) in out.iter_mut().zip(residual) {
+            *out += residual;
+        }
+    }
+}
+
+/// `out` = `residual` + dropout(`x`), all of one length. Without `dropout` nothing is dropped.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn dropout_add(x: &[f32], residual: Option<&[f32]>, dropout: Option<Dropout>, out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    if let Some(residual) = residual {
+        assert_eq!(
+            residual.len(),
+            out.len(),
+            "`residual` and `out` have one length"
+        );
+    }
+    for_row_chunks(out, 1, |start, out| {
+        let end = start + out.len();
+        match dropout {
+            Some(dropout) => scale_chunk(&x[start..end], dropout, start, out),
+            None => out.copy_from_slice(&x[start..end]),
+        }
+        if let Some(residual) = residual {
+            add_into(out, &residual[start..end]);
+        }
+    });
+}
+
+/// `dx` = `grad_out` through the mask of `dropout`.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn dropout_backward(grad_out: &[f32], dropout: Dropout, dx: &mut [f32]) {
+    dropout_add(grad_out, None, Some(dropout), dx);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::dropout_scale;
+    use crate::testing::{assert_same_on_all_pools, random};
+
+    const DROPOUT: Dropout = Dropout {
+        rate: 0.1,
+        seed: 1 << 40 | 3,
+        step: 1 << 33 | 5,
+        site: 7,
+    };
+
+    #[test]
+    fn scales_match_the_twin_wherever_they_start() {
+        for start in [0, 1, 63, 64, 1000] {
+            for len in [0, 1, 5, 64, 130] {
+                let mut scales = vec![f32::NAN; len];
+                DROPOUT.scales(start, &mut scales);
+                for (i, &scale) in scales.iter().enumerate() {
+                    assert_eq!(
+                        scale,
+                        dropout_scale(DROPOUT, start + i) as f32,
+                        "element {i} from {start}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_kept_fraction_and_the_mean_are_right() {
+        let mut scales = vec![0.0; 200_000];
+        DROPOUT.scales(0, &mut scales);
+        let kept =
+            scales.iter().filter(|&&scale| scale != 0.0).count() as f64 / scales.len() as f64;
+        let mean = scales.iter().map(|&scale| f64::from(scale)).sum::<f64>() / scales.len() as f64;
+        assert!((kept - 0.9).abs() < 0.003, "kept {kept}");
+        assert!((mean - 1.0).abs() < 0.004, "mean {mean}");
+    }
+
+    #[test]
+    fn seed_step_and_site_give_other_masks() {
+        let mask = |dropout: Dropout| {
+            let mut scales = vec![0.0; 256];
+            dropout.scales(0, &mut scales);
+            scales
+        };
+        let first = mask(DROPOUT);
+        assert_ne!(first, mask(Dropout { seed: 3, ..DROPOUT }));
+        assert_ne!(first, mask(Dropout { step: 5, ..DROPOUT }));
+        assert_ne!(first, mask(Dropout { site: 8, ..DROPOUT }));
+    }
+
+    #[test]
+    fn the_extreme_rates_keep_all_and_nothing() {
+        let x = random(100, 1);
+        let mut out = vec![0.0; 100];
+        dropout_add(
+            &x,
+            None,
+            Some(Dropout {
+                rate: 0.0,
+                ..DROPOUT
+            }),
+            &mut out,
+        );
+        assert_eq!(out, x);
+        dropout_backward(
+            &x,
+            Dropout {
+                rate: 1.0,
+                ..DROPOUT
+            },
+            &mut out,
+        );
+        assert!(out.iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn large_and_small_calls_and_all_pools_agree() {
+        let (x, residual) = (random(100_003, 1), random(100_003, 2));
+        let run = |len: usize| {
+            let mut out = vec![f32::NAN; len];
+            dropout_add(&x[..len], Some(&residual[..len]), Some(DROPOUT), &mut out);
+            out
+        };
+        assert_same_on_all_pools(|| run(x.len()));
+        let all = run(x.len());
+        assert_eq!(run(777), all[..777]);
+        for i in [0, 776, 16_384, 100_002] {
+            assert_eq!(
+                all[i],
+                x[i] * dropout_scale(DROPOUT, i) as f32 + residual[i],
+                "element {i}"
+            );
+        }
+        let mut dx = vec![0.0; x.len()];
+        dropout_backward(&x, DROPOUT, &mut dx);
+        assert!(
+            dx.iter()
+                .zip(&all)
+                .zip(&residual)
+                .all(|((dx, y), r)| dx + r == *y)
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Rows of a table, and the gradient that goes back to them.
+
+use rayon::prelude::*;
+
+use crate::parallel::{for_row_chunks, is_large};
+
+/// `out[i]` = `scale` · `table[ids[i]]`, with `table` `[vocab, d]` and `out` `[ids.len(), d]`.
+///
+/// # Panics
+/// If an id is not below the size of the table, or a slice does not fit.
+pub fn embedding(ids: &[u32], table: &[f32], d: usize, scale: f32, out: &mut [f32]) {
+    assert_eq!(out.len(), ids.len() * d, "`out` is [{}, {d}]", ids.len());
+    let vocab = rows_of(table, d);
+    for_row_chunks(out, d, |first, out| {
+        for (out, &id) in out.chunks_exact_mut(d.max(1)).zip(&ids[first..]) {
+            let id = id as usize;
+            assert!(id < vocab, "token id {id} in a table of {vocab}");
+            scale_row(&table[id * d..][..d], scale, out);
+        }
+    });
+}
+
+/// The gradient of the table `[vocab, d]`: zero, plus `scale` · `grad_out[i]` at row `ids[i]` for each i in order.
+///
+/// # Panics
+/// If an id is not below the size of the table, or a slice does not fit.
+pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, dtable: &mut [f32]) {
+    assert_eq!(
+        grad_out.len(),
+        ids.len() * d,
+        "`grad_out` is [{}, {d}]",
+        ids.len()
+    );
+    let vocab = rows_of(dtable, d);
+    if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
+        panic!("token id {id} in a table of {vocab}");
+    }
+    if vocab == 0 || d == 0 {
+        return;
+    }
+    // Each task owns some rows of the table and looks at all ids, so every row adds up in the order of the ids.
+    let task = |(first, rows): (usize, &mut [f32])| {
+        rows.fill(0.0);
+        let owned = rows.len() / d;
+        for (&id, grad) in ids.iter().zip(grad_out.chunks_exact(d)) {
+            let row = (id as usize).wrapping_sub(first);
+            if row < owned {
+                add_scaled_row(grad, scale, &mut rows[row * d..][..d]);
+            }
+        }
+    };
+    if is_large(dtable.len()) {
+        let owned = vocab.div_ceil(4 * rayon::current_num_threads());
+        dtable
+            .par_chunks_mut(owned * d)
+            .enumerate()
+            .for_each(|(chunk, rows)| task((chunk * owned, rows)));
+    } else {
+        task((0, dtable));
+    }
+}
+
+/// The rows of a table with `d` columns.
+fn rows_of(table: &[f32], d: usize) -> usize {
+    let rows = table.len().checked_div(d).unwrap_or(0);
+    assert_eq!(table.len(), rows * d, "a table has rows of {d}");
+    rows
+}
+
+vectorised! {
+    fn scale_row(x: &[f32], scale: f32, out: &mut [f32]) {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = x * scale;
+        }
+    }
+}
+
+vectorised! {
+    fn add_scaled_row(x: &[f32], scale: f32, out: &mut [f32]) {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out += x * scale;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use crate::testing::{assert_close, assert_same_on_all_pools, random, random_below, wide};
+
+    #[test]
+    fn forward_and_backward_match_the_twins() {
+        for (n, vocab, d) in [(1, 1, 1), (9, 4, 17), (200, 50, 8), (0, 3, 5)] {
+            let (ids, table, grad) = (
+                random_below(n, vocab, 1),
+                random(vocab as usize * d, 2),
+                random(n * d, 3),
+            );
+            let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
+            embedding(&ids, &table, d, 1.7, &mut out);
+            embedding_backward(&ids, &grad, d, 1.7, &mut dtable);
+            let scale = f64::from(1.7f32);
+            assert_close(
+                &out,
+                &reference::embedding(&ids, &wide(&table), d, scale),
+                1e-6,
+                "rows",
+            );
+            let twin = reference::embedding_backward(&ids, &wide(&grad), vocab as usize, d, scale);
+            assert_close(&dtable, &twin, 1e-5, "table gradient");
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let (ids, table, grad) = (
+            random_below(1000, 400, 1),
+            random(400 * 200, 2),
+            random(1000 * 200, 3),
+        );
+        assert_same_on_all_pools(|| {
+            let (mut out, mut dtable) = (grad.clone(), table.clone());
+            embedding(&ids, &table, 200, 2.0, &mut out);
+            embedding_backward(&ids, &grad, 200, 2.0, &mut dtable);
+            [out, dtable].concat()
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "token id 3 in a table of 3")]
+    fn an_unknown_id_is_refused() {
+        embedding(&[3], &[0.0; 6], 2, 1.0, &mut [0.0; 2]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Copies of the operands in the order in which the register tiles read them.
+
+use super::View;
+use super::micro::{Isa, MR, NR};
+
+/// Puts `b` `[depth, n]` into panels of `NR` columns, `[n / NR, depth, NR]`, filled up with zeros.
+pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
+    for (panel, out) in packed
+        .chunks_exact_mut(depth * NR)
+        .take(n.div_ceil(NR))
+        .enumerate()
+    {
+        let b = b.from(0, panel * NR);
+        let cols = NR.min(n - panel * NR);
+        if b.row_stride == 1 && isa == Isa::Avx2 {
+            pack_columns(b, depth, cols, out);
+            continue;
+        }
+        if cols < NR {
+            out.fill(0.0);
+        }
+        if b.col_stride == 1 {
+            pack_rows(b, cols, out);
+        } else {
+            pack_strided(b, depth, cols, out);
+        }
+    }
+}
+
+/// One panel of `cols` columns of a matrix whose rows are contiguous.
+fn pack_rows(b: View<'_>, cols: usize, out: &mut [f32]) {
+    for (k, out) in out.as_chunks_mut::<NR>().0.iter_mut().enumerate() {
+        let row = &b.data[k * b.row_stride..][..cols];
+        match <&[f32; NR]>::try_from(row) {
+            Ok(row) => *out = *row,
+            Err(_) => out[..cols].copy_from_slice(row),
+        }
+    }
+}
+
+/// One panel of `cols` columns, element by element.
+fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+    for col in 0..cols {
+        for k in 0..depth {
+            out[k * NR + col] = b.data[k * b.row_stride + col * b.col_stride];
+        }
+    }
+}
+
+/// One panel of `cols` columns of a matrix whose columns are contiguous, filled up with zeros.
+#[cfg(target_arch = "x86_64")]
+fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+    static ZEROS: [f32; super::KC] = [0.0; super::KC];
+    let columns: [&[f32]; NR] = std::array::from_fn(|col| match col < cols {
+        true => &b.data[col * b.col_stride..][..depth],
+        false => &ZEROS[..depth],
+    });
+    assert_eq!(out.len(), depth * NR, "one panel");
+    // SAFETY: the caller saw that the CPU has AVX2; the lengths are checked above.
+    unsafe { transpose_avx2(&columns, depth, out) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+    out.fill(0.0);
+    pack_strided(b, depth, cols, out);
+}
+
+/// `out[k * NR + col] = columns[col][k]`, in squares of 8 × 8.
+///
+/// # Safety
+/// The CPU has AVX2, each column holds `depth` numbers, `out` holds `depth * NR`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn transpose_avx2(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) {
+    use std::arch::x86_64::{
+        _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    };
+    let whole = depth - depth % 8;
+    for k in (0..whole).step_by(8) {
+        for half in [0, 8] {
+            // SAFETY: eight numbers from `k` on lie inside each column, and eight rows of `NR` inside `out`.
+            unsafe {
+                let r: [_; 8] =
+                    std::array::from_fn(|i| _mm256_loadu_ps(columns[half + i].as_ptr().add(k)));
+                let pairs: [_; 8] = std::array::from_fn(|i| {
+                    let (x, y) = (r[i / 2 * 2], r[i / 2 * 2 + 1]);
+                    if i % 2 == 0 {
+                        _mm256_unpacklo_ps(x, y)
+                    } else {
+                        _mm256_unpackhi_ps(x, y)
+                    }
+                });
+                let quads: [_; 8] = std::array::from_fn(|i| {
+                    let (x, y) = (
+                        pairs[i / 4 * 4 + i % 4 / 2],
+                        pairs[i / 4 * 4 + i % 4 / 2 + 2],
+                    );
+                    if i % 2 == 0 {
+                        _mm256_shuffle_ps::<0x44>(x, y)
+                    } else {
+                        _mm256_shuffle_ps::<0xEE>(x, y)
+                    }
+                });
+                for i in 0..4 {
+                    let low = _mm256_permute2f128_ps::<0x20>(quads[i], quads[i + 4]);
+                    let high = _mm256_permute2f128_ps::<0x31>(quads[i], quads[i + 4]);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * NR + half), low);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * NR + half), high);
+                }
+            }
+        }
+    }
+    for (col, column) in columns.iter().enumerate() {
+        for k in whole..depth {
+            out[k * NR + col] = column[k];
+        }
+    }
+}
+
+/// Puts `a` `[rows, depth]` into panels of `MR` rows, `[rows / MR, depth, MR]`; missing rows are left as they are.
+pub(super) fn pack_a(a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
+    for (panel, out) in packed
+        .chunks_exact_mut(depth * MR)
+        .take(rows.div_ceil(MR))
+        .enumerate()
+    {
+        let a = a.from(panel * MR, 0);
+        let rows = MR.min(rows - panel * MR);
+        if a.row_stride == 1 && rows == MR {
+            for (k, out) in out.as_chunks_mut::<MR>().0.iter_mut().enumerate() {
+                out.copy_from_slice(&a.data[k * a.col_stride..][..MR]);
+            }
+        } else {
+            for (k, out) in out.as_chunks_mut::<MR>().0.iter_mut().enumerate() {
+                for (row, out) in out[..rows].iter_mut().enumerate() {
+                    *out = a.data[row * a.row_stride + k * a.col_stride];
+                }
+            }
+        }
+    }
+}

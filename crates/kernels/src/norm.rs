@@ -1,0 +1,388 @@
+//! Layer norm and its relatives, row by row.
+
+use rayon::prelude::*;
+
+use crate::parallel::{for_row_chunks, is_large};
+use crate::scratch::with_scratch;
+use crate::simd::{sum_of, sum_of_two};
+
+/// Rows whose gain and bias gradients are summed up before they are added to those of the rows before.
+const SUM_ROWS: usize = 64;
+
+/// Which norm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Norm {
+    /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias `[d]`.
+    Layer,
+    /// x / √(mean of x² + ε) · gain (Zhang and Sennrich 2019); gain `[d]`, no bias.
+    Rms,
+    /// (x − mean) / (unbiased standard deviation + ε) · gain + bias; one gain and one bias for all columns.
+    Scalar,
+}
+
+impl Norm {
+    fn gain_len(self, d: usize) -> usize {
+        match self {
+            Self::Layer | Self::Rms => d,
+            Self::Scalar => 1,
+        }
+    }
+
+    fn check(
+        self,
+        rows: usize,
+        d: usize,
+        x: &[f32],
+        gain: &[f32],
+        bias: Option<&[f32]>,
+        out: &[f32],
+    ) {
+        assert_eq!(x.len(), rows * d, "`x` is [{rows}, {d}]");
+        assert_eq!(out.len(), rows * d, "the result is [{rows}, {d}]");
+        assert_eq!(
+            gain.len(),
+            self.gain_len(d),
+            "`gain` of {self:?} with {d} columns"
+        );
+        if let Some(bias) = bias {
+            assert!(self != Self::Rms, "{self:?} has no bias");
+            assert_eq!(
+                bias.len(),
+                self.gain_len(d),
+                "`bias` of {self:?} with {d} columns"
+            );
+        }
+    }
+}
+
+/// `out` = the norm of each row of `x`, both `[rows, d]`.
+///
+/// # Panics
+/// If a slice does not fit, or [`Norm::Rms`] is given a bias.
+#[allow(clippy::too_many_arguments)]
+pub fn norm(
+    kind: Norm,
+    rows: usize,
+    d: usize,
+    x: &[f32],
+    gain: &[f32],
+    bias: Option<&[f32]>,
+    eps: f32,
+    out: &mut [f32],
+) {
+    kind.check(rows, d, x, gain, bias, out);
+    if d == 0 {
+        return;
+    }
+    for_row_chunks(out, d, |first, out| {
+        for (row, out) in out.chunks_exact_mut(d).enumerate() {
+            let x = &x[(first + row) * d..][..d];
+            norm_row(kind, x, gain, bias, eps, out);
+        }
+    });
+}
+
+/// What a row is normalised by: x̂ = (x − mean) · inverse.
+#[derive(Clone, Copy)]
+struct Statistics {
+    mean: f32,
+    inverse: f32,
+    /// What the mean of ĝ·x̂ is multiplied by in the gradient: 1, or what stands there for the unbiased deviation.
+    curvature: f32,
+}
+
+impl Statistics {
+    #[inline(always)]
+    fn of(kind: Norm, x: &[f32], eps: f32) -> Self {
+        let d = x.len() as f32;
+        if kind == Norm::Rms {
+            let square = sum_of(x, |x| x * x) / d;
+            return Self {
+                mean: 0.0,
+                inverse: 1.0 / (square + eps).sqrt(),
+                curvature: 1.0,
+            };
+        }
+        let mean = sum_of(x, |x| x) / d;
+        let squares = sum_of(x, |x| (x - mean) * (x - mean));
+        if kind == Norm::Layer {
+            return Self {
+                mean,
+                inverse: 1.0 / (squares / d + eps).sqrt(),
+                curvature: 1.0,
+            };
+        }
+        let freedom = (d - 1.0).max(1.0);
+        let deviation = (squares / freedom).sqrt();
+        let curvature = if deviation == 0.0 {
+            0.0
+        } else {
+            (deviation + eps) / deviation * (d / freedom)
+        };
+        Self {
+            mean,
+            inverse: 1.0 / (deviation + eps),
+            curvature,
+        }
+    }
+}
+
+vectorised! {
+    fn norm_row(kind: Norm, x: &[f32], gain: &[f32], bias: Option<&[f32]>, eps: f32, out: &mut [f32]) {
+        let Statistics { mean, inverse, .. } = Statistics::of(kind, x, eps);
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = (x - mean) * inverse;
+        }
+        if kind == Norm::Scalar {
+            let (gain, bias) = (gain[0], bias.map_or(0.0, |bias| bias[0]));
+            for out in out.iter_mut() {
+                *out = *out * gain + bias;
+            }
+            return;
+        }
+        for (out, &gain) in out.iter_mut().zip(gain) {
+            *out *= gain;
+        }
+        if let Some(bias) = bias {
+            for (out, &bias) in out.iter_mut().zip(bias) {
+                *out += bias;
+            }
+        }
+    }
+}
+
+/// The gradients of [`norm`] from `grad_out` `[rows, d]`: `dx` `[rows, d]`, `dgain` and `dbias` as long as the gain.
+///
+/// # Panics
+/// If a slice does not fit, or [`Norm::Rms`] is given a bias.
+#[allow(clippy::too_many_arguments)]
+pub fn norm_backward(
+    kind: Norm,
+    rows: usize,
+    d: usize,
+    x: &[f32],
+    gain: &[f32],
+    eps: f32,
+    grad_out: &[f32],
+    dx: &mut [f32],
+    dgain: &mut [f32],
+    mut dbias: Option<&mut [f32]>,
+) {
+    kind.check(rows, d, x, gain, dbias.as_deref(), dx);
+    assert_eq!(grad_out.len(), rows * d, "`grad_out` is [{rows}, {d}]");
+    assert_eq!(dgain.len(), gain.len(), "`dgain` is as long as `gain`");
+    dgain.fill(0.0);
+    if let Some(dbias) = dbias.as_deref_mut() {
+        dbias.fill(0.0);
+    }
+    if rows == 0 || d == 0 {
+        return;
+    }
+    let gains = gain.len();
+    let chunk_backward = |(chunk, (dx, sums)): (usize, (&mut [f32], &mut [f32]))| {
+        let elements = chunk * SUM_ROWS * d..chunk * SUM_ROWS * d + dx.len();
+        rows_backward(
+            kind,
+            d,
+            &x[elements.clone()],
+            gain,
+            eps,
+            &grad_out[elements],
+            dx,
+            sums,
+        );
+    };
+    with_scratch(rows.div_ceil(SUM_ROWS) * 2 * gains, |sums| {
+        if is_large(dx.len()) {
+            let chunks = dx
+                .par_chunks_mut(SUM_ROWS * d)
+                .zip(sums.par_chunks_mut(2 * gains));
+            chunks.enumerate().for_each(chunk_backward);
+        } else {
+            let chunks = dx.chunks_mut(SUM_ROWS * d).zip(sums.chunks_mut(2 * gains));
+            chunks.enumerate().for_each(chunk_backward);
+        }
+        for sums in sums.chunks_exact(2 * gains) {
+            let (gain_sums, bias_sums) = sums.split_at(gains);
+            add(dgain, gain_sums);
+            if let Some(dbias) = dbias.as_deref_mut() {
+                add(dbias, bias_sums);
+            }
+        }
+    });
+}
+
+vectorised! {
+    fn add(sums: &mut [f32], terms: &[f32]) {
+        for (sum, &term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
+    }
+}
+
+/// One chunk of rows; `sums` receives their gain gradients, then their bias gradients.
+#[allow(clippy::too_many_arguments)]
+fn rows_backward(
+    kind: Norm,
+    d: usize,
+    x: &[f32],
+    gain: &[f32],
+    eps: f32,
+    grad_out: &[f32],
+    dx: &mut [f32],
+    sums: &mut [f32],
+) {
+    sums.fill(0.0);
+    let (dgain, dbias) = sums.split_at_mut(gain.len());
+    with_scratch(d, |scaled| {
+        for ((x, grad), dx) in x
+            .chunks_exact(d)
+            .zip(grad_out.chunks_exact(d))
+            .zip(dx.chunks_exact_mut(d))
+        {
+            row_backward(kind, x, gain, eps, grad, scaled, dx, dgain, dbias);
+        }
+    });
+}
+
+vectorised! {
+    /// One row. `scaled` is room for ĝ = `grad` · `gain`; `dx` holds x̂ until the end.
+    #[allow(clippy::too_many_arguments)]
+    fn row_backward(
+        kind: Norm,
+        x: &[f32],
+        gain: &[f32],
+        eps: f32,
+        grad: &[f32],
+        scaled: &mut [f32],
+        dx: &mut [f32],
+        dgain: &mut [f32],
+        dbias: &mut [f32],
+    ) {
+        let Statistics { mean, inverse, curvature } = Statistics::of(kind, x, eps);
+        for (dx, &x) in dx.iter_mut().zip(x) {
+            *dx = (x - mean) * inverse;
+        }
+        if kind == Norm::Scalar {
+            dgain[0] += sum_of_two(grad, dx, |grad, x| grad * x);
+            dbias[0] += sum_of(grad, |grad| grad);
+            for (scaled, &grad) in scaled.iter_mut().zip(grad) {
+                *scaled = grad * gain[0];
+            }
+        } else {
+            for ((dgain, &grad), &x) in dgain.iter_mut().zip(grad).zip(&*dx) {
+                *dgain += grad * x;
+            }
+            for (dbias, &grad) in dbias.iter_mut().zip(grad) {
+                *dbias += grad;
+            }
+            for ((scaled, &grad), &gain) in scaled.iter_mut().zip(grad).zip(gain) {
+                *scaled = grad * gain;
+            }
+        }
+        let d = x.len() as f32;
+        let shift = if kind == Norm::Rms { 0.0 } else { sum_of(scaled, |g| g) / d };
+        let slope = sum_of_two(scaled, dx, |g, x| g * x) / d * curvature;
+        for (dx, &g) in dx.iter_mut().zip(&*scaled) {
+            *dx = (g - shift - *dx * slope) * inverse;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
+
+    const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
+
+    /// A gain, and the bias that the kind allows.
+    fn parameters(kind: Norm, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
+        let len = kind.gain_len(d);
+        (random(len, 2), (kind != Norm::Rms).then(|| random(len, 3)))
+    }
+
+    /// Output, dx, dgain and dbias, one behind the other.
+    fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
+        let (gain, bias) = parameters(kind, d);
+        let rows = x.len() / d;
+        let (mut out, mut dx) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
+        let (mut dgain, mut dbias) = (
+            vec![f32::NAN; gain.len()],
+            vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)],
+        );
+        norm(kind, rows, d, x, &gain, bias.as_deref(), 1e-5, &mut out);
+        let wanted = bias.is_some().then_some(&mut dbias[..]);
+        norm_backward(
+            kind, rows, d, x, &gain, 1e-5, grad, &mut dx, &mut dgain, wanted,
+        );
+        [out, dx, dgain, dbias]
+    }
+
+    #[test]
+    fn forward_and_backward_match_the_twins() {
+        for kind in KINDS {
+            for (rows, d) in [(1, 2), (3, 17), (70, 33), (130, 64), (0, 4)] {
+                let (x, grad) = (random(rows * d, 1), random(rows * d, 4));
+                let [out, dx, dgain, dbias] = run(kind, d, &x, &grad);
+                let (gain, bias) = parameters(kind, d);
+                let (x, gain, eps) = (wide(&x), wide(&gain), f64::from(1e-5f32));
+                let what = format!("{kind:?} [{rows}, {d}]");
+                let twin = reference::norm(
+                    kind,
+                    d,
+                    &x,
+                    &gain,
+                    bias.map(|bias| wide(&bias)).as_deref(),
+                    eps,
+                );
+                assert_close(&out, &twin, 1e-5, &what);
+                let [twin_dx, twin_dgain, twin_dbias] =
+                    reference::norm_backward(kind, d, &x, &gain, eps, &wide(&grad));
+                let slack = if d == 2 { 1e-2 } else { 1e-4 };
+                assert_close(&dx, &twin_dx, slack, &what);
+                assert_close(&dgain, &twin_dgain, 1e-4, &what);
+                if kind != Norm::Rms {
+                    assert_close(&dbias, &twin_dbias, 1e-4, &what);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn constant_rows_and_single_columns_stay_finite() {
+        for kind in KINDS {
+            for d in [1, 8] {
+                for parts in run(kind, d, &vec![3.0; 2 * d], &vec![1.0; 2 * d]) {
+                    assert!(
+                        parts.iter().all(|x| x.is_finite()),
+                        "{kind:?} with {d} columns: {parts:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_each_other() {
+        for kind in KINDS {
+            let d = 37;
+            let (x, grad) = (random(70 * d, 1), random(70 * d, 4));
+            let [out, dx, ..] = run(kind, d, &x, &grad);
+            for rows in [1, 5, 69] {
+                let [some_out, some_dx, ..] = run(kind, d, &x[..rows * d], &grad[..rows * d]);
+                assert_eq!(bits(&some_out), bits(&out[..rows * d]));
+                assert_eq!(bits(&some_dx), bits(&dx[..rows * d]));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let (x, grad) = (random(700 * 130, 1), random(700 * 130, 4));
+        for kind in KINDS {
+            assert_same_on_all_pools(|| run(kind, 130, &x, &grad).concat());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! When work is shared among threads, and how.
+
+use rayon::prelude::*;
+
+/// Elements of an element-wise kernel that are worth a second thread.
+const LARGE: usize = 1 << 16;
+/// Elements of an element-wise kernel that make one task.
+pub(crate) const CHUNK: usize = 1 << 14;
+
+/// Whether an element-wise kernel over `elements` should use several threads.
+pub(crate) fn is_large(elements: usize) -> bool {
+    elements >= LARGE && rayon::current_num_threads() > 1
+}
+
+/// Runs `task(0)` … `task(tasks - 1)`, on several threads if `parallel`.
+pub(crate) fn for_each(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync + Send) {
+    if parallel && tasks > 1 {
+        (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+    } else {
+        (0..tasks).for_each(task);
+    }
+}
+
+/// Calls `work(first_row, rows)` for chunks of whole rows of `data`, which has rows of `row_len`.
+pub(crate) fn for_row_chunks(
+    data: &mut [f32],
+    row_len: usize,
+    work: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    if !is_large(data.len()) {
+        return work(0, data);
+    }
+    let rows = (CHUNK / row_len.max(1)).max(1);
+    data.par_chunks_mut(rows * row_len)
+        .enumerate()
+        .for_each(|(chunk, data)| work(chunk * rows, data));
+}

@@ -1,0 +1,379 @@
+//! The naive twins of the kernels, in double precision: loops that read like the formulas.
+//!
+//! The kernels' tests compare with these, and these are compared with central finite differences. They allocate what
+//! they return and check nothing.
+
+use crate::attention::{AttentionShape, Causality};
+use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
+use crate::dropout::Dropout;
+use crate::linear::{Activation, LinearShape};
+use crate::norm::Norm;
+use crate::optimizer::{AdamStep, SgdStep};
+use crate::philox::philox;
+
+/// `a` `[m, k]` · `b` `[k, n]`, both row-major.
+pub fn gemm(m: usize, n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; m * n];
+    for i in 0..m {
+        for j in 0..n {
+            out[i * n + j] = (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum();
+        }
+    }
+    out
+}
+
+/// The transpose of a row-major matrix.
+pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
+    (0..rows * cols)
+        .map(|i| x[i % rows * cols + i / rows])
+        .collect()
+}
+
+/// [`crate::linear::linear`].
+pub fn linear(
+    shape: LinearShape,
+    x: &[f64],
+    weight: &[f64],
+    bias: Option<&[f64]>,
+    activation: Activation,
+) -> Vec<f64> {
+    let LinearShape { rows, d_in, d_out } = shape;
+    let mut out = gemm(rows, d_out, d_in, x, &transpose(d_out, d_in, weight));
+    for (i, y) in out.iter_mut().enumerate() {
+        *y += bias.map_or(0.0, |bias| bias[i % d_out]);
+        if activation == Activation::Relu {
+            *y = y.max(0.0);
+        }
+    }
+    out
+}
+
+/// [`crate::linear::linear_backward`]: the gradients of input, weight and bias.
+pub fn linear_backward(
+    shape: LinearShape,
+    x: &[f64],
+    weight: &[f64],
+    out: &[f64],
+    grad_out: &[f64],
+    activation: Activation,
+) -> [Vec<f64>; 3] {
+    let LinearShape { rows, d_in, d_out } = shape;
+    let passes = |y: f64| activation == Activation::Identity || y > 0.0;
+    let grad: Vec<f64> = out
+        .iter()
+        .zip(grad_out)
+        .map(|(&y, &g)| if passes(y) { g } else { 0.0 })
+        .collect();
+    let dx = gemm(rows, d_in, d_out, &grad, weight);
+    let dweight = gemm(d_out, d_in, rows, &transpose(rows, d_out, &grad), x);
+    let dbias = (0..d_out)
+        .map(|j| (0..rows).map(|i| grad[i * d_out + j]).sum())
+        .collect();
+    [dx, dweight, dbias]
+}
+
+/// What attention reads, as [`crate::attention::AttentionInputs`].
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'a> {
+    /// The shape.
+    pub shape: AttentionShape,
+    /// Queries.
+    pub q: &'a [f64],
+    /// Keys.
+    pub k: &'a [f64],
+    /// Values.
+    pub v: &'a [f64],
+    /// Keys to ignore.
+    pub pad: Option<&'a [u8]>,
+    /// Which keys a query may see.
+    pub causality: Causality,
+    /// Drops weights.
+    pub dropout: Option<Dropout>,
+}
+
+impl Attention<'_> {
+    fn q_at(&self, b: usize, i: usize, h: usize, c: usize) -> usize {
+        let s = &self.shape;
+        ((b * s.tgt_len + i) * s.n_heads + h) * s.d_head + c
+    }
+
+    fn k_at(&self, b: usize, j: usize, h: usize, c: usize) -> usize {
+        let s = &self.shape;
+        ((b * s.src_len + j) * s.n_heads + h) * s.d_head + c
+    }
+
+    fn sees(&self, b: usize, i: usize, j: usize) -> bool {
+        let s = &self.shape;
+        let padding = self.pad.is_some_and(|pad| pad[b * s.src_len + j] != 0);
+        !padding && (self.causality == Causality::Full || j + s.tgt_len <= i + s.src_len)
+    }
+
+    /// The softmax weights of one query, before dropout.
+    fn weights(&self, b: usize, h: usize, i: usize) -> Vec<f64> {
+        let s = &self.shape;
+        let exps: Vec<f64> = (0..s.src_len)
+            .map(|j| {
+                let product = (0..s.d_head)
+                    .map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
+                let score = product.sum::<f64>() / (s.d_head as f64).sqrt();
+                if self.sees(b, i, j) { score.exp() } else { 0.0 }
+            })
+            .collect();
+        let sum: f64 = exps.iter().sum();
+        exps.iter()
+            .map(|exp| if sum == 0.0 { 0.0 } else { exp / sum })
+            .collect()
+    }
+
+    /// What dropout multiplies the weight of (b, h, i, j) by.
+    fn scale(&self, b: usize, h: usize, i: usize, j: usize) -> f64 {
+        let s = &self.shape;
+        let element = ((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j;
+        self.dropout
+            .map_or(1.0, |dropout| dropout_scale(dropout, element))
+    }
+
+    /// All (sentence, head, query).
+    fn queries(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        let AttentionShape {
+            batch,
+            n_heads,
+            tgt_len,
+            ..
+        } = self.shape;
+        (0..batch * n_heads * tgt_len)
+            .map(move |t| (t / tgt_len / n_heads, t / tgt_len % n_heads, t % tgt_len))
+    }
+
+    /// [`crate::attention::attention`].
+    pub fn forward(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.q.len()];
+        for (b, h, i) in self.queries() {
+            for (j, weight) in self.weights(b, h, i).into_iter().enumerate() {
+                for c in 0..self.shape.d_head {
+                    out[self.q_at(b, i, h, c)] +=
+                        weight * self.scale(b, h, i, j) * self.v[self.k_at(b, j, h, c)];
+                }
+            }
+        }
+        out
+    }
+
+    /// [`crate::attention::attention_backward`]: the gradients of queries, keys and values.
+    pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 3] {
+        let mut dq = vec![0.0; self.q.len()];
+        let (mut dk, mut dv) = (vec![0.0; self.k.len()], vec![0.0; self.v.len()]);
+        let AttentionShape {
+            src_len, d_head, ..
+        } = self.shape;
+        for (b, h, i) in self.queries() {
+            let weights = self.weights(b, h, i);
+            let dweights: Vec<f64> = (0..src_len)
+                .map(|j| {
+                    let product = (0..d_head)
+                        .map(|c| grad_out[self.q_at(b, i, h, c)] * self.v[self.k_at(b, j, h, c)]);
+                    product.sum::<f64>() * self.scale(b, h, i, j)
+                })
+                .collect();
+            let mean: f64 = weights.iter().zip(&dweights).map(|(w, d)| w * d).sum();
+            for j in 0..src_len {
+                let dscore = weights[j] * (dweights[j] - mean) / (d_head as f64).sqrt();
+                for c in 0..d_head {
+                    let (at_q, at_k) = (self.q_at(b, i, h, c), self.k_at(b, j, h, c));
+                    dq[at_q] += dscore * self.k[at_k];
+                    dk[at_k] += dscore * self.q[at_q];
+                    dv[at_k] += weights[j] * self.scale(b, h, i, j) * grad_out[at_q];
+                }
+            }
+        }
+        [dq, dk, dv]
+    }
+}
+
+/// Mean, and what is divided by, of one row.
+fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
+    let d = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / d;
+    let squares = |center: f64| x.iter().map(|x| (x - center).powi(2)).sum::<f64>();
+    match kind {
+        Norm::Layer => (mean, (squares(mean) / d + eps).sqrt()),
+        Norm::Rms => (0.0, (squares(0.0) / d + eps).sqrt()),
+        Norm::Scalar => (mean, (squares(mean) / (d - 1.0).max(1.0)).sqrt() + eps),
+    }
+}
+
+/// [`crate::norm::norm`] of rows of length `d`.
+pub fn norm(
+    kind: Norm,
+    d: usize,
+    x: &[f64],
+    gain: &[f64],
+    bias: Option<&[f64]>,
+    eps: f64,
+) -> Vec<f64> {
+    let normalise = |row: &[f64]| {
+        let (mean, divisor) = norm_statistics(kind, row, eps);
+        let one = |(j, x): (usize, &f64)| {
+            (x - mean) / divisor * gain[j % gain.len()]
+                + bias.map_or(0.0, |bias| bias[j % bias.len()])
+        };
+        row.iter().enumerate().map(one).collect::<Vec<f64>>()
+    };
+    x.chunks_exact(d).flat_map(normalise).collect()
+}
+
+/// [`crate::norm::norm_backward`]: the gradients of input, gain and bias.
+///
+/// With x̂ = c/t, where c is the centred row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
+pub fn norm_backward(
+    kind: Norm,
+    d: usize,
+    x: &[f64],
+    gain: &[f64],
+    eps: f64,
+    grad_out: &[f64],
+) -> [Vec<f64>; 3] {
+    let mut dx = vec![0.0; x.len()];
+    let (mut dgain, mut dbias) = (vec![0.0; gain.len()], vec![0.0; gain.len()]);
+    for (row, (x, grad)) in x.chunks_exact(d).zip(grad_out.chunks_exact(d)).enumerate() {
+        let (mean, t) = norm_statistics(kind, x, eps);
+        let centred: Vec<f64> = x.iter().map(|x| x - mean).collect();
+        for j in 0..d {
+            dgain[j % gain.len()] += grad[j] * centred[j] / t;
+            dbias[j % gain.len()] += grad[j];
+            let dt = match kind {
+                Norm::Layer | Norm::Rms => centred[j] / (d as f64 * t),
+                Norm::Scalar if t == eps => 0.0,
+                Norm::Scalar => centred[j] / ((d as f64 - 1.0) * (t - eps)),
+            };
+            for i in 0..d {
+                let dmean = if kind == Norm::Rms {
+                    0.0
+                } else {
+                    1.0 / d as f64
+                };
+                let dcentred = if i == j { 1.0 - dmean } else { -dmean };
+                dx[row * d + j] +=
+                    grad[i] * gain[i % gain.len()] * (dcentred / t - centred[i] / (t * t) * dt);
+            }
+        }
+    }
+    [dx, dgain, dbias]
+}
+
+/// What [`Dropout`] multiplies one element by.
+pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
+    let (group, inside) = (element / 64, element % 64);
+    let (word, half, lane) = (inside / 16, inside / 8 % 2, inside % 8);
+    let key = [dropout.seed as u32, (dropout.seed >> 32) as u32];
+    let counter = [
+        (group * 8 + lane) as u32,
+        dropout.site,
+        dropout.step as u32,
+        (dropout.step >> 32) as u32,
+    ];
+    let bits = philox(key, counter)[word] >> (16 * half) & 0xFFFF;
+    let dropped = (f64::from(dropout.rate) * 65536.0).round();
+    if f64::from(bits) >= dropped {
+        65536.0 / (65536.0 - dropped)
+    } else {
+        0.0
+    }
+}
+
+/// [`crate::cross_entropy::cross_entropy_with_gradients`]: the sums and the gradients of input, weight and bias.
+pub fn cross_entropy(
+    shape: ProjectionShape,
+    x: &[f64],
+    weight: &[f64],
+    bias: Option<&[f64]>,
+    targets: &[u32],
+    label_smoothing: f64,
+) -> (LossSums, [Vec<f64>; 3]) {
+    let ProjectionShape {
+        rows,
+        d_model,
+        vocab,
+    } = shape;
+    let layer = LinearShape {
+        rows,
+        d_in: d_model,
+        d_out: vocab,
+    };
+    let logits = linear(layer, x, weight, bias, Activation::Identity);
+    let mut dlogits = vec![0.0; logits.len()];
+    let mut sums = LossSums::default();
+    for (row, &target) in targets
+        .iter()
+        .enumerate()
+        .filter(|(_, target)| **target != IGNORE)
+    {
+        let logits = &logits[row * vocab..][..vocab];
+        let log_sum = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
+        for (class, &z) in logits.iter().enumerate() {
+            let hot = if class == target as usize { 1.0 } else { 0.0 };
+            let wanted = (1.0 - label_smoothing) * hot + label_smoothing / vocab as f64;
+            sums.loss -= wanted * (z - log_sum);
+            sums.nll -= hot * (z - log_sum);
+            dlogits[row * vocab + class] = (z - log_sum).exp() - wanted;
+        }
+        let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        sums.n_tokens += 1;
+        sums.n_correct +=
+            usize::from(logits.iter().position(|&z| z == best) == Some(target as usize));
+    }
+    (
+        sums,
+        linear_backward(layer, x, weight, &logits, &dlogits, Activation::Identity),
+    )
+}
+
+/// [`crate::embedding::embedding`].
+pub fn embedding(ids: &[u32], table: &[f64], d: usize, scale: f64) -> Vec<f64> {
+    ids.iter()
+        .flat_map(|&id| table[id as usize * d..][..d].iter().map(|x| scale * x))
+        .collect()
+}
+
+/// [`crate::embedding::embedding_backward`] for a table of `vocab` rows.
+pub fn embedding_backward(
+    ids: &[u32],
+    grad_out: &[f64],
+    vocab: usize,
+    d: usize,
+    scale: f64,
+) -> Vec<f64> {
+    let mut dtable = vec![0.0; vocab * d];
+    for (i, &id) in ids.iter().enumerate() {
+        for c in 0..d {
+            dtable[id as usize * d + c] += scale * grad_out[i * d + c];
+        }
+    }
+    dtable
+}
+
+/// [`crate::optimizer::adam`] for one parameter: its new value, mean and square.
+pub fn adam(param: f64, mean: f64, square: f64, grad: f64, step: AdamStep) -> [f64; 3] {
+    let (beta1, beta2, t) = (
+        f64::from(step.beta1),
+        f64::from(step.beta2),
+        step.step as i32,
+    );
+    let (rate, decay) = (f64::from(step.learning_rate), f64::from(step.weight_decay));
+    let grad = grad * f64::from(step.grad_scale) + f64::from(step.l2) * param;
+    let mean = beta1 * mean + (1.0 - beta1) * grad;
+    let square = beta2 * square + (1.0 - beta2) * grad * grad;
+    let denominator = square.sqrt() / (1.0 - beta2.powi(t)).sqrt() + f64::from(step.epsilon);
+    let param = param * (1.0 - rate * decay) - rate / (1.0 - beta1.powi(t)) * mean / denominator;
+    [param, mean, square]
+}
+
+/// [`crate::optimizer::sgd`] for one parameter: its new value and velocity.
+pub fn sgd(param: f64, velocity: f64, grad: f64, step: SgdStep) -> [f64; 2] {
+    let grad = grad * f64::from(step.grad_scale) + f64::from(step.l2) * param;
+    let velocity = f64::from(step.momentum) * velocity + grad;
+    [param - f64::from(step.learning_rate) * velocity, velocity]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Each backward twin against central differences of its forward twin.
+
+use super::*;
+use crate::testing::{assert_derivative, random, wide};
+
+fn numbers(len: usize, seed: u32) -> Vec<f64> {
+    wide(&random(len, seed))
+}
+
+#[test]
+fn linear_gradients_are_derivatives() {
+    let shape = LinearShape {
+        rows: 3,
+        d_in: 4,
+        d_out: 5,
+    };
+    for activation in [Activation::Identity, Activation::Relu] {
+        let (x, w, b, g) = (
+            numbers(12, 1),
+            numbers(20, 2),
+            numbers(5, 3),
+            numbers(15, 4),
+        );
+        let out = linear(shape, &x, &w, Some(&b), activation);
+        assert!(out.iter().any(|&y| y <= 0.0) && out.iter().any(|&y| y > 0.0));
+        let [dx, dw, db] = linear_backward(shape, &x, &w, &out, &g, activation);
+        assert_derivative(&x, &g, &dx, |x| linear(shape, x, &w, Some(&b), activation));
+        assert_derivative(&w, &g, &dw, |w| linear(shape, &x, w, Some(&b), activation));
+        assert_derivative(&b, &g, &db, |b| linear(shape, &x, &w, Some(b), activation));
+    }
+}
+
+#[test]
+fn attention_gradients_are_derivatives() {
+    let dropout = Dropout {
+        rate: 0.3,
+        seed: 5,
+        step: 1,
+        site: 2,
+    };
+    let pad = [0, 1, 0, 0, 1, 1, 1, 1];
+    for (causality, pad, dropout) in [
+        (Causality::Full, None, None),
+        (Causality::Causal, None, Some(dropout)),
+        (Causality::Full, Some(&pad[..]), Some(dropout)),
+        (Causality::Causal, Some(&pad[..]), None),
+    ] {
+        let shape = AttentionShape {
+            batch: 2,
+            n_heads: 2,
+            tgt_len: 3,
+            src_len: 4,
+            d_head: 3,
+        };
+        let (q, k, v, g) = (
+            numbers(36, 1),
+            numbers(48, 2),
+            numbers(48, 3),
+            numbers(36, 4),
+        );
+        let with = |q: &[f64], k: &[f64], v: &[f64]| {
+            Attention {
+                shape,
+                q,
+                k,
+                v,
+                pad,
+                causality,
+                dropout,
+            }
+            .forward()
+        };
+        let [dq, dk, dv] = Attention {
+            shape,
+            q: &q,
+            k: &k,
+            v: &v,
+            pad,
+            causality,
+            dropout,
+        }
+        .backward(&g);
+        assert_derivative(&q, &g, &dq, |q| with(q, &k, &v));
+        assert_derivative(&k, &g, &dk, |k| with(&q, k, &v));
+        assert_derivative(&v, &g, &dv, |v| with(&q, &k, v));
+    }
+}
+
+#[test]
+fn norm_gradients_are_derivatives() {
+    let (rows, d, eps) = (2, 5, 1e-3);
+    for (kind, gains) in [(Norm::Layer, d), (Norm::Rms, d), (Norm::Scalar, 1)] {
+        let (x, gain, bias, g) = (
+            numbers(rows * d, 1),
+            numbers(gains, 2),
+            numbers(gains, 3),
+            numbers(rows * d, 4),
+        );
+        let [dx, dgain, dbias] = norm_backward(kind, d, &x, &gain, eps, &g);
+        assert_derivative(&x, &g, &dx, |x| norm(kind, d, x, &gain, Some(&bias), eps));
+        assert_derivative(&gain, &g, &dgain, |gain| {
+            norm(kind, d, &x, gain, Some(&bias), eps)
+        });
+        assert_derivative(&bias, &g, &dbias, |bias| {
+            norm(kind, d, &x, &gain, Some(bias), eps)
+        });
+    }
+}
+
+#[test]
+fn cross_entropy_gradients_are_derivatives() {
+    let shape = ProjectionShape {
+        rows: 4,
+        d_model: 3,
+        vocab: 5,
+    };
+    let targets = [2, IGNORE, 4, 0];
+    for smoothing in [0.0, 0.2] {
+        let (x, w, b) = (numbers(12, 1), numbers(15, 2), numbers(5, 3));
+        let (_, [dx, dw, db]) = cross_entropy(shape, &x, &w, Some(&b), &targets, smoothing);
+        let loss = |x: &[f64], w: &[f64], b: &[f64]| {
+            vec![
+                cross_entropy(shape, x, w, Some(b), &targets, smoothing)
+                    .0
+                    .loss,
+            ]
+        };
+        assert_derivative(&x, &[1.0], &dx, |x| loss(x, &w, &b));
+        assert_derivative(&w, &[1.0], &dw, |w| loss(&x, w, &b));
+        assert_derivative(&b, &[1.0], &db, |b| loss(&x, &w, b));
+    }
+}
+
+#[test]
+fn the_embedding_gradient_is_the_derivative() {
+    let (ids, d, scale) = ([3, 0, 3, 1], 2, 1.5);
+    let (table, g) = (numbers(5 * d, 1), numbers(ids.len() * d, 2));
+    let dtable = embedding_backward(&ids, &g, 5, d, scale);
+    assert_derivative(&table, &g, &dtable, |table| {
+        embedding(&ids, table, d, scale)
+    });
+}

@@ -1,0 +1,18 @@
+//! Working memory that each thread keeps for its next kernel.
+
+use std::cell::RefCell;
+
+thread_local! {
+    static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lends `work` a buffer of `len` numbers that hold anything. Calls may nest: each level keeps a buffer of its own.
+pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
+    let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
+    }
+    let result = work(&mut buffer[..len]);
+    FREE.with_borrow_mut(|free| free.push(buffer));
+    result
+}

@@ -1,0 +1,117 @@
+//! A rectangle of a row-major matrix that one thread may write while others write elsewhere in the matrix.
+
+use std::marker::PhantomData;
+
+/// A rectangle to write.
+pub(crate) struct TileMut<'a> {
+    data: *mut f32,
+    row_stride: usize,
+    rows: usize,
+    cols: usize,
+    borrow: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: a tile stands for a mutable borrow of numbers, which may move between threads; shared access to it gives no
+// access to the numbers except through the `unsafe` method `part`.
+unsafe impl Send for TileMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for TileMut<'_> {}
+
+impl<'a> TileMut<'a> {
+    /// The matrix `[rows, cols]` whose rows stand `row_stride` apart in `data`.
+    pub(crate) fn new(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
+        let needed = if rows == 0 {
+            0
+        } else {
+            (rows - 1) * row_stride + cols
+        };
+        assert!(
+            needed <= data.len(),
+            "a matrix needs {needed} numbers, its slice has {}",
+            data.len()
+        );
+        assert!(
+            cols <= row_stride || rows <= 1,
+            "rows of {cols} overlap at a stride of {row_stride}"
+        );
+        Self {
+            data: data.as_mut_ptr(),
+            row_stride,
+            rows,
+            cols,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Its rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Its columns.
+    pub(crate) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The distance of its rows.
+    pub(crate) fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    /// The rectangle `[rows, cols]` that starts at (`row`, `col`).
+    ///
+    /// # Safety
+    /// While the part is used, nothing else may touch its elements.
+    pub(crate) unsafe fn part(
+        &self,
+        row: usize,
+        col: usize,
+        rows: usize,
+        cols: usize,
+    ) -> TileMut<'_> {
+        assert!(
+            row + rows <= self.rows,
+            "rows {row} + {rows} of {}",
+            self.rows
+        );
+        assert!(
+            col + cols <= self.cols,
+            "columns {col} + {cols} of {}",
+            self.cols
+        );
+        // An empty part may start behind the end of the matrix.
+        let offset = if rows == 0 || cols == 0 {
+            0
+        } else {
+            row * self.row_stride + col
+        };
+        // SAFETY: the offset lies inside the matrix by the assertions above.
+        let data = unsafe { self.data.add(offset) };
+        TileMut {
+            data,
+            row_stride: self.row_stride,
+            rows,
+            cols,
+            borrow: PhantomData,
+        }
+    }
+
+    /// One row.
+    pub(crate) fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows, "row {row} of {}", self.rows);
+        // SAFETY: the row lies inside the matrix, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.data.add(row * self.row_stride), self.cols) }
+    }
+
+    /// The address of the element (`row`, `col`).
+    pub(crate) fn address(&mut self, row: usize, col: usize) -> *mut f32 {
+        assert!(
+            row < self.rows && col < self.cols,
+            "({row}, {col}) of ({}, {})",
+            self.rows,
+            self.cols
+        );
+        // SAFETY: the element lies inside the matrix.
+        unsafe { self.data.add(row * self.row_stride + col) }
+    }
+}

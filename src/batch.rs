@@ -1,0 +1,63 @@
+//! The batches that data and models share.
+
+/// A token's number in a vocabulary.
+pub type TokenId = u32;
+
+/// Token sequences of different lengths, one behind the other in rows of the same length.
+///
+/// Row `i` holds its tokens first, then padding; `lens[i]` says how many tokens are real.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Padded {
+    /// Token ids, `[rows, width]`, row after row.
+    pub ids: Vec<TokenId>,
+    /// Real tokens of each row.
+    pub lens: Vec<usize>,
+    /// Length of every row: that of the longest.
+    pub width: usize,
+}
+
+impl Padded {
+    /// Puts `sequences` into rows as long as the longest, filled up with `pad`.
+    pub fn new<S: AsRef<[TokenId]>>(sequences: &[S], pad: TokenId) -> Self {
+        let lens: Vec<usize> = sequences.iter().map(|s| s.as_ref().len()).collect();
+        let width = lens.iter().copied().max().unwrap_or(0);
+        let mut ids = Vec::with_capacity(width * sequences.len());
+        for sequence in sequences {
+            let sequence = sequence.as_ref();
+            ids.extend_from_slice(sequence);
+            ids.extend(std::iter::repeat_n(pad, width - sequence.len()));
+        }
+        Self { ids, lens, width }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Real tokens in all rows.
+    pub fn n_tokens(&self) -> usize {
+        self.lens.iter().sum()
+    }
+
+    /// `[rows, width]`: true where a position is padding, which attention and loss ignore.
+    pub fn pad_mask(&self) -> Vec<bool> {
+        self.lens
+            .iter()
+            .flat_map(|&len| (0..self.width).map(move |position| position >= len))
+            .collect()
+    }
+}
+
+/// Sentence pairs ready for teacher forcing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Source tokens, closed by `</s>`.
+    pub src: Padded,
+    /// What the decoder reads: `<s>` and the target tokens.
+    pub tgt_in: Padded,
+    /// What it is to predict: the target tokens and `</s>`.
+    pub tgt_out: Padded,
+    /// The corpus line of each row, counted from 1.
+    pub lines: Vec<usize>,
+}

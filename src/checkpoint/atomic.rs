@@ -1,0 +1,124 @@
+//! Files that are whole or not there: written under a temporary name, synced, renamed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// Marks what a killed process may have left unfinished.
+const TEMPORARY: &str = ".tmp-";
+
+/// Writes `path` so that at any instant it holds the old or the new content.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = temporary(path);
+    let outcome = write_synced(&temporary, content)
+        .and_then(|()| fs::rename(&temporary, path))
+        .and_then(|()| sync_folder(path.parent()));
+    if outcome.is_err() {
+        // Best effort: the failure to report is the first one.
+        let _ = fs::remove_file(&temporary);
+    }
+    outcome.map_err(Error::io("write", path))
+}
+
+/// Writes folder `path`, which must not exist, so that it appears with all `files` or not at all.
+pub fn write_folder(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
+    let temporary = temporary(path);
+    let outcome = fs::create_dir_all(&temporary)
+        .and_then(|()| {
+            files
+                .iter()
+                .try_for_each(|(name, content)| write_synced(&temporary.join(name), content))
+        })
+        .and_then(|()| sync_folder(Some(&temporary)))
+        .and_then(|()| fs::rename(&temporary, path))
+        .and_then(|()| sync_folder(path.parent()));
+    if outcome.is_err() {
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    outcome.map_err(Error::io("write", path))
+}
+
+/// Removes what an interrupted write left in `folder`.
+pub fn remove_unfinished(folder: &Path) -> Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(Error::io("read", folder))?,
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            let path = entry.path();
+            let removed = if path.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            removed.map_err(Error::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{TEMPORARY}{name}"))
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Makes a rename survive a power cut; where folders cannot be opened as files, the system has no need of it.
+fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+    let folder = match folder {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let path = folder.path().join("kept");
+        write_file(&path, b"old").expect("first write");
+        // A folder in the temporary file's place makes the second write fail.
+        fs::create_dir(folder.path().join(".tmp-kept")).expect("create");
+        assert!(write_file(&path, b"new").is_err());
+        assert_eq!(fs::read(&path).expect("read"), b"old");
+    }
+
+    #[test]
+    fn unfinished_writes_are_swept() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        fs::create_dir(folder.path().join(".tmp-step")).expect("create");
+        fs::write(folder.path().join(".tmp-last"), b"half").expect("write");
+        fs::write(folder.path().join("last"), b"whole").expect("write");
+        remove_unfinished(folder.path()).expect("sweep");
+        let left: Vec<_> = fs::read_dir(folder.path())
+            .expect("read")
+            .flatten()
+            .collect();
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].file_name(), "last");
+    }
+
+    #[test]
+    fn a_folder_appears_whole() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let path = folder.path().join("step-1");
+        write_folder(&path, &[("a", b"1".to_vec()), ("b", b"2".to_vec())]).expect("write");
+        assert_eq!(fs::read(path.join("b")).expect("read"), b"2");
+        assert!(!folder.path().join(".tmp-step-1").exists());
+    }
+}

@@ -1,0 +1,144 @@
+//! The model directory: everything that a model needs in one place, whole at any instant.
+//!
+//! ```text
+//! NAME/
+//!   config.toml          the resolved configuration
+//!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
+//!   model.safetensors    weights, named by their field paths
+//!   provenance.json      data with hashes, seed, updates, scores, program version
+//!   metrics.jsonl        what training saw
+//!   checkpoints/         the run's own: see `Run`
+//! ```
+
+pub mod atomic;
+mod average;
+mod provenance;
+mod run;
+pub mod weights;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+
+pub use average::average;
+pub use provenance::{DataFile, Provenance, RecordedScore};
+pub use run::{Run, Snapshot, TrainingState};
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::model::{Transformer, map_parameters, shapes};
+use crate::text::Tokenizers;
+
+/// The file names of a model directory.
+pub mod files {
+    /// The resolved configuration.
+    pub const CONFIG: &str = "config.toml";
+    /// The weights.
+    pub const WEIGHTS: &str = "model.safetensors";
+    /// Where the model comes from.
+    pub const PROVENANCE: &str = "provenance.json";
+    /// What training saw.
+    pub const METRICS: &str = "metrics.jsonl";
+    /// The run's checkpoints.
+    pub const CHECKPOINTS: &str = "checkpoints";
+}
+
+/// A model directory in memory.
+#[derive(Debug)]
+pub struct LoadedModel {
+    /// How the model is built and was trained.
+    pub config: Config,
+    /// Text to ids and back.
+    pub tokenizers: Tokenizers,
+    /// The network with its weights.
+    pub model: Transformer,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// Loads the model directory `dir` to `device`.
+///
+/// # Errors
+/// A directory or file that is missing, damaged, or does not fit the others; the error names it and what is wrong.
+pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
+    let (config, tokenizers) = load_recipe(dir)?;
+    let provenance = read_json(&dir.join(files::PROVENANCE))?;
+    let model = load_weights(&config, &tokenizers, &dir.join(files::WEIGHTS), device)?;
+    Ok(LoadedModel {
+        config,
+        tokenizers,
+        model,
+        provenance,
+    })
+}
+
+/// Everything but the weights.
+pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
+    let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
+    if !entries.is_dir() {
+        return Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: "expected a model directory, found a file".into(),
+            hint: Some("give the directory that `attentive train` wrote, not a file in it".into()),
+        });
+    }
+    let path = dir.join(files::CONFIG);
+    if !path.exists() {
+        return Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!("not a model directory: it has no `{}`", files::CONFIG),
+            hint: Some("give the directory that `attentive train` wrote".into()),
+        });
+    }
+    Ok((Config::load(&path, &[])?, Tokenizers::load(dir)?))
+}
+
+/// A model built from `config` with the weights of the safetensors file `path`.
+pub fn load_weights(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    path: &Path,
+    device: &Device,
+) -> Result<Transformer> {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    let model = Transformer::new(&config.model, src, tgt, config.seed, device);
+    let mut stored = weights::read(path, &shapes(&model))?.into_iter();
+    Ok(map_parameters(model, device, |_, _, initial| {
+        stored.next().map_or(initial, |parameter| parameter.values)
+    }))
+}
+
+/// Reads a JSON file of ours.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| Error::Model {
+        path: path.to_path_buf(),
+        problem: format!("damaged: {error}"),
+        hint: Some("the file is truncated or was edited: copy it again".into()),
+    })
+}
+
+/// The bytes of a JSON file of ours.
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| Error::Data {
+        problem: format!("cannot be written as JSON: {error}"),
+        hint: None,
+    })?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Writes configuration and tokenizers: what stays the same for the whole run.
+pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<()> {
+    fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+    for (name, content) in tokenizers.files() {
+        atomic::write_file(&dir.join(name), &content)?;
+    }
+    atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes())
+}
+
+/// The path of a checkpoint's weights, given a run directory and the update.
+pub(crate) fn step_folder(dir: &Path, step: u64) -> PathBuf {
+    dir.join(files::CHECKPOINTS).join(format!("step-{step:08}"))
+}

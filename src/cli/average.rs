@@ -1,0 +1,42 @@
+//! `attentive average`: the mean of a run's latest checkpoints as a model of its own.
+
+use std::path::PathBuf;
+
+use attentive::checkpoint;
+use attentive::error::Result;
+
+use super::message;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive average runs/multi30k --last 10 --out runs/multi30k-average
+  attentive translate runs/multi30k-average < in.en";
+
+/// Average the weights of a run's latest checkpoints into a new model.
+///
+/// The mean of the last checkpoints often translates better than any of them. The run keeps as many checkpoints as its
+/// `train.keep_last` says.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The run directory that `attentive train` wrote.
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// How many of the latest checkpoints to average.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    last: usize,
+    /// The model directory to write; it must not exist.
+    #[arg(long, value_name = "MODEL")]
+    out: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let steps = checkpoint::average(&args.run, args.last, &args.out)?;
+    let steps: Vec<String> = steps.iter().map(u64::to_string).collect();
+    message::note(format!(
+        "`{}` is the mean of updates {}",
+        args.out.display(),
+        steps.join(", ")
+    ));
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! `attentive demo`: train on a generated corpus, and see what was learned.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attentive::config::{BuiltinTask, Config};
+use attentive::data::{self, builtin};
+use attentive::error::{Error, Result};
+use attentive::interrupt::Interrupt;
+use attentive::metrics::{Bleu, exact_match};
+use attentive::pipeline::Pipeline;
+use attentive::train::report::Sample;
+use attentive::train::{self, Existing, RunOptions, Summary};
+
+use super::message;
+use super::output::Output;
+use super::progress::Progress;
+use super::samples;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive demo
+  attentive demo --task reverse
+  attentive demo --seed 2 --out /tmp/demo --force";
+
+/// Sentences that training has not seen, to test on.
+const N_TEST: usize = 500;
+/// How many of them are shown.
+const N_SHOWN: usize = 12;
+
+/// Train a small model on a built-in corpus in minutes, and test it on sentences that it has not seen.
+///
+/// Needs no data: the corpus is generated. `grammar` is English to German by a small grammar, `reverse` turns digits
+/// round.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// What to learn.
+    #[arg(long, value_name = "TASK", default_value = "grammar")]
+    task: BuiltinTask,
+    /// The directory to write the model to [default: `attentive-demo-TASK` in the current directory].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Another seed is another corpus and another model [default: the configuration's].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Delete the run that is in the directory and start anew.
+    #[arg(long)]
+    force: bool,
+}
+
+/// The configurations, as the repository keeps them.
+fn recipe(task: BuiltinTask) -> (&'static str, &'static str) {
+    match task {
+        BuiltinTask::Grammar => (
+            "demo-grammar",
+            include_str!("../../configs/demo-grammar.toml"),
+        ),
+        BuiltinTask::Reverse => (
+            "demo-reverse",
+            include_str!("../../configs/demo-reverse.toml"),
+        ),
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let (name, text) = recipe(args.task);
+    let overrides: Vec<String> = args
+        .seed
+        .map(|seed| format!("seed={seed}"))
+        .into_iter()
+        .collect();
+    let config = Config::parse(
+        text,
+        &Path::new("configs").join(name).with_extension("toml"),
+        &overrides,
+    )?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| format!("attentive-{name}").into());
+    let existing = if args.force {
+        Existing::Force
+    } else {
+        Existing::Refuse
+    };
+    let options = RunOptions {
+        out,
+        existing,
+        interrupt: Interrupt::install()?,
+    };
+    message::note(format!("writing the model to `{}`", options.out.display()));
+    let summary = train::train(&config, &options, &mut Progress::new())?;
+
+    let test = TestSet::unseen(args.task, &config)?;
+    test.write(&summary.path)?;
+    let pipeline = Pipeline::load(&summary.path)?;
+    report(&summary, &test.translate(&pipeline)?)
+}
+
+/// Sentences that training has not seen, with their references.
+struct TestSet {
+    src: Vec<String>,
+    tgt: Vec<String>,
+}
+
+impl TestSet {
+    /// Generates the pairs; the training sources are what the configuration generates.
+    fn unseen(task: BuiltinTask, config: &Config) -> Result<Self> {
+        let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
+        let seen: HashSet<String> = train.pairs.into_iter().map(|pair| pair.src).collect();
+        let examples = builtin::generate_unseen(task, config.seed, N_TEST, &seen);
+        let (src, tgt) = examples
+            .into_iter()
+            .map(|example| (example.src, example.tgt))
+            .unzip();
+        Ok(Self { src, tgt })
+    }
+
+    /// Puts the pairs beside the model, for `attentive evaluate`.
+    fn write(&self, dir: &Path) -> Result<()> {
+        for (path, lines) in [(src_file(dir), &self.src), (tgt_file(dir), &self.tgt)] {
+            fs::write(&path, lines.join("\n") + "\n").map_err(Error::io("write", &path))?;
+        }
+        Ok(())
+    }
+
+    fn translate(&self, pipeline: &Pipeline) -> Result<Vec<Sample>> {
+        let translations = pipeline.translate(&self.src)?;
+        let pairs = self.src.iter().zip(&self.tgt).zip(translations);
+        let sample = |((src, tgt), translation): ((&String, &String), String)| Sample {
+            src: src.clone(),
+            translation,
+            reference: tgt.clone(),
+        };
+        Ok(pairs.map(sample).collect())
+    }
+}
+
+fn src_file(dir: &Path) -> PathBuf {
+    dir.join("test.src")
+}
+
+fn tgt_file(dir: &Path) -> PathBuf {
+    dir.join("test.tgt")
+}
+
+fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
+    let translations: Vec<&str> = samples
+        .iter()
+        .map(|sample| sample.translation.as_str())
+        .collect();
+    let references: Vec<&str> = samples
+        .iter()
+        .map(|sample| sample.reference.as_str())
+        .collect();
+    let exact = exact_match(&translations, &references);
+    let bleu = Bleu::default().corpus(&translations, &[references]);
+
+    let mut out = Output::stdout();
+    out.line(format_args!(
+        "{} updates in {:.0} s; then {N_TEST} sentences that training had not seen:",
+        summary.step, summary.seconds
+    ))?;
+    out.line(format_args!(
+        "exact match = {:.1} % ({} of {})",
+        100.0 * exact.fraction(),
+        exact.correct,
+        exact.total
+    ))?;
+    out.line(&bleu)?;
+    out.line("")?;
+    for sample in samples.iter().take(N_SHOWN) {
+        samples::lines(sample)
+            .iter()
+            .try_for_each(|line| out.line(line))?;
+    }
+    out.line("\nNow try:")?;
+    next_commands(&summary.path, samples)
+        .iter()
+        .try_for_each(|command| out.line(format_args!("  {command}")))?;
+    out.flush()
+}
+
+/// What else can be done with the model.
+fn next_commands(model: &Path, samples: &[Sample]) -> Vec<String> {
+    let (src, tgt) = (src_file(model), tgt_file(model));
+    let (model, src, tgt) = (model.display(), src.display(), tgt.display());
+    // As a word of the shell: an apostrophe ends the quotes, stands alone, and opens them again.
+    let sentence = samples
+        .first()
+        .map_or(String::new(), |sample| sample.src.replace('\'', r"'\''"));
+    vec![
+        format!("echo '{sentence}' | attentive translate {model} --beam-width 5 --n-best 5"),
+        format!("attentive evaluate {model} --src {src} --ref {tgt}"),
+        format!("attentive info {model}"),
+    ]
+}

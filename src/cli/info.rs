@@ -1,0 +1,211 @@
+//! `attentive info`: what a model is made of and where it comes from.
+
+use std::path::PathBuf;
+
+use attentive::checkpoint::{self, LoadedModel, Provenance};
+use attentive::config::Config;
+use attentive::device;
+use attentive::error::Result;
+use attentive::model;
+use indicatif::HumanCount;
+use serde::Serialize;
+
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive info runs/multi30k
+  attentive info runs/multi30k --json | jq .provenance";
+
+/// Show a model's shapes, parameter counts, vocabularies, configuration and origin.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to say about a model.
+#[derive(Serialize)]
+struct Info {
+    n_parameters: usize,
+    parts: Vec<Part>,
+    src_vocab: usize,
+    tgt_vocab: usize,
+    provenance: Provenance,
+    config: Config,
+    shapes: Vec<Shape>,
+}
+
+/// A part of the model: all parameters whose names begin alike.
+#[derive(Serialize)]
+struct Part {
+    name: String,
+    n_parameters: usize,
+}
+
+/// A parameter.
+#[derive(Serialize)]
+struct Shape {
+    name: String,
+    shape: Vec<usize>,
+}
+
+impl Info {
+    fn of(loaded: LoadedModel) -> Self {
+        let LoadedModel {
+            config,
+            tokenizers,
+            model,
+            provenance,
+            ..
+        } = loaded;
+        let shapes: Vec<Shape> = model::shapes(&model)
+            .into_iter()
+            .map(|(name, shape)| Shape { name, shape })
+            .collect();
+        Self {
+            n_parameters: shapes.iter().map(Shape::n_parameters).sum(),
+            parts: parts(&shapes),
+            src_vocab: tokenizers.src().vocab_size(),
+            tgt_vocab: tokenizers.tgt().vocab_size(),
+            provenance,
+            config,
+            shapes,
+        }
+    }
+}
+
+impl Shape {
+    fn n_parameters(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The embedding or stack of layers that the parameter belongs to.
+    fn part(&self) -> &str {
+        self.name.split('.').next().unwrap_or(&self.name)
+    }
+}
+
+/// The model's parts in its own order.
+fn parts(shapes: &[Shape]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for shape in shapes {
+        let n_parameters = shape.n_parameters();
+        match parts.last_mut().filter(|part| part.name == shape.part()) {
+            Some(part) => part.n_parameters += n_parameters,
+            None => parts.push(Part {
+                name: shape.part().to_owned(),
+                n_parameters,
+            }),
+        }
+    }
+    parts
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let info = Info::of(checkpoint::load(&args.model, &device::cpu())?);
+    let mut out = Output::stdout();
+    if args.json {
+        out.json(&info)?;
+    } else {
+        show(&info, &mut out)?;
+    }
+    out.flush()
+}
+
+fn show(info: &Info, out: &mut Output) -> Result<()> {
+    let mut number =
+        |label: &str, n: usize| out.line(format_args!("{label:<26}{:>14}", HumanCount(n as u64)));
+    number("parameters", info.n_parameters)?;
+    info.parts
+        .iter()
+        .try_for_each(|part| number(&format!("  {}", part.name), part.n_parameters))?;
+    number("source vocabulary", info.src_vocab)?;
+    number("target vocabulary", info.tgt_vocab)?;
+    show_origin(&info.provenance, out)?;
+    out.line("\nshapes")?;
+    for Shape { name, shape } in &info.shapes {
+        out.line(format_args!("  {name} {shape:?}"))?;
+    }
+    out.line("\nconfiguration")?;
+    info.config
+        .to_toml()
+        .lines()
+        .try_for_each(|line| out.line(format_args!("  {line}").to_string().trim_end()))
+}
+
+fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
+    let Provenance {
+        program,
+        seed,
+        step,
+        averaged_steps,
+        data,
+        scores,
+    } = provenance;
+    out.line("\norigin")?;
+    out.line(format_args!("  program   {program}"))?;
+    out.line(format_args!("  seed      {seed}"))?;
+    out.line(format_args!("  updates   {}", HumanCount(*step)))?;
+    if !averaged_steps.is_empty() {
+        let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
+        out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;
+    }
+    for file in data {
+        out.line(format_args!("  {:<9} {}", file.role, file.path))?;
+        if !file.sha256.is_empty() {
+            out.line(format_args!(
+                "            {} bytes, sha256 {}",
+                HumanCount(file.bytes),
+                file.sha256
+            ))?;
+        }
+    }
+    for score in scores {
+        let signature = score
+            .signature
+            .as_ref()
+            .map_or(String::new(), |signature| format!(" ({signature})"));
+        out.line(format_args!(
+            "  {} = {:.3}{signature}",
+            score.name, score.value
+        ))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        let shape = |name: &str, shape: &[usize]| Shape {
+            name: name.into(),
+            shape: shape.into(),
+        };
+        let shapes = [
+            shape("embedding.weight", &[7, 3]),
+            shape("encoder.layers.0.norm.gain", &[3]),
+            shape("encoder.layers.0.query.weight", &[3, 3]),
+            shape("output_bias", &[7]),
+        ];
+        let parts: Vec<(String, usize)> = parts(&shapes)
+            .into_iter()
+            .map(|part| (part.name, part.n_parameters))
+            .collect();
+        assert_eq!(
+            parts,
+            [
+                ("embedding".into(), 21),
+                ("encoder".into(), 12),
+                ("output_bias".into(), 7)
+            ]
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The command line: one file a command, and each only joins parts of the library.
+//!
+//! Data goes to standard output, everything else to standard error.
+
+mod average;
+mod completions;
+mod demo;
+mod evaluate;
+mod info;
+mod input;
+mod message;
+mod output;
+mod progress;
+mod samples;
+mod score;
+mod search;
+mod train;
+mod translate;
+
+use std::process::ExitCode;
+
+use attentive::error::Result;
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive demo                                      train and try a small model in minutes
+  attentive train configs/multi30k.toml               train on your own text
+  attentive translate runs/multi30k < in.en > out.de  translate
+  attentive score out.de ref.de                       BLEU, chrF and TER";
+
+/// Trains, evaluates and runs sequence-to-sequence models from raw text.
+#[derive(Parser)]
+#[command(name = "attentive", version, about, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Train(train::Args),
+    Translate(translate::Args),
+    Evaluate(evaluate::Args),
+    Score(score::Args),
+    Average(average::Args),
+    Info(info::Args),
+    Completions(completions::Args),
+}
+
+impl Command {
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Demo(args) => demo::run(args),
+            Self::Train(args) => train::run(args),
+            Self::Translate(args) => translate::run(args),
+            Self::Evaluate(args) => evaluate::run(args),
+            Self::Score(args) => score::run(args),
+            Self::Average(args) => average::run(args),
+            Self::Info(args) => info::run(args),
+            Self::Completions(args) => completions::run(args),
+        }
+    }
+}
+
+/// Parses the command line and does what it asks for.
+///
+/// A reader of standard output that closes it early, as `head` does, has had enough: that is success, and silent.
+pub(crate) fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            message::error(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declarations_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,74 @@
+//! Options of the search, which `translate` and `evaluate` share.
+
+use std::num::NonZeroUsize;
+
+use attentive::config::{Config, LengthPenalty};
+use attentive::decode::SearchOptions;
+use attentive::error::{Error, Result};
+use attentive::pipeline::TranslateOptions;
+
+/// What a person may change about the search; the model's configuration says the rest.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Search")]
+pub(super) struct SearchArgs {
+    /// Hypotheses kept at each step; 1 is greedy [default: the model's].
+    #[arg(long, value_name = "N")]
+    beam_width: Option<NonZeroUsize>,
+    /// How hypotheses of different lengths compare [default: the model's].
+    #[arg(long, value_name = "FORMULA")]
+    length_penalty: Option<LengthPenalty>,
+    /// The exponent of the length penalty; 0 for none [default: the model's].
+    #[arg(long, value_name = "X")]
+    alpha: Option<f64>,
+    /// At most N tokens a translation, however long its source [default: a limit that grows with the source].
+    #[arg(long, value_name = "N")]
+    max_new_tokens: Option<NonZeroUsize>,
+    /// Sentences that are translated together; no translation depends on it [default: the model's].
+    #[arg(long, value_name = "N")]
+    batch_size: Option<NonZeroUsize>,
+}
+
+impl SearchArgs {
+    /// The model's options with these changes, for `n_best` translations of each sentence.
+    pub(super) fn options(&self, config: &Config, n_best: usize) -> Result<TranslateOptions> {
+        let mut config = config.clone();
+        let decode = &mut config.decode;
+        decode.beam_width = self.beam_width.map_or(decode.beam_width, NonZeroUsize::get);
+        decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
+        decode.alpha = self.alpha.unwrap_or(decode.alpha);
+        decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
+        if let Some(limit) = self.max_new_tokens {
+            decode.max_new_factor = 0.0;
+            decode.max_new_tokens = limit.get();
+        }
+        config.validate().map_err(as_option)?;
+        let search = SearchOptions {
+            n_best,
+            ..SearchOptions::from(&config.decode)
+        };
+        search.check()?;
+        Ok(TranslateOptions {
+            search,
+            batch_size: config.decode.batch_size,
+        })
+    }
+}
+
+/// Names the option where the check of the configuration names its key.
+fn as_option(error: Error) -> Error {
+    match error {
+        Error::Config {
+            key,
+            expected,
+            found,
+            hint,
+        } => {
+            let option = key.trim_start_matches("decode.").replace('_', "-");
+            Error::Usage {
+                problem: format!("`--{option}`: expected {expected}, found {found}"),
+                hint,
+            }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,101 @@
+//! `attentive train`: from a configuration to a model directory.
+
+use std::path::{Path, PathBuf};
+
+use attentive::config::Config;
+use attentive::error::{Error, Result};
+use attentive::interrupt::Interrupt;
+use attentive::train::{self, Existing, RunOptions, Summary};
+
+use super::message;
+use super::progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive train configs/multi30k.toml
+  attentive train configs/multi30k.toml --resume
+  attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
+
+Ctrl-C saves and stops; `--resume` goes on as if the run had never stopped.";
+
+/// Train a model as a configuration file says.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The configuration, a TOML file.
+    #[arg(value_name = "CONFIG.toml")]
+    config: PathBuf,
+    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The directory to write the model to [default: `runs/` and the configuration's name].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the run that is in the directory.
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Delete the run that is in the directory and start anew.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Args {
+    fn existing(&self) -> Existing {
+        match (self.resume, self.force) {
+            (true, _) => Existing::Resume,
+            (_, true) => Existing::Force,
+            _ => Existing::Refuse,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let config = Config::load(&args.config, &args.set)?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => default_out(&args.config)?,
+    };
+    let options = RunOptions {
+        out,
+        existing: args.existing(),
+        interrupt: Interrupt::install()?,
+    };
+    let summary = train::train(&config, &options, &mut Progress::new())?;
+    message::note(sentence(&summary));
+    Ok(())
+}
+
+/// `runs/` and the configuration's file name without its extension.
+fn default_out(config: &Path) -> Result<PathBuf> {
+    match config.file_stem() {
+        Some(name) => Ok(Path::new("runs").join(name)),
+        None => Err(Error::usage(
+            format!("`{}` has no name to call the run by", config.display()),
+            "name the directory with `--out`",
+        )),
+    }
+}
+
+/// What came of a run.
+fn sentence(summary: &Summary) -> String {
+    let Summary {
+        step,
+        seconds,
+        best,
+        path,
+        ..
+    } = summary;
+    let best = best.as_ref().map_or(String::new(), |best| {
+        let bleu = best
+            .bleu
+            .map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
+        format!(
+            "; the best was update {}: validation loss {:.3}{bleu}",
+            best.step, best.loss
+        )
+    });
+    format!(
+        "{step} updates in {seconds:.0} s{best}; the model is `{}`",
+        path.display()
+    )
+}

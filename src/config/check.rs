@@ -1,0 +1,393 @@
+//! What the types cannot say: ranges, and values that contradict each other.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use super::{
+    BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
+    OptimizerKind, Positions, ScheduleKind, TieEmbeddings, TokenizerConfig, TrainConfig,
+    Vocabulary,
+};
+use crate::error::{Error, Result};
+
+/// The special tokens and at least one that is learned.
+const MIN_VOCAB_SIZE: usize = 8;
+
+/// A token and `</s>`.
+const MIN_LEN: usize = 2;
+
+impl Config {
+    /// Refuses values out of range and values that contradict each other.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for the first mistake.
+    pub fn validate(&self) -> Result<()> {
+        whole("seed", self.seed, 0)?;
+        data(&self.data)?;
+        tokenizer(&self.tokenizer)?;
+        model(&self.model)?;
+        train(&self.train)?;
+        optimizer(&self.train.optimizer)?;
+        schedule(&self.train)?;
+        decode(&self.decode)?;
+        vocabularies(self)?;
+        lengths(self)?;
+        validation(self)
+    }
+}
+
+fn data(data: &DataConfig) -> Result<()> {
+    size("data.max_len", data.max_len, MIN_LEN)?;
+    path("data.dir", data.dir.as_ref())?;
+    corpus("data.train", &data.train)?;
+    data.valid
+        .as_ref()
+        .map_or(Ok(()), |valid| corpus("data.valid", valid))
+}
+
+fn corpus(section: &str, corpus: &CorpusConfig) -> Result<()> {
+    let CorpusConfig {
+        src,
+        tgt,
+        tsv,
+        jsonl,
+        builtin,
+        pairs,
+    } = corpus;
+    for (name, file) in [("src", src), ("tgt", tgt), ("tsv", tsv), ("jsonl", jsonl)] {
+        path(&format!("{section}.{name}"), file.as_ref())?;
+    }
+    let forms = [
+        ("`src` + `tgt`", src.is_some() || tgt.is_some()),
+        ("`tsv`", tsv.is_some()),
+        ("`jsonl`", jsonl.is_some()),
+        ("`builtin`", builtin.is_some()),
+    ];
+    let given: Vec<&str> = forms
+        .iter()
+        .filter(|form| form.1)
+        .map(|form| form.0)
+        .collect();
+    if given.len() != 1 {
+        let found = if given.is_empty() {
+            "none".to_owned()
+        } else {
+            given.join(" and ")
+        };
+        return refuse(
+            section,
+            "exactly one of `src` + `tgt`, `tsv`, `jsonl` and `builtin`",
+            found,
+        );
+    }
+    let absent =
+        |name: &str, expected: &str| refuse(&format!("{section}.{name}"), expected, "nothing");
+    match (src, tgt, builtin, pairs) {
+        (Some(_), None, ..) => absent("tgt", "a file aligned with `src`"),
+        (None, Some(_), ..) => absent("src", "a file aligned with `tgt`"),
+        (.., Some(_), None) => absent("pairs", "how many pairs to generate"),
+        (.., Some(_), Some(pairs)) => size(&format!("{section}.pairs"), *pairs, 1),
+        (.., None, Some(pairs)) => refuse(
+            &format!("{section}.pairs"),
+            "nothing, as `pairs` goes with `builtin` alone",
+            pairs,
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
+    size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
+    whole("tokenizer.min_frequency", tokenizer.min_frequency, 1)
+}
+
+fn model(model: &ModelConfig) -> Result<()> {
+    size("model.d_model", model.d_model, 2)?;
+    size("model.d_ff", model.d_ff, 1)?;
+    size("model.n_heads", model.n_heads, 1)?;
+    size("model.n_encoder_layers", model.n_encoder_layers, 1)?;
+    size("model.n_decoder_layers", model.n_decoder_layers, 1)?;
+    size("model.max_len", model.max_len, MIN_LEN)?;
+    fraction("model.dropout", model.dropout)?;
+    fraction("model.attention_dropout", model.attention_dropout)?;
+    fraction("model.activation_dropout", model.activation_dropout)?;
+    heads(model)
+}
+
+fn heads(model: &ModelConfig) -> Result<()> {
+    let (d_model, n_heads) = (model.d_model, model.n_heads);
+    if !d_model.is_multiple_of(n_heads) {
+        /// More heads than any model has.
+        const MOST: usize = 4096;
+        let nearest = (1..=d_model.min(MOST))
+            .filter(|n| d_model.is_multiple_of(*n))
+            .min_by_key(|n| n.abs_diff(n_heads));
+        let expected = format!("a divisor of `model.d_model` = {d_model}");
+        return refuse_with(
+            "model.n_heads",
+            expected,
+            n_heads,
+            nearest.map(|n| format!("the nearest is {n}")),
+        );
+    }
+    match model.positions {
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+            if !d_model.is_multiple_of(2) =>
+        {
+            refuse(
+                "model.d_model",
+                "an even number, for sinusoidal positions",
+                d_model,
+            )
+        }
+        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
+        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
+            "model.d_model",
+            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
+            d_model,
+        ),
+        Positions::Rotary if !(d_model / n_heads).is_multiple_of(2) => {
+            let expected =
+                format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
+            refuse(
+                "model.n_heads",
+                expected,
+                format!("{n_heads} heads of size {}", d_model / n_heads),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn train(train: &TrainConfig) -> Result<()> {
+    size("train.batch_tokens", train.batch_tokens, 1)?;
+    size("train.accumulate", train.accumulate, 1)?;
+    size("train.validate_sentences", train.validate_sentences, 0)?;
+    size("train.samples", train.samples, 0)?;
+    size("train.keep_last", train.keep_last, 1)?;
+    whole("train.max_steps", train.max_steps, 1)?;
+    whole("train.max_epochs", train.max_epochs, 0)?;
+    whole("train.validate_every", train.validate_every, 0)?;
+    whole("train.patience", train.patience, 0)?;
+    whole("train.save_every", train.save_every, 0)?;
+    whole("train.log_every", train.log_every, 1)?;
+    fraction("train.label_smoothing", train.label_smoothing)?;
+    not_negative("train.clip_norm", train.clip_norm)
+}
+
+fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
+    positive("train.optimizer.learning_rate", optimizer.learning_rate)?;
+    fraction("train.optimizer.beta1", optimizer.beta1)?;
+    fraction("train.optimizer.beta2", optimizer.beta2)?;
+    positive("train.optimizer.epsilon", optimizer.epsilon)?;
+    fraction("train.optimizer.momentum", optimizer.momentum)?;
+    not_negative("train.optimizer.weight_decay", optimizer.weight_decay)?;
+    if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
+        let hint = "set `train.optimizer.beta1` instead, or take `train.optimizer.kind = \"sgd\"`";
+        let expected = "0, as only SGD has momentum";
+        return refuse_with(
+            "train.optimizer.momentum",
+            expected,
+            optimizer.momentum,
+            Some(hint.into()),
+        );
+    }
+    Ok(())
+}
+
+fn schedule(train: &TrainConfig) -> Result<()> {
+    let schedule = &train.schedule;
+    let needs_warmup = matches!(
+        schedule.kind,
+        ScheduleKind::Noam | ScheduleKind::InverseSqrt
+    );
+    whole(
+        "train.schedule.warmup_steps",
+        schedule.warmup_steps,
+        u64::from(needs_warmup),
+    )?;
+    whole("train.schedule.decay_steps", schedule.decay_steps, 0)?;
+    whole(
+        "train.schedule.plateau_patience",
+        schedule.plateau_patience,
+        1,
+    )?;
+    let (min, factor) = (schedule.min_factor, schedule.plateau_factor);
+    require(
+        (0.0..=1.0).contains(&min),
+        "train.schedule.min_factor",
+        "a number from 0 to 1",
+        min,
+    )?;
+    let in_between = factor > 0.0 && factor < 1.0;
+    require(
+        in_between,
+        "train.schedule.plateau_factor",
+        "a number above 0 and below 1",
+        factor,
+    )?;
+    if schedule.kind != ScheduleKind::Cosine {
+        return Ok(());
+    }
+    let (key, end) = match schedule.decay_steps {
+        0 => ("train.max_steps", train.max_steps),
+        steps => ("train.schedule.decay_steps", steps),
+    };
+    let warmup = schedule.warmup_steps;
+    let expected =
+        format!("more than `train.schedule.warmup_steps` = {warmup}, as the cosine ends here");
+    require(end > warmup, key, expected, end)
+}
+
+fn decode(decode: &DecodeConfig) -> Result<()> {
+    size("decode.beam_width", decode.beam_width, 1)?;
+    not_negative("decode.alpha", decode.alpha)?;
+    not_negative("decode.max_new_factor", decode.max_new_factor)?;
+    size("decode.max_new_tokens", decode.max_new_tokens, 1)?;
+    size("decode.batch_size", decode.batch_size, 1)
+}
+
+fn vocabularies(config: &Config) -> Result<()> {
+    let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
+    if separate && config.model.tie_embeddings == TieEmbeddings::All {
+        let hint = "`decoder` ties the two that share the target's vocabulary";
+        let expected = "`decoder` or `none`, as `tokenizer.vocabulary` is `separate`";
+        return refuse_with("model.tie_embeddings", expected, "`all`", Some(hint.into()));
+    }
+    Ok(())
+}
+
+fn lengths(config: &Config) -> Result<()> {
+    let (data, model) = (config.data.max_len, config.model.max_len);
+    let expected = format!("at most `model.max_len` = {model}, the longest that the model accepts");
+    require(data <= model, "data.max_len", expected, data)
+}
+
+/// Whoever waits for validations must have some.
+fn validation(config: &Config) -> Result<()> {
+    let train = &config.train;
+    let validates = config.data.valid.is_some() && train.validate_every > 0;
+    let missing = "as nothing is validated";
+    let hint = || Some("set `data.valid` and `train.validate_every`".to_owned());
+    if !validates && train.patience > 0 {
+        return refuse_with(
+            "train.patience",
+            format!("0, {missing}"),
+            train.patience,
+            hint(),
+        );
+    }
+    if !validates && train.schedule.kind == ScheduleKind::Plateau {
+        return refuse_with(
+            "train.schedule.kind",
+            format!("a schedule without validation, {missing}"),
+            "`plateau`",
+            hint(),
+        );
+    }
+    if train.best_by == BestBy::Bleu {
+        let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
+        if !validates {
+            return refuse_with(key, expected(missing), "`bleu`", hint());
+        }
+        if train.validate_sentences == 0 {
+            let hint = Some("set `train.validate_sentences`".into());
+            return refuse_with(
+                key,
+                expected("as no validation sentence is translated"),
+                "`bleu`",
+                hint,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A count from `least`; TOML holds no more than 63 bits.
+fn whole(key: &str, value: u64, least: u64) -> Result<()> {
+    require(
+        value >= least,
+        key,
+        format!("a whole number, {least} or more"),
+        value,
+    )?;
+    require(
+        i64::try_from(value).is_ok(),
+        key,
+        format!("a whole number up to {}", i64::MAX),
+        value,
+    )
+}
+
+fn size(key: &str, value: usize, least: usize) -> Result<()> {
+    whole(key, value as u64, least as u64)
+}
+
+fn fraction(key: &str, value: f64) -> Result<()> {
+    require(
+        (0.0..1.0).contains(&value),
+        key,
+        "a number from 0 up to, but not including, 1",
+        value,
+    )
+}
+
+fn positive(key: &str, value: f64) -> Result<()> {
+    require(
+        value > 0.0 && value.is_finite(),
+        key,
+        "a number above 0",
+        value,
+    )
+}
+
+fn not_negative(key: &str, value: f64) -> Result<()> {
+    require(
+        value >= 0.0 && value.is_finite(),
+        key,
+        "a number, 0 or more",
+        value,
+    )
+}
+
+fn path(key: &str, path: Option<&PathBuf>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    require(
+        !path.as_os_str().is_empty(),
+        key,
+        "a path",
+        "an empty string",
+    )?;
+    require(
+        path.to_str().is_some(),
+        key,
+        "a path in UTF-8",
+        path.display(),
+    )
+}
+
+fn require(holds: bool, key: &str, expected: impl Display, found: impl Display) -> Result<()> {
+    if holds {
+        Ok(())
+    } else {
+        refuse(key, expected, found)
+    }
+}
+
+fn refuse(key: &str, expected: impl Display, found: impl Display) -> Result<()> {
+    refuse_with(key, expected, found, None)
+}
+
+fn refuse_with(
+    key: &str,
+    expected: impl Display,
+    found: impl Display,
+    hint: Option<String>,
+) -> Result<()> {
+    Err(Error::Config {
+        key: key.to_owned(),
+        expected: expected.to_string(),
+        found: found.to_string(),
+        hint,
+    })
+}

@@ -1,0 +1,108 @@
+//! Whether a run can go on under another configuration.
+
+use toml::Value;
+
+use super::Config;
+
+/// What may change between two stretches of one run: limits, what is watched and kept, and how translations are searched.
+const FREE: &[&str] = &[
+    "data.valid",
+    "decode",
+    "train.best_by",
+    "train.keep_last",
+    "train.log_every",
+    "train.max_epochs",
+    "train.max_steps",
+    "train.patience",
+    "train.samples",
+    "train.save_every",
+    "train.validate_every",
+    "train.validate_sentences",
+];
+
+/// A key whose value differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The key with its section.
+    pub key: String,
+    /// The value here.
+    pub ours: String,
+    /// The value in the other configuration.
+    pub theirs: String,
+}
+
+impl Config {
+    /// The first key in which `other` differs such that a run begun under `self` could not go on as the same run.
+    pub fn difference_that_matters(&self, other: &Config) -> Option<Difference> {
+        let (ours, theirs) = (flatten(self), flatten(other));
+        let value_in = |list: &[(String, String)], key: &str| {
+            list.iter()
+                .find(|(known, _)| known == key)
+                .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
+        };
+        let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
+        keys.filter(|key| !is_free(key)).find_map(|key| {
+            let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
+            (ours != theirs).then(|| Difference {
+                key: key.clone(),
+                ours,
+                theirs,
+            })
+        })
+    }
+}
+
+fn is_free(key: &str) -> bool {
+    FREE.iter().any(|free| {
+        key.strip_prefix(free)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+/// Every value with its dotted key.
+fn flatten(config: &Config) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if let Ok(value) = Value::try_from(config) {
+        descend(String::new(), &value, &mut found);
+    }
+    found
+}
+
+fn descend(key: String, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Table(table) => {
+            for (name, value) in table {
+                let key = if key.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{key}.{name}")
+                };
+                descend(key, value, found);
+            }
+        }
+        value => found.push((key, value.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_may_change_and_the_model_may_not() {
+        let config = Config::default();
+        let mut other = config.clone();
+        other.train.max_steps += 1;
+        other.decode.beam_width += 1;
+        assert_eq!(config.difference_that_matters(&other), None);
+        other.model.d_model = 64;
+        let difference = config
+            .difference_that_matters(&other)
+            .expect("a difference");
+        assert_eq!(difference.key, "model.d_model");
+        assert_eq!(
+            (difference.ours.as_str(), difference.theirs.as_str()),
+            ("256", "64")
+        );
+    }
+}

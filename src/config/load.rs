@@ -1,0 +1,199 @@
+//! Strict reading: from TOML text and `--set` overrides to a [`Config`] whose every value has been checked.
+
+use std::fs;
+use std::path::Path;
+
+use toml::de::DeTable;
+use toml::{Table, Value};
+
+use super::Config;
+use super::strict::{check_key, check_table};
+use crate::error::{Error, Result};
+
+/// What stands in an error message for the place of an override.
+const SET: &str = "--set";
+
+impl Config {
+    /// Reads the file `path`, then applies `overrides` in their order.
+    ///
+    /// An override is `KEY=VALUE`, as in `train.batch_tokens=2048`. Its value is read as TOML, and taken as a string if it
+    /// is none, so that `tokenizer.kind=word` needs no quotes.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file cannot be read, and those of [`Config::parse`].
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        Self::parse(&text, path, overrides)
+    }
+
+    /// Reads `text`, the content of a file `path` that messages name, then applies `overrides` as [`Config::load`] does.
+    ///
+    /// # Errors
+    /// [`Error::Toml`] if `text` is no TOML, [`Error::Usage`] if an override is no `KEY=VALUE`, and [`Error::Config`] with
+    /// key and place for unknown keys, wrong types and what [`Config::validate`] refuses.
+    pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
+        let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
+        check_table("", &table)
+            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
+
+        let overrides = overrides
+            .iter()
+            .map(|text| Override::parse(text))
+            .collect::<Result<Vec<_>>>()?;
+        for Override { key, value } in &overrides {
+            check_key(key, value).map_err(|error| located(error, |_| format!("`{SET}`")))?;
+            set(&mut table, key, value.clone());
+        }
+
+        // Whatever serde could refuse, the checks above have refused with a better message.
+        let config: Self = table
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::Toml {
+                path: path.into(),
+                problem: error.message().into(),
+            })?;
+        config
+            .validate()
+            .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
+        Ok(config)
+    }
+
+    /// The whole configuration as TOML, every default written out; [`Config::parse`] reads it back equal.
+    ///
+    /// # Panics
+    /// If a number exceeds TOML's 63 bits or a path is not UTF-8; [`Config::validate`] refuses both.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self)
+            .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
+    }
+}
+
+/// A `--set KEY=VALUE`.
+struct Override {
+    key: String,
+    value: Value,
+}
+
+impl Override {
+    fn parse(text: &str) -> Result<Self> {
+        let Some((key, value)) = text.split_once('=') else {
+            let problem = format!("`{SET} {text}` sets nothing: expected KEY=VALUE");
+            return Err(Error::usage(
+                problem,
+                format!("as in `{SET} train.batch_tokens=2048`"),
+            ));
+        };
+        let value = value.trim();
+        let value = value
+            .parse()
+            .unwrap_or_else(|_| Value::String(value.to_owned()));
+        Ok(Self {
+            key: key.trim().to_owned(),
+            value,
+        })
+    }
+
+    /// True if the override gives `key` its value, by itself or as a part of its section.
+    fn sets(&self, key: &str) -> bool {
+        is_within(key, &self.key)
+    }
+}
+
+/// True if `key` is `section` or one of its keys.
+fn is_within(key: &str, section: &str) -> bool {
+    key.strip_prefix(section)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Puts `value` at `key`, a known key, into `table`, whose sections have been checked to be sections.
+fn set(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let section = table
+                .entry(section)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(section) = section {
+                set(section, rest, value);
+            }
+        }
+    }
+}
+
+/// Adds to an [`Error::Config`] the place where the value stands.
+fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
+    match error {
+        Error::Config {
+            key,
+            expected,
+            found,
+            hint,
+        } => {
+            let found = format!("{found} ({})", place(&key));
+            Error::Config {
+                key,
+                expected,
+                found,
+                hint,
+            }
+        }
+        other => other,
+    }
+}
+
+/// Where the value of `key` comes from: an override, the file, or neither.
+fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
+    if overrides.iter().any(|o| o.sets(key)) {
+        format!("`{SET}`")
+    } else if line_of(text, key).is_some() {
+        place_in_file(text, path, key)
+    } else if overrides.iter().any(|o| is_within(&o.key, key)) {
+        format!("`{SET}`")
+    } else {
+        format!("not set in `{}`", path.display())
+    }
+}
+
+fn place_in_file(text: &str, path: &Path, key: &str) -> String {
+    match line_of(text, key) {
+        Some(line) => format!("`{}`, line {line}", path.display()),
+        None => format!("`{}`", path.display()),
+    }
+}
+
+/// The line, counted from 1, on which `text` names `key`.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let (section, name) = key
+        .rsplit_once('.')
+        .map_or((None, key), |(section, name)| (Some(section), name));
+    let mut table = document.get_ref();
+    for part in section.into_iter().flat_map(|section| section.split('.')) {
+        table = table.get(part)?.get_ref().as_table()?;
+    }
+    let (name, _) = table.get_key_value(name)?;
+    Some(line_at(text, name.span().start))
+}
+
+/// The line, counted from 1, of the byte at `offset`.
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text
+        .bytes()
+        .take(offset)
+        .filter(|&byte| byte == b'\n')
+        .count()
+}
+
+fn not_toml(text: &str, path: &Path, error: &toml::de::Error) -> Error {
+    let message = error.message();
+    let problem = match error.span() {
+        Some(span) => format!("line {}: {message}", line_at(text, span.start)),
+        None => message.to_owned(),
+    };
+    Error::Toml {
+        path: path.into(),
+        problem,
+    }
+}

@@ -1,0 +1,175 @@
+//! Keys and types of a TOML table, held against the schema.
+
+use toml::{Table, Value};
+
+use super::schema::{Kind, SCHEMA, join};
+use crate::error::{Error, Result};
+
+/// Refuses unknown keys and wrong types in the section `section` ("" for the whole file) that holds `table`.
+///
+/// # Errors
+/// [`Error::Config`] for the first mistake.
+pub(super) fn check_table(section: &str, table: &Table) -> Result<()> {
+    for (name, value) in table {
+        // A quoted key may hold a dot; with its quotes it is not mistaken for a path.
+        let key = if name.contains('.') {
+            join(section, &format!("{name:?}"))
+        } else {
+            join(section, name)
+        };
+        check_key(&key, value)?;
+    }
+    Ok(())
+}
+
+/// Refuses `key` if it is unknown or `value` is none that it takes.
+///
+/// # Errors
+/// [`Error::Config`] for the first mistake.
+pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
+    let Some(&kind) = SCHEMA.get(key) else {
+        return Err(unknown_key(key));
+    };
+    match (kind, value) {
+        (Kind::Section, Value::Table(table)) => check_table(key, table),
+        (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
+        (Kind::Whole, Value::Integer(0..)) => Ok(()),
+        (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
+        (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
+        _ => Err(Error::Config {
+            key: key.to_owned(),
+            expected: expected(kind),
+            found: described(value),
+            hint: hint(kind, value),
+        }),
+    }
+}
+
+fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Section => "a section of keys".into(),
+        Kind::Switch => "`true` or `false`".into(),
+        Kind::Whole => "a whole number, 0 or more".into(),
+        Kind::Number => "a number".into(),
+        Kind::Text => "a string".into(),
+        Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
+    }
+}
+
+fn described(value: &Value) -> String {
+    match value {
+        Value::Table(_) => "a section of keys".into(),
+        Value::Array(_) => "an array".into(),
+        Value::String(text) => format!("the string `{text}`"),
+        scalar => format!("`{scalar}`"),
+    }
+}
+
+/// How `value` might have been meant.
+fn hint(kind: Kind, value: &Value) -> Option<String> {
+    let write = |value: String| format!("write `{value}`");
+    match (kind, value) {
+        (Kind::Switch, Value::String(text)) => {
+            text.parse::<bool>().ok().map(|on| write(on.to_string()))
+        }
+        (Kind::Whole, Value::String(text)) => {
+            let number = text.parse::<i64>().ok().filter(|number| *number >= 0)?;
+            Some(write(number.to_string()))
+        }
+        (Kind::Whole, Value::Float(number)) => {
+            const EXACT: f64 = 9e15;
+            let is_whole = (0.0..EXACT).contains(number) && number.fract() == 0.0;
+            is_whole.then(|| write(number.to_string()))
+        }
+        (Kind::Number, Value::String(text)) => {
+            let number = text
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())?;
+            Some(write(number.to_string()))
+        }
+        (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
+            Some(format!("put it in quotes: `\"{value}\"`"))
+        }
+        (Kind::OneOf(allowed), Value::String(text)) => {
+            let near =
+                |name: &str| strsim::jaro_winkler(name, &text.to_lowercase().replace('-', "_"));
+            nearest(allowed.iter().copied(), near).map(did_you_mean)
+        }
+        _ => None,
+    }
+}
+
+fn unknown_key(key: &str) -> Error {
+    let known = SCHEMA.keys().map(String::as_str);
+    let hint = match nearest(known, |known| likeness(known, key)) {
+        Some(known) => did_you_mean(known),
+        None => keys_beside(key),
+    };
+    Error::Config {
+        key: key.to_owned(),
+        expected: "a known key".into(),
+        found: "an unknown one".into(),
+        hint: Some(hint),
+    }
+}
+
+/// The keys of the section that `key` is said to be in, or all sections if there is none such.
+fn keys_beside(key: &str) -> String {
+    let (section, _) = split(key);
+    let keys = SCHEMA.keys().map(|known| split(known));
+    let names = listed(keys.filter(|known| known.0 == section).map(|known| known.1));
+    match section {
+        "" => format!("the keys at the top are {names}"),
+        _ if names.is_empty() => format!("the sections are {}", sections()),
+        _ => format!("the keys of `[{section}]` are {names}"),
+    }
+}
+
+/// How much an unknown key looks like a known one, up to 1: its name counts most, and its section a little.
+fn likeness(known: &str, unknown: &str) -> f64 {
+    /// What a section that is not alike at all costs: about as much as a misspelt name.
+    const SECTION: f64 = 0.2;
+    let unquoted = unknown.replace('"', "");
+    let ((section, name), (known_section, known_name)) = (split(&unquoted), split(known));
+    let section_likeness = strsim::jaro_winkler(known_section, section);
+    strsim::jaro_winkler(known_name, name) - SECTION * (1.0 - section_likeness)
+}
+
+/// Section and name of a key.
+fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('.').unwrap_or(("", key))
+}
+
+/// The name that is most alike, if any is at all; of equals the shortest, and of these the first.
+fn nearest<'a>(
+    names: impl Iterator<Item = &'a str>,
+    likeness: impl Fn(&str) -> f64,
+) -> Option<&'a str> {
+    const ALIKE: f64 = 0.7;
+    names
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .min_by(|a, b| b.0.total_cmp(&a.0).then(a.1.len().cmp(&b.1.len())))
+        .map(|(_, name)| name)
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean `{name}`?")
+}
+
+fn sections() -> String {
+    listed(
+        SCHEMA
+            .iter()
+            .filter(|(_, kind)| **kind == Kind::Section)
+            .map(|(key, _)| key.as_str()),
+    )
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,380 @@
+//! Reading: keys, types, overrides, files, and what is said about mistakes in them.
+
+mod ranges;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::schema::{Kind, SCHEMA};
+use super::{Config, Positions};
+use crate::error::{Error, Result};
+
+/// The least that a config must hold.
+const CORPUS: &str = "data.train = { src = 'a', tgt = 'b' }";
+
+fn parse(text: &str, overrides: &[&str]) -> Result<Config> {
+    let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
+    Config::parse(text, Path::new("x.toml"), &overrides)
+}
+
+/// The whole message: what the program prints, and its hint.
+fn message(result: Result<Config>) -> String {
+    let error = result.expect_err("the config is wrong");
+    format!("{error} | {}", error.hint().unwrap_or_default())
+}
+
+/// Each of `cases` is a line added to [`CORPUS`], the key that is complained about, and a part of the message.
+fn refuses(cases: &[(&str, &str, &str)]) {
+    for (line, key, part) in cases {
+        let message = message(parse(&format!("{CORPUS}\n{line}\n"), &[]));
+        assert!(
+            message.starts_with(&format!("config key `{key}`: expected ")),
+            "`{line}` says: {message}"
+        );
+        assert!(
+            message.contains(part),
+            "`{line}` should say `{part}`, and says: {message}"
+        );
+    }
+}
+
+fn accepts(lines: &[&str]) {
+    for line in lines {
+        let result = parse(&format!("{CORPUS}\n{line}\n"), &[]);
+        assert!(
+            result.is_ok(),
+            "`{line}` is right, and yet: {}",
+            message(result)
+        );
+    }
+}
+
+#[test]
+fn the_schema_knows_keys_and_kinds() {
+    let kinds = [
+        ("seed", Kind::Whole),
+        ("data.valid", Kind::Section),
+        ("data.valid.pairs", Kind::Whole),
+        ("data.train.src", Kind::Text),
+        ("train.optimizer.beta1", Kind::Number),
+        ("model.scale_embeddings", Kind::Switch),
+        ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
+    ];
+    for (key, kind) in kinds {
+        assert_eq!(SCHEMA.get(key), Some(&kind), "{key}");
+    }
+}
+
+#[test]
+fn an_empty_section_has_the_defaults() {
+    let config = parse(&format!("{CORPUS}\n[train]"), &[]).unwrap();
+    assert_eq!(config.train, super::TrainConfig::default());
+    assert_eq!(config.data.train.src, Some(PathBuf::from("a")));
+}
+
+#[test]
+fn written_out_it_reads_back_equal() {
+    let overrides = [
+        "data.dir=/corpora/multi 30k",
+        "data.valid.builtin=reverse",
+        "data.valid.pairs=7",
+        "train.optimizer.epsilon=1e-9",
+        "train.optimizer.learning_rate=0.1234567890123456",
+        "seed=9223372036854775807",
+        "model.positions=sinusoidal_tensor2tensor",
+    ];
+    let config = parse(CORPUS, &overrides).unwrap();
+    let text = config.to_toml();
+    assert_eq!(parse(&text, &[]).unwrap(), config);
+    assert_eq!(parse(&text, &[]).unwrap().to_toml(), text);
+    let table: toml::Table = text.parse().unwrap();
+    for (key, kind) in SCHEMA.iter().filter(|(key, _)| !key.starts_with("data.")) {
+        let value = key
+            .split('.')
+            .try_fold(&toml::Value::Table(table.clone()), |value, part| {
+                value.get(part)
+            })
+            .cloned();
+        assert!(value.is_some(), "`{key}`, {kind:?}, is not written out");
+    }
+}
+
+#[test]
+fn unknown_keys_come_with_the_nearest_known_one() {
+    refuses(&[
+        (
+            "batch_tokens = 1",
+            "batch_tokens",
+            "an unknown one (`x.toml`, line 2) | did you mean `train.batch_tokens`?",
+        ),
+        ("[trian]\nmax_steps = 1", "trian", "did you mean `train`?"),
+        (
+            "train.learning_rate = 1",
+            "train.learning_rate",
+            "did you mean `train.optimizer.learning_rate`?",
+        ),
+        (
+            "[model]\n\nn_head = 1",
+            "model.n_head",
+            "(`x.toml`, line 4) | did you mean `model.n_heads`?",
+        ),
+        (
+            "model.heads = 1",
+            "model.heads",
+            "did you mean `model.n_heads`?",
+        ),
+        (
+            "train.warmup = 1",
+            "train.warmup",
+            "did you mean `train.schedule.warmup_steps`?",
+        ),
+        (
+            "train.batch_token = 1",
+            "train.batch_token",
+            "did you mean `train.batch_tokens`?",
+        ),
+        (
+            "data.valid.source = 'a'",
+            "data.valid.source",
+            "did you mean `data.valid.src`?",
+        ),
+        (
+            "decode.beamwidth = 1",
+            "decode.beamwidth",
+            "did you mean `decode.beam_width`?",
+        ),
+        (
+            "'train.batch_tokens' = 1",
+            "\"train.batch_tokens\"",
+            "did you mean `train.batch_tokens`?",
+        ),
+        (
+            "decode.xyzzy = 1",
+            "decode.xyzzy",
+            "the keys of `[decode]` are `alpha`, `batch_size`, `beam_width`",
+        ),
+        (
+            "xyzzy = 1",
+            "xyzzy",
+            "the keys at the top are `data`, `decode`, `model`, `seed`",
+        ),
+        ("xyzzy.plugh = 1", "xyzzy", "the keys at the top are"),
+    ]);
+}
+
+#[test]
+fn wrong_types_come_with_the_right_one() {
+    refuses(&[
+        (
+            "model.d_ff = 'abc'",
+            "model.d_ff",
+            "a whole number, 0 or more, found the string `abc` (`x.toml`, line 2)",
+        ),
+        ("model.d_ff = '256'", "model.d_ff", "write `256`"),
+        ("model.d_ff = 2.5", "model.d_ff", "found `2.5`"),
+        ("model.d_ff = 1e3", "model.d_ff", "write `1000`"),
+        ("seed = -1", "seed", "a whole number, 0 or more, found `-1`"),
+        ("seed = [1]", "seed", "found an array"),
+        ("seed.x = 1", "seed", "found a section of keys"),
+        (
+            "model.dropout = 'much'",
+            "model.dropout",
+            "a number, found the string `much`",
+        ),
+        ("model.dropout = '.3'", "model.dropout", "write `0.3`"),
+        (
+            "model.attention_bias = 1",
+            "model.attention_bias",
+            "`true` or `false`, found `1`",
+        ),
+        (
+            "model.attention_bias = 'true'",
+            "model.attention_bias",
+            "write `true`",
+        ),
+        (
+            "data.dir = 2016",
+            "data.dir",
+            "a string, found `2016` (`x.toml`, line 2) | put it in quotes: `\"2016\"`",
+        ),
+        ("train = 3", "train", "a section of keys, found `3`"),
+        ("[[train]]", "train", "a section of keys, found an array"),
+    ]);
+    accepts(&["model.dropout = 0", "train.optimizer.learning_rate = 1"]);
+}
+
+#[test]
+fn wrong_choices_come_with_all_and_the_nearest() {
+    refuses(&[
+        (
+            "train.best_by = 'blue'",
+            "train.best_by",
+            "one of `loss`, `bleu`, found the string `blue`",
+        ),
+        (
+            "train.best_by = 'blue'",
+            "train.best_by",
+            "did you mean `bleu`?",
+        ),
+        (
+            "tokenizer.kind = 'BPE'",
+            "tokenizer.kind",
+            "did you mean `bpe`?",
+        ),
+        (
+            "model.positions = 'sinusoidal'",
+            "model.positions",
+            "did you mean `sinusoidal_",
+        ),
+        (
+            "train.schedule.kind = 'inverse-sqrt'",
+            "train.schedule.kind",
+            "did you mean `inverse_sqrt`?",
+        ),
+        ("tokenizer.kind = 3", "tokenizer.kind", "found `3`"),
+    ]);
+}
+
+#[test]
+fn overrides_win_and_may_open_sections() {
+    let text = format!("{CORPUS}\n[train]\nbatch_tokens = 1");
+    let overrides = [
+        "train.batch_tokens = 2",
+        "train.batch_tokens=3",
+        "data.valid.src=dev.en",
+        "data.valid.tgt='dev=x.de'",
+        "model.positions=rotary",
+        "train.schedule={ kind = 'cosine', warmup_steps = 5 }",
+    ];
+    let config = parse(&text, &overrides).unwrap();
+    assert_eq!(config.train.batch_tokens, 3);
+    assert_eq!(config.train.schedule.warmup_steps, 5);
+    assert_eq!(config.model.positions, Positions::Rotary);
+    let valid = config.data.valid.unwrap();
+    assert_eq!(valid.src, Some(PathBuf::from("dev.en")));
+    assert_eq!(valid.tgt, Some(PathBuf::from("dev=x.de")));
+}
+
+#[test]
+fn overrides_are_read_as_strictly() {
+    let cases = [
+        (
+            "train.batch_tokens",
+            "`--set train.batch_tokens` sets nothing: expected KEY=VALUE | as in `--set train.",
+        ),
+        (
+            "train.batch_token=1",
+            "`train.batch_token`: expected a known key, found an unknown one (`--set`) | did you mean `train.batch_tokens`?",
+        ),
+        (
+            "=1",
+            "expected a known key, found an unknown one (`--set`) | the keys at the top are",
+        ),
+        (
+            "train.optimiser.kind=adam",
+            "did you mean `train.optimizer.kind`?",
+        ),
+        (
+            "plugh.xyzzy=1",
+            "the sections are `data`, `data.train`, `data.valid`, `decode`",
+        ),
+        ("data.src=x", "did you mean `data.train.src`?"),
+        (
+            "seed=9223372036854775808",
+            "found the string `9223372036854775808` (`--set`) | ",
+        ),
+        ("seed.x=1", "`seed.x`: expected a known key"),
+        (
+            "train.batch_tokens=many",
+            "`train.batch_tokens`: expected a whole number, 0 or more, found the string `many` (`--set`)",
+        ),
+        ("train.batch_tokens=", "found the string `` (`--set`)"),
+        (
+            "model.dropout=.5",
+            "`model.dropout`: expected a number, found the string `.5` (`--set`) | write `0.5`",
+        ),
+        ("model.dropout=1.5", "found 1.5 (`--set`)"),
+        (
+            "train=3",
+            "`train`: expected a section of keys, found `3` (`--set`)",
+        ),
+        (
+            "train={batch_tokens=-1}",
+            "`train.batch_tokens`: expected a whole number, 0 or more, found `-1` (`--set`)",
+        ),
+        (
+            "train={batch_tokens=0}",
+            "`train.batch_tokens`: expected a whole number, 1 or more, found 0 (`--set`)",
+        ),
+        ("data.train.tsv=x", "`data.train`: expected exactly one of"),
+        (
+            "data.valid.src=x",
+            "`data.valid.tgt`: expected a file aligned with `src`, found nothing",
+        ),
+        (
+            "data.valid={}",
+            "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl` and `builtin`, found none (`--set`)",
+        ),
+    ];
+    for (text, part) in cases {
+        let message = message(parse(CORPUS, &[text]));
+        assert!(message.contains(part), "`--set {text}` says: {message}");
+    }
+}
+
+#[test]
+fn what_is_no_toml_comes_with_its_line() {
+    for (text, line) in [
+        ("seed = 1\nnothing here", 2),
+        ("seed = 1\nseed = 2", 2),
+        ("[data\n", 1),
+        ("\n\nseed = 1 2", 3),
+    ] {
+        let error = parse(text, &[]).unwrap_err();
+        assert!(matches!(error, Error::Toml { .. }), "{error:?}");
+        let start = format!("`x.toml` is not valid TOML: line {line}: ");
+        assert!(
+            error.to_string().starts_with(&start) && !error.to_string().contains('\n'),
+            "{text:?} says: {error}"
+        );
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Config::load(&folder.path().join("none.toml"), &[]).unwrap_err();
+    assert!(
+        missing
+            .to_string()
+            .ends_with("none.toml`: no such file or directory"),
+        "{missing}"
+    );
+    let directory = Config::load(folder.path(), &[]).unwrap_err();
+    assert!(
+        matches!(directory, Error::Io { action: "read", .. }),
+        "{directory:?}"
+    );
+}
+
+#[test]
+fn every_file_in_configs_loads() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let config = Config::load(&path, &[])
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(
+                Config::parse(&config.to_toml(), &path, &[]).unwrap(),
+                config
+            );
+            files += 1;
+        }
+    }
+    assert!(files > 0);
+}

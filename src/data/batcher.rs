@@ -1,0 +1,239 @@
+//! Batches of pairs of similar length, within a budget of tokens, in an order that can be taken up again anywhere.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::encoded::EncodedPair;
+use crate::batch::{Batch, Padded, TokenId};
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::text::SpecialTokens;
+
+/// Epoch `n` is shuffled by this stream of the seed plus `n`.
+const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
+
+/// Pairs are sorted by length within windows that fill about this many batches.
+const BATCHES_PER_WINDOW: usize = 100;
+
+/// How large a batch may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    tgt_tokens: usize,
+    src_tokens: usize,
+}
+
+impl Budget {
+    /// At most `batch_tokens` target tokens (`</s>` and padding counted), and at most twice as many source tokens, so that
+    /// a few very long sources cannot take all the memory.
+    pub fn new(batch_tokens: usize) -> Self {
+        Self {
+            tgt_tokens: batch_tokens,
+            src_tokens: 2 * batch_tokens,
+        }
+    }
+
+    fn allows(&self, rows: usize, src_len: usize, tgt_len: usize) -> bool {
+        rows * tgt_len <= self.tgt_tokens && rows * src_len <= self.src_tokens
+    }
+
+    /// Refuses an empty corpus, and pairs that exceed the budget all alone.
+    fn check(&self, pairs: &[EncodedPair]) -> Result<()> {
+        let needed = pairs
+            .iter()
+            .map(|pair| pair.tgt_len().max(pair.src_len().div_ceil(2)));
+        match needed.max() {
+            None => Err(Error::Data {
+                problem: "there are no sentence pairs to make batches of".into(),
+                hint: None,
+            }),
+            Some(needed) if needed > self.tgt_tokens => Err(Error::Config {
+                key: "train.batch_tokens".into(),
+                expected: format!("at least {needed}, which the longest sentence pair needs"),
+                found: self.tgt_tokens.to_string(),
+                hint: Some("raise it, or lower `data.max_len` to drop long sentences".into()),
+            }),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// A place in the endless sequence of batches: that of the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Whole passes over the corpus that lie behind.
+    pub epoch: u64,
+    /// Batches of this epoch that lie behind.
+    pub batch: usize,
+}
+
+/// Deals out the pairs of a corpus in batches, each pair once an epoch, without end.
+///
+/// Each epoch is shuffled; then pairs of similar length come together, and the batches are shuffled. The order depends on
+/// nothing but the pairs, the budget, the seed and the epoch.
+#[derive(Clone, Debug)]
+pub struct Batcher {
+    pairs: Vec<EncodedPair>,
+    budget: Budget,
+    seed: u64,
+    special: SpecialTokens,
+    position: Position,
+    /// The current epoch: indices of pairs, and the stretches of them that make the batches.
+    order: Vec<usize>,
+    batches: Vec<Range<usize>>,
+}
+
+impl Batcher {
+    /// Stands at the first batch of epoch 0.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
+    pub fn new(
+        pairs: Vec<EncodedPair>,
+        budget: Budget,
+        seed: u64,
+        special: SpecialTokens,
+    ) -> Result<Self> {
+        budget.check(&pairs)?;
+        let (position, order, batches) = (Position::default(), vec![], vec![]);
+        let mut batcher = Self {
+            pairs,
+            budget,
+            seed,
+            special,
+            position,
+            order,
+            batches,
+        };
+        batcher.plan(0);
+        Ok(batcher)
+    }
+
+    /// The place of the next batch. After the last batch of an epoch that is the first of the next epoch.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Goes to the place where [`Batcher::position`] once stood: the same batches follow as then.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the epoch has no such batch, so that the place must come from another corpus.
+    pub fn seek(&mut self, position: Position) -> Result<()> {
+        self.plan(position.epoch);
+        if position.batch >= self.batches.len() {
+            return Err(Error::Data {
+                problem: format!(
+                    "cannot go on at batch {} of epoch {}, which has {} batches",
+                    position.batch,
+                    position.epoch,
+                    self.batches.len()
+                ),
+                hint: Some("the training data differ from those of the saved run: restore them, or begin another run".into()),
+            });
+        }
+        self.position = position;
+        Ok(())
+    }
+
+    /// The next batch.
+    pub fn next_batch(&mut self) -> Batch {
+        let chosen = &self.order[self.batches[self.position.batch].clone()];
+        let batch = assemble(chosen.iter().map(|&index| &self.pairs[index]), self.special);
+        self.position.batch += 1;
+        if self.position.batch == self.batches.len() {
+            self.plan(self.position.epoch + 1);
+        }
+        batch
+    }
+
+    /// Batches of the current epoch. Other epochs may have a few more or less, as other pairs come together.
+    pub fn batches_per_epoch(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Lays out `epoch` and stands at its beginning.
+    fn plan(&mut self, epoch: u64) {
+        let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
+        self.order = (0..self.pairs.len()).collect();
+        random.shuffle(&mut self.order);
+        self.batches.clear();
+        let mut start = 0;
+        for window in self.order.chunks_mut(window_len(&self.pairs, self.budget)) {
+            // Stable, so that pairs of the same lengths stay shuffled.
+            window.sort_by_key(|&index| lengths(&self.pairs[index]));
+            let sorted = window.iter().map(|&index| &self.pairs[index]);
+            self.batches.extend(
+                cut(sorted, self.budget)
+                    .into_iter()
+                    .map(|batch| batch.start + start..batch.end + start),
+            );
+            start += window.len();
+        }
+        random.shuffle(&mut self.batches);
+        self.position = Position { epoch, batch: 0 };
+    }
+}
+
+/// All pairs in batches of similar length, shortest first: for validation.
+///
+/// # Errors
+/// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
+pub fn fixed_batches(
+    mut pairs: Vec<EncodedPair>,
+    budget: Budget,
+    special: SpecialTokens,
+) -> Result<Vec<Batch>> {
+    budget.check(&pairs)?;
+    pairs.sort_by_key(lengths);
+    let batches = cut(pairs.iter(), budget);
+    Ok(batches
+        .into_iter()
+        .map(|batch| assemble(pairs[batch].iter(), special))
+        .collect())
+}
+
+fn lengths(pair: &EncodedPair) -> (usize, usize) {
+    (pair.tgt_len(), pair.src_len())
+}
+
+/// Pairs in a window: all, if there are not enough for two windows.
+fn window_len(pairs: &[EncodedPair], budget: Budget) -> usize {
+    let tokens: usize = pairs.iter().map(EncodedPair::tgt_len).sum();
+    let windows = tokens / (BATCHES_PER_WINDOW * budget.tgt_tokens);
+    pairs.len().div_ceil(windows.max(1))
+}
+
+/// Cuts pairs sorted by length into stretches that keep to the budget.
+fn cut<'a>(sorted: impl Iterator<Item = &'a EncodedPair>, budget: Budget) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let (mut src_len, mut tgt_len) = (0, 0);
+    for (index, pair) in sorted.enumerate() {
+        src_len = src_len.max(pair.src_len());
+        tgt_len = tgt_len.max(pair.tgt_len());
+        match batches.last_mut() {
+            Some(batch) if budget.allows(batch.len() + 1, src_len, tgt_len) => batch.end += 1,
+            _ => {
+                batches.push(index..index + 1);
+                (src_len, tgt_len) = (pair.src_len(), pair.tgt_len());
+            }
+        }
+    }
+    batches
+}
+
+fn assemble<'a>(
+    pairs: impl Iterator<Item = &'a EncodedPair> + Clone,
+    special: SpecialTokens,
+) -> Batch {
+    let SpecialTokens { pad, bos, eos, .. } = special;
+    let rows = |row: fn(&EncodedPair, TokenId, TokenId) -> Vec<TokenId>| -> Padded {
+        let rows: Vec<Vec<TokenId>> = pairs.clone().map(|pair| row(pair, bos, eos)).collect();
+        Padded::new(&rows, pad)
+    };
+    Batch {
+        src: rows(|pair, _, _| pair.src.clone()),
+        tgt_in: rows(|pair, bos, _| [&[bos], pair.tgt.as_slice()].concat()),
+        tgt_out: rows(|pair, _, eos| [pair.tgt.as_slice(), &[eos]].concat()),
+        lines: pairs.map(|pair| pair.line).collect(),
+    }
+}

@@ -1,0 +1,31 @@
+//! Digits, and the same digits backwards.
+
+use std::ops::RangeInclusive;
+
+use super::{Example, PartOfSpeech};
+use crate::random::Random;
+
+/// How many digits a sequence has unless told otherwise.
+pub(super) const LENGTHS: RangeInclusive<usize> = 5..=40;
+
+/// One sequence and its reversal; every length in `lengths` is equally likely.
+pub(super) fn draw(random: &mut Random, lengths: &RangeInclusive<usize>) -> Example {
+    let (shortest, longest) = (*lengths.start(), *lengths.end());
+    assert!(
+        0 < shortest && shortest <= longest,
+        "lengths must be a range above 0, not {shortest}..={longest}"
+    );
+    let n_digits = shortest + random.below(longest - shortest + 1);
+    let src_tokens: Vec<String> = (0..n_digits)
+        .map(|_| random.below(10).to_string())
+        .collect();
+    let tgt_tokens: Vec<String> = src_tokens.iter().rev().cloned().collect();
+    Example {
+        src: src_tokens.join(" "),
+        tgt: tgt_tokens.join(" "),
+        src_tokens,
+        tgt_tokens,
+        src_tags: vec![PartOfSpeech::Numeral; n_digits],
+        tgt_tags: vec![PartOfSpeech::Numeral; n_digits],
+    }
+}

@@ -1,0 +1,544 @@
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::{Compression, write::GzEncoder};
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+use crate::batch::Batch;
+use crate::config::{BuiltinTask, CorpusConfig, TokenizerConfig, TokenizerKind};
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::text::{self, SpecialTokens};
+
+const SPECIAL: SpecialTokens = SpecialTokens {
+    pad: 0,
+    unk: 1,
+    bos: 2,
+    eos: 3,
+};
+
+/// A folder with the files of a corpus.
+struct Files(TempDir);
+
+impl Files {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let dir = tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(dir.path().join(name), content).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn read(&self, config: CorpusConfig) -> Result<Corpus> {
+        read(&config, Some(self.0.path()), 1)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+fn aligned() -> CorpusConfig {
+    CorpusConfig {
+        src: Some("src".into()),
+        tgt: Some("tgt".into()),
+        ..CorpusConfig::default()
+    }
+}
+
+fn tsv() -> CorpusConfig {
+    CorpusConfig {
+        tsv: Some("tsv".into()),
+        ..CorpusConfig::default()
+    }
+}
+
+fn jsonl() -> CorpusConfig {
+    CorpusConfig {
+        jsonl: Some("jsonl".into()),
+        ..CorpusConfig::default()
+    }
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
+    corpus
+        .pairs
+        .iter()
+        .map(|pair| (pair.src.as_str(), pair.tgt.as_str(), pair.line))
+        .collect()
+}
+
+#[test]
+fn every_form_gives_the_same_pairs() {
+    let src = b"\xef\xbb\xbfa cat\r\n\r\nhouse".as_slice();
+    let tgt = b"eine Katze\nx\nHaus\n".as_slice();
+    let tsv_file = "a cat\teine Katze\r\n\nhouse\tHaus".as_bytes();
+    let json = br#"{"src": "a cat", "id": 7, "tgt": "eine Katze"}
+
+{"tgt": "Haus", "src": "house"}
+"#
+    .as_slice();
+    let plain = Files::new(&[
+        ("src", src),
+        ("tgt", tgt),
+        ("tsv", tsv_file),
+        ("jsonl", json),
+    ]);
+    let zipped = [src, tgt, tsv_file, json].map(gzip);
+    let zipped = Files::new(&[
+        ("src", &zipped[0]),
+        ("tgt", &zipped[1]),
+        ("tsv", &zipped[2]),
+        ("jsonl", &zipped[3]),
+    ]);
+    for files in [plain, zipped] {
+        for config in [aligned(), tsv(), jsonl()] {
+            let corpus = files.read(config).unwrap();
+            assert_eq!(
+                texts(&corpus),
+                [("a cat", "eine Katze", 1), ("house", "Haus", 3)]
+            );
+            let expected = ReadStats {
+                lines: 3,
+                empty: 1,
+                ..ReadStats::default()
+            };
+            assert_eq!(corpus.stats, expected);
+        }
+    }
+}
+
+#[test]
+fn members_of_a_gzip_file_follow_each_other() {
+    let content = [gzip(b"a\tb\n"), gzip(b"c\td\n")].concat();
+    let corpus = Files::new(&[("tsv", &content)]).read(tsv()).unwrap();
+    assert_eq!(texts(&corpus), [("a", "b", 1), ("c", "d", 2)]);
+}
+
+#[test]
+fn sources_are_identified_by_their_stored_bytes() {
+    let files = Files::new(&[("src", b"abc"), ("tgt", &gzip(b"xyz"))]);
+    let corpus = files.read(aligned()).unwrap();
+    assert_eq!(corpus.sources.len(), 2);
+    assert_eq!(corpus.sources[0].path, files.path("src"));
+    assert_eq!(corpus.sources[0].bytes, 3);
+    // FIPS 180-2, appendix B.1.
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(corpus.sources[0].sha256, abc);
+    assert_eq!(corpus.sources[1].bytes, gzip(b"xyz").len() as u64);
+    fs::copy(files.path("tgt"), files.path("src")).unwrap();
+    let again = files.read(aligned()).unwrap();
+    assert_eq!(again.sources[0].sha256, corpus.sources[1].sha256);
+}
+
+#[test]
+fn unusable_pairs_are_dropped_and_counted() {
+    let long = "x".repeat(1_000_000);
+    let fits = "y".repeat(MAX_LINE_BYTES);
+    let tsv_file = format!(
+        "ok\tok\n \tb\na\t\n{long}\tb\na\t{long}\nnul\0\tb\na\tbell\u{7}\n{fits}\tz\u{85}z\n"
+    );
+    let corpus = Files::new(&[("tsv", tsv_file.as_bytes())])
+        .read(tsv())
+        .unwrap();
+    assert_eq!(
+        corpus.stats,
+        ReadStats {
+            lines: 8,
+            empty: 2,
+            too_long: 2,
+            control: 2
+        }
+    );
+    assert_eq!(
+        texts(&corpus),
+        [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]
+    );
+    assert_eq!(
+        corpus.stats.to_string(),
+        "2 of 8 pairs kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
+         2 dropped with control characters"
+    );
+    let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
+    let error = json.read(jsonl()).unwrap_err();
+    assert!(error.to_string().contains("0 of 1 pairs kept"), "{error}");
+}
+
+#[test]
+fn malformed_lines_are_named() {
+    let line_of = |error: Error, name: &str| match error {
+        Error::Line {
+            path,
+            line,
+            problem,
+        } if path.ends_with(name) => (line, problem),
+        other => panic!("{other}"),
+    };
+    for (content, expected) in [("a\tb\nc\n", "found 1"), ("a\tb\na\tb\tc\n", "found 3")] {
+        let error = Files::new(&[("tsv", content.as_bytes())])
+            .read(tsv())
+            .unwrap_err();
+        let (line, problem) = line_of(error, "tsv");
+        assert_eq!(line, 2);
+        assert!(problem.contains(expected), "{problem}");
+    }
+    for wrong in [
+        "{",
+        "[]",
+        "x",
+        r#"{"src": "a"}"#,
+        r#"{"src": 1, "tgt": "b"}"#,
+        r#"{"src":"a","tgt":"b"} x"#,
+    ] {
+        let content = format!("{{\"src\":\"a\",\"tgt\":\"b\"}}\n{wrong}\n");
+        let error = Files::new(&[("jsonl", content.as_bytes())])
+            .read(jsonl())
+            .unwrap_err();
+        let (line, problem) = line_of(error, "jsonl");
+        assert_eq!(line, 2);
+        assert!(
+            problem.contains("`src` and `tgt`") && !problem.contains("line 1"),
+            "{problem}"
+        );
+    }
+    let error = Files::new(&[("src", b"a\nb\xff\n"), ("tgt", b"a\nb\n")])
+        .read(aligned())
+        .unwrap_err();
+    let (line, problem) = line_of(error, "src");
+    assert_eq!(
+        (line, problem.as_str()),
+        (2, "not valid UTF-8 after byte 1")
+    );
+}
+
+#[test]
+fn unaligned_files_are_refused() {
+    let files = Files::new(&[("src", b"a\nb\nc\n"), ("tgt", b"a\nb\n")]);
+    let error = files.read(aligned()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Unaligned {
+                first_lines: 3,
+                second_lines: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn unreadable_files_are_named() {
+    let files = Files::new(&[("src", b"a\n"), ("cut", &gzip(&[b'a'; 5000])[..20])]);
+    let missing = files.read(aligned()).unwrap_err();
+    assert!(
+        matches!(&missing, Error::Io { path, .. } if *path == files.path("tgt")),
+        "{missing}"
+    );
+    for name in [".", "cut", "missing/tsv"] {
+        let config = CorpusConfig {
+            tsv: Some(name.into()),
+            ..CorpusConfig::default()
+        };
+        let error = files.read(config).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        assert!(matches!(
+            read_lines(&files.path(name)),
+            Err(Error::Io { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_corpus_of_nothing_is_refused() {
+    for content in ["", "\n\n", " \t \n", "a\t\n"] {
+        let error = Files::new(&[("tsv", content.as_bytes())])
+            .read(tsv())
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::Data { problem, .. } if problem.contains("tsv")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_corpus_has_one_form() {
+    let both = CorpusConfig {
+        tsv: Some("tsv".into()),
+        ..aligned()
+    };
+    for config in [both, CorpusConfig::default()] {
+        assert!(matches!(read(&config, None, 1), Err(Error::Config { .. })));
+    }
+}
+
+#[test]
+fn built_in_corpora_depend_on_the_seed_alone() {
+    let config = CorpusConfig {
+        builtin: Some(BuiltinTask::Reverse),
+        pairs: Some(20),
+        ..CorpusConfig::default()
+    };
+    let corpus = read(&config, None, 1).unwrap();
+    assert_eq!(corpus.pairs.len(), 20);
+    assert_eq!(corpus.pairs[19].line, 20);
+    assert!(corpus.sources.is_empty());
+    assert_eq!(corpus.pairs, read(&config, None, 1).unwrap().pairs);
+    assert_ne!(corpus.pairs, read(&config, None, 2).unwrap().pairs);
+}
+
+#[test]
+fn lines_are_kept_as_they_are() {
+    let content = "\u{feff}a b\r\n\n \t\nlast".as_bytes();
+    let files = Files::new(&[
+        ("plain", content),
+        ("zipped", &gzip(content)),
+        ("empty", b""),
+        ("bad", b"a\n\xc3\n"),
+    ]);
+    for name in ["plain", "zipped"] {
+        assert_eq!(
+            read_lines(&files.path(name)).unwrap(),
+            ["a b", "", " \t", "last"]
+        );
+    }
+    assert!(read_lines(&files.path("empty")).unwrap().is_empty());
+    assert!(matches!(
+        read_lines(&files.path("bad")),
+        Err(Error::Line { line: 2, .. })
+    ));
+}
+
+#[test]
+fn long_pairs_are_dropped_when_encoded() {
+    let words = "w ".repeat(20);
+    let content = format!("a b\tx\n{words}\tx\na\t{words}\na b c\tx y z\n");
+    let corpus = Files::new(&[("tsv", content.as_bytes())])
+        .read(tsv())
+        .unwrap();
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        min_frequency: 1,
+        ..TokenizerConfig::default()
+    };
+    let side = |side: fn(&Pair) -> &String| {
+        corpus
+            .pairs
+            .iter()
+            .map(|p| side(p).clone())
+            .collect::<Vec<_>>()
+    };
+    let tokenizers = text::learn(&config, &side(|p| &p.src), &side(|p| &p.tgt)).unwrap();
+    let (pairs, stats) = encode(&corpus, &tokenizers, 4).unwrap();
+    assert_eq!(
+        stats,
+        EncodeStats {
+            kept: 2,
+            dropped_long: 2,
+            max_len: 4
+        }
+    );
+    assert_eq!(
+        pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(),
+        [1, 4]
+    );
+    assert_eq!(pairs[1].src.last(), Some(&3));
+    assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
+    assert_eq!(pairs[1].tgt.len(), 3);
+    assert!(matches!(
+        encode(&corpus, &tokenizers, 1),
+        Err(Error::Data { .. })
+    ));
+}
+
+/// Pairs of random lengths; the ids tell the line.
+fn pairs(n: usize) -> Vec<EncodedPair> {
+    let mut random = Random::new(5, 0);
+    let pair = |line| {
+        let mut tokens = |bound| vec![3 + line as u32; random.below(bound)];
+        let (mut src, tgt) = (tokens(40), tokens(30));
+        src.push(SPECIAL.eos);
+        EncodedPair { src, tgt, line }
+    };
+    (1..=n).map(pair).collect()
+}
+
+fn batcher(n: usize, tokens: usize, seed: u64) -> Batcher {
+    Batcher::new(pairs(n), Budget::new(tokens), seed, SPECIAL).unwrap()
+}
+
+fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
+    let n = batcher.batches_per_epoch();
+    (0..n).map(|_| batcher.next_batch()).collect()
+}
+
+#[test]
+fn every_pair_comes_once_an_epoch() {
+    // A hundred tokens a batch make several windows.
+    for (n, tokens) in [(1, 4096), (500, 300), (5000, 100)] {
+        let mut batcher = batcher(n, tokens, 1);
+        for number in 0..3 {
+            assert_eq!(
+                batcher.position(),
+                Position {
+                    epoch: number,
+                    batch: 0
+                }
+            );
+            let mut lines: Vec<usize> = epoch(&mut batcher)
+                .into_iter()
+                .flat_map(|batch| batch.lines)
+                .collect();
+            lines.sort_unstable();
+            assert_eq!(lines, (1..=n).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn batches_keep_to_the_budget_and_fill_it() {
+    let mut batcher = batcher(5000, 300, 1);
+    let batches = epoch(&mut batcher);
+    for batch in &batches {
+        assert!(batch.tgt_out.ids.len() <= 300);
+        assert!(batch.src.ids.len() <= 600);
+    }
+    let real: usize = batches.iter().map(|batch| batch.tgt_out.n_tokens()).sum();
+    let padded: usize = batches.iter().map(|batch| batch.tgt_out.ids.len()).sum();
+    assert!(
+        real * 10 > padded * 9,
+        "{real} of {padded} positions are tokens"
+    );
+    assert!(
+        padded * 10 > 300 * batches.len() * 7,
+        "{padded} positions in {} batches",
+        batches.len()
+    );
+}
+
+#[test]
+fn rows_are_shifted_and_padded() {
+    let pair = |src: &[u32], tgt: &[u32], line| EncodedPair {
+        src: src.to_vec(),
+        tgt: tgt.to_vec(),
+        line,
+    };
+    let pairs = vec![pair(&[7, 8, 3], &[9], 1), pair(&[5, 3], &[6, 7], 2)];
+    let batches = fixed_batches(pairs, Budget::new(100), SPECIAL).unwrap();
+    let [batch] = &batches[..] else {
+        panic!("{} batches", batches.len())
+    };
+    assert_eq!(batch.lines, [1, 2]);
+    assert_eq!(batch.src.ids, [7, 8, 3, 5, 3, 0]);
+    assert_eq!(batch.src.lens, [3, 2]);
+    assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
+    assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
+    assert_eq!(batch.tgt_out.lens, [2, 3]);
+}
+
+#[test]
+fn any_position_can_be_taken_up_again() {
+    let mut batcher = batcher(600, 200, 9);
+    let n = batcher.batches_per_epoch();
+    let run: Vec<(Position, Batch)> = (0..2 * n + 5)
+        .map(|_| (batcher.position(), batcher.next_batch()))
+        .collect();
+    for start in [0, 1, n / 2, n - 1, n, n + 3] {
+        let mut resumed = self::batcher(600, 200, 9);
+        let text = serde_json::to_string(&run[start].0).unwrap();
+        resumed.seek(serde_json::from_str(&text).unwrap()).unwrap();
+        for (position, batch) in &run[start..] {
+            assert_eq!(resumed.position(), *position);
+            assert_eq!(resumed.next_batch(), *batch);
+        }
+    }
+    let outside = Position {
+        epoch: 1,
+        batch: 100_000,
+    };
+    assert!(matches!(batcher.seek(outside), Err(Error::Data { .. })));
+}
+
+#[test]
+fn epochs_and_seeds_differ() {
+    let mut first = batcher(500, 300, 1);
+    let batches = [
+        epoch(&mut first),
+        epoch(&mut first),
+        epoch(&mut batcher(500, 300, 2)),
+    ];
+    assert_ne!(batches[0], batches[1]);
+    assert_ne!(batches[0], batches[2]);
+    let lengths = |batches: &[Batch]| {
+        batches
+            .iter()
+            .map(|batch| batch.tgt_out.width)
+            .collect::<Vec<_>>()
+    };
+    assert!(!lengths(&batches[0]).is_sorted());
+}
+
+#[test]
+fn fixed_batches_are_sorted_and_complete() {
+    let batches = fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap();
+    assert_eq!(
+        batches,
+        fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap()
+    );
+    assert!(batches.iter().map(|batch| batch.tgt_out.width).is_sorted());
+    let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, (1..=700).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_pair_above_the_budget_is_refused() {
+    let pair = |src, tgt| {
+        vec![EncodedPair {
+            src: vec![5; src],
+            tgt: vec![5; tgt],
+            line: 1,
+        }]
+    };
+    let needed = |pairs: Vec<EncodedPair>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL) {
+        Err(Error::Config { key, expected, .. }) => (key, expected),
+        other => panic!("{other:?}"),
+    };
+    for (pairs, at_least) in [(pair(1, 10), "at least 11"), (pair(21, 1), "at least 11")] {
+        let (key, expected) = needed(pairs);
+        assert_eq!(key, "train.batch_tokens");
+        assert!(expected.contains(at_least), "{expected}");
+    }
+    assert!(Batcher::new(pair(20, 9), Budget::new(10), 1, SPECIAL).is_ok());
+    assert!(matches!(
+        Batcher::new(vec![], Budget::new(10), 1, SPECIAL),
+        Err(Error::Data { .. })
+    ));
+    assert!(matches!(
+        fixed_batches(vec![], Budget::new(10), SPECIAL),
+        Err(Error::Data { .. })
+    ));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = Files::new(&[("tsv", b"a\tb\n")]);
+    let path = files.path("tsv");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    // The superuser may read anything.
+    if fs::File::open(Path::new(&path)).is_err() {
+        assert!(matches!(files.read(tsv()), Err(Error::Io { .. })));
+    }
+}

@@ -1,0 +1,221 @@
+//! Beam search of one sentence.
+
+use super::next_token::NextToken;
+use super::{Hypothesis, SearchOptions};
+use crate::batch::TokenId;
+
+/// The hypotheses of one sentence.
+#[derive(Debug)]
+pub(super) struct Beam<'a> {
+    options: &'a SearchOptions,
+    eos: TokenId,
+    /// The most tokens of a hypothesis, `</s>` included.
+    limit: usize,
+    /// What may still grow, the likeliest first; all of the same length.
+    live: Vec<Partial>,
+    /// Closed by `</s>`, the best first, at most `n_best`.
+    finished: Vec<Hypothesis>,
+    /// Ended without `</s>`.
+    cut_off: Vec<Hypothesis>,
+}
+
+/// A hypothesis that grows.
+#[derive(Clone, Debug, Default)]
+struct Partial {
+    tokens: Vec<TokenId>,
+    token_log_probs: Vec<f32>,
+    log_prob: f64,
+}
+
+/// A partial hypothesis and what may come next.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    parent: usize,
+    next: NextToken,
+    /// Of the whole.
+    log_prob: f64,
+}
+
+impl<'a> Beam<'a> {
+    /// Before the first step, for a source of `src_len` tokens and a model that decodes `max_len` at most.
+    pub(super) fn new(
+        options: &'a SearchOptions,
+        eos: TokenId,
+        src_len: usize,
+        max_len: usize,
+    ) -> Self {
+        let limit = match src_len {
+            0 => 0,
+            _ => options.limit(src_len, max_len),
+        };
+        let mut beam = Self {
+            options,
+            eos,
+            limit,
+            live: vec![Partial::default()],
+            finished: Vec::new(),
+            cut_off: Vec::new(),
+        };
+        if limit == 0 {
+            beam.cut_off_live();
+        }
+        beam
+    }
+
+    /// How many hypotheses still grow; 0 once the search is over.
+    pub(super) fn width(&self) -> usize {
+        self.live.len()
+    }
+
+    /// The newest token of each growing hypothesis, `bos` for an empty one.
+    pub(super) fn last_tokens(&self, bos: TokenId) -> impl Iterator<Item = TokenId> {
+        let last = move |partial: &Partial| partial.tokens.last().copied().unwrap_or(bos);
+        self.live.iter().map(last)
+    }
+
+    /// Grows by one token; `next[i]` are the likeliest continuations of hypothesis `i`, the best first. Gives the
+    /// hypothesis that each of the new ones continues.
+    pub(super) fn advance(&mut self, next: &[Vec<NextToken>]) -> Vec<usize> {
+        let width = self.options.beam_width;
+        let candidates = self.candidates(next);
+        let mut parents = Vec::with_capacity(width);
+        let mut grown = Vec::with_capacity(width);
+        for (rank, candidate) in candidates.into_iter().enumerate() {
+            let parent = &self.live[candidate.parent];
+            if candidate.next.token != self.eos {
+                if grown.len() < width {
+                    parents.push(candidate.parent);
+                    grown.push(parent.grow(candidate));
+                }
+            } else if rank < width {
+                let finished = parent.finish(candidate, self.options);
+                self.keep(finished);
+            }
+        }
+        for (partial, _) in self
+            .live
+            .iter()
+            .zip(next)
+            .filter(|(_, next)| next.is_empty())
+        {
+            self.cut_off.push(partial.cut_off(self.options));
+        }
+        self.live = grown;
+        if self.live.first().is_some_and(|p| p.len() == self.limit) {
+            self.cut_off_live();
+        }
+        self.drop_hopeless();
+        parents.truncate(self.live.len());
+        parents
+    }
+
+    /// Up to `n_best` results, the best first: finished ones before those that were cut off.
+    pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
+        let Self {
+            mut finished,
+            mut cut_off,
+            options,
+            ..
+        } = self;
+        cut_off.sort_by(|a, b| b.score.total_cmp(&a.score));
+        finished.append(&mut cut_off);
+        finished.truncate(options.n_best);
+        finished
+    }
+
+    /// All continuations, the likeliest first; among equals those of the earlier hypothesis, then the lower token.
+    fn candidates(&self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (parent, (partial, next)) in self.live.iter().zip(next).enumerate() {
+            candidates.extend(next.iter().map(|&next| Candidate {
+                parent,
+                next,
+                log_prob: partial.log_prob + next.log_prob,
+            }));
+        }
+        candidates.sort_by(|a, b| b.log_prob.total_cmp(&a.log_prob));
+        candidates
+    }
+
+    fn keep(&mut self, hypothesis: Hypothesis) {
+        let place = self
+            .finished
+            .partition_point(|other| other.score >= hypothesis.score);
+        self.finished.insert(place, hypothesis);
+        self.finished.truncate(self.options.n_best);
+    }
+
+    /// Drops what cannot become a result any more. This never changes the results: log-probabilities only fall, so a
+    /// score is bounded by that of the same log-probability at the length which the penalty favours most. The live
+    /// hypotheses are sorted, so those that go are the last, and none of their continuations could have pushed one of
+    /// the others out of the beam.
+    fn drop_hopeless(&mut self) {
+        if self.finished.len() < self.options.n_best {
+            return;
+        }
+        // A beam of one is greedy: it takes the first end that it meets.
+        if self.options.beam_width == 1 {
+            self.live.clear();
+        }
+        let Some(worst) = self.finished.last().map(|hypothesis| hypothesis.score) else {
+            return;
+        };
+        let (options, limit) = (self.options, self.limit);
+        self.live.retain(|partial| {
+            let soonest = options.score(partial.log_prob, partial.len() + 1);
+            let latest = options.score(partial.log_prob, limit);
+            soonest.max(latest) > worst
+        });
+    }
+
+    fn cut_off_live(&mut self) {
+        for partial in self.live.drain(..) {
+            self.cut_off.push(partial.cut_off(self.options));
+        }
+    }
+}
+
+impl Partial {
+    fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    fn grow(&self, candidate: Candidate) -> Self {
+        let mut grown = self.clone();
+        grown.tokens.push(candidate.next.token);
+        grown.token_log_probs.push(candidate.next.log_prob as f32);
+        grown.log_prob = candidate.log_prob;
+        grown
+    }
+
+    fn finish(&self, candidate: Candidate, options: &SearchOptions) -> Hypothesis {
+        let Self {
+            tokens,
+            mut token_log_probs,
+            ..
+        } = self.clone();
+        token_log_probs.push(candidate.next.log_prob as f32);
+        Hypothesis {
+            score: options.score(candidate.log_prob, token_log_probs.len()),
+            log_prob: candidate.log_prob,
+            tokens,
+            token_log_probs,
+            finished: true,
+        }
+    }
+
+    fn cut_off(&self, options: &SearchOptions) -> Hypothesis {
+        let Self {
+            tokens,
+            token_log_probs,
+            log_prob,
+        } = self.clone();
+        Hypothesis {
+            score: options.score(log_prob, tokens.len()),
+            log_prob,
+            tokens,
+            token_log_probs,
+            finished: false,
+        }
+    }
+}

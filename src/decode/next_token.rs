@@ -1,0 +1,162 @@
+//! The likeliest next tokens of each hypothesis.
+
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use crate::batch::TokenId;
+
+/// A token that may come next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NextToken {
+    pub(super) token: TokenId,
+    /// log P, natural; never above 0.
+    pub(super) log_prob: f64,
+}
+
+/// The `count` likeliest tokens of each row, the likeliest first and the lower id first among equals.
+///
+/// `barred` tokens are left out, but the others' probabilities stay those of the model. NaN counts as impossible, and so
+/// a row of nothing else has no next token.
+///
+/// # Shapes
+/// - `logits`: `[rows, vocab]`
+pub(super) fn likeliest<const N: usize>(
+    logits: Tensor<2>,
+    count: usize,
+    barred: [TokenId; N],
+) -> Vec<Vec<NextToken>> {
+    let [_, vocab] = logits.dims();
+    let logits: Vec<f32> = logits
+        .into_data()
+        .convert::<f32>()
+        .try_into_vec()
+        .expect("logits were made f32");
+    logits
+        .par_chunks(vocab)
+        .map(|row| {
+            let best = largest(row, count, barred);
+            let Some(total) = log_sum_exp(row) else {
+                return Vec::new();
+            };
+            best.into_iter()
+                .map(|(logit, token)| NextToken {
+                    token,
+                    log_prob: (f64::from(logit) - total).min(0.0),
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// The `count` largest numbers of `row` and where they stand; NaN and -∞ are passed over.
+fn largest<const N: usize>(row: &[f32], count: usize, barred: [TokenId; N]) -> Vec<(f32, TokenId)> {
+    // Nearly all chunks hold nothing above the floor, and that can be seen with vector instructions.
+    const CHUNK: usize = 64;
+    let mut best: Vec<(f32, TokenId)> = Vec::with_capacity(count + 1);
+    let mut floor = f32::NEG_INFINITY;
+    for (chunk, first) in row.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
+        if !chunk.iter().fold(false, |any, &x| any | (x > floor)) {
+            continue;
+        }
+        for (&logit, token) in chunk.iter().zip(first..) {
+            if logit > floor && !barred.contains(&token) {
+                let logit = finite(logit);
+                let place = best.partition_point(|&(other, _)| other >= logit);
+                best.insert(place, (logit, token));
+                if best.len() > count {
+                    best.pop();
+                    floor = best.last().map_or(floor, |&(smallest, _)| smallest);
+                }
+            }
+        }
+    }
+    best
+}
+
+/// ln Σ eˣ, `None` where no x is a number above -∞.
+fn log_sum_exp(row: &[f32]) -> Option<f64> {
+    // Short sums in f32, which the compiler vectorises, and their total in f64.
+    const CHUNK: usize = 256;
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if max == f32::NEG_INFINITY {
+        return None;
+    }
+    let max = finite(max);
+    let sum: f64 = row
+        .chunks(CHUNK)
+        .map(|chunk| f64::from(chunk.iter().map(|&x| power(x, max)).sum::<f32>()))
+        .sum();
+    Some(f64::from(max) + sum.ln())
+}
+
+/// eˣ⁻ᵐᵃˣ, 0 for NaN.
+fn power(x: f32, max: f32) -> f32 {
+    if x.is_nan() {
+        0.0
+    } else {
+        (finite(x) - max).exp()
+    }
+}
+
+/// +∞ would make NaN of differences.
+fn finite(x: f32) -> f32 {
+    if x == f32::INFINITY { f32::MAX } else { x }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, TensorData};
+
+    fn rows(values: &[f32], vocab: usize) -> Tensor<2> {
+        let data = TensorData::new(values.to_vec(), [values.len() / vocab, vocab]);
+        Tensor::from_data(data, &Device::flex())
+    }
+
+    #[test]
+    fn log_probs_are_those_of_a_softmax_in_f64() {
+        let logits: Vec<f32> = (0..1000).map(|i| ((i * 37) % 1000) as f32 * 0.02).collect();
+        let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
+        let best = &likeliest(rows(&logits, 1000), 1000, [])[0];
+        assert_eq!(best.len(), 1000);
+        for (next, larger) in best.iter().skip(1).zip(best) {
+            assert!(next.log_prob <= larger.log_prob);
+        }
+        for next in best {
+            let exact = f64::from(logits[next.token as usize]) - total;
+            assert!((next.log_prob - exact).abs() < 1e-6, "{next:?}: {exact}");
+        }
+    }
+
+    #[test]
+    fn equal_logits_are_taken_by_id_and_barred_ones_not_at_all() {
+        let logits = [1.0, 3.0, 2.0, 3.0, 2.0, 3.0];
+        let tokens = |count, barred: [u32; 2]| -> Vec<TokenId> {
+            let best = &likeliest(rows(&logits, 6), count, barred)[0];
+            best.iter().map(|next| next.token).collect()
+        };
+        assert_eq!(tokens(2, [0, 0]), [1, 3]);
+        assert_eq!(tokens(4, [0, 3]), [1, 5, 2, 4]);
+        assert_eq!(tokens(9, [0, 1]), [3, 5, 2, 4]);
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_impossible() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        let best = likeliest(
+            rows(
+                &[
+                    nan, 0.0, -inf, 0.0, nan, -nan, nan, -inf, 0.0, inf, nan, -inf,
+                ],
+                4,
+            ),
+            4,
+            [],
+        );
+        assert_eq!(best[0].iter().map(|n| n.token).collect::<Vec<_>>(), [1, 3]);
+        assert!((best[0][0].log_prob + 2f64.ln()).abs() < 1e-7);
+        assert_eq!(best[1], []);
+        assert_eq!(best[2][0].token, 1);
+        assert_eq!(best[2][0].log_prob, 0.0);
+    }
+}

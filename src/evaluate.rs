@@ -1,0 +1,263 @@
+//! A model on a test set: its translations, and how good they are.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::data::{Budget, EncodedPair, MAX_LINE_BYTES, fixed_batches};
+use crate::error::{Error, Result};
+use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match, perplexity};
+use crate::model::Stepper;
+use crate::nn::Pass;
+use crate::pipeline::{Pipeline, TranslateOptions, Translation};
+
+/// How to evaluate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvaluateOptions {
+    /// How to translate the test set.
+    pub translate: TranslateOptions,
+    /// Which BLEU.
+    pub bleu: Bleu,
+}
+
+/// What [`evaluate`] finds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// BLEU of the translations.
+    pub bleu: Score,
+    /// chrF2.
+    pub chrf: Score,
+    /// chrF2++, which counts words too.
+    pub chrf_plus_plus: Score,
+    /// Translation edit rate.
+    pub ter: Score,
+    /// Translations that equal the first reference.
+    pub exact_match: Accuracy,
+    /// exp of the mean negative log-likelihood per token of the first reference, under teacher forcing. Like
+    /// `token_accuracy` over those pairs that are neither blank nor too long for the model; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perplexity: Option<f64>,
+    /// Share of the first reference's tokens that the model finds likeliest, under teacher forcing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_accuracy: Option<f64>,
+    /// Lines of the test set.
+    pub sentences: usize,
+    /// What translating them took.
+    pub seconds: f64,
+    /// The translations, line by line; no part of the report.
+    #[serde(skip)]
+    pub translations: Vec<String>,
+}
+
+/// Translates `src` and scores the translations. `references` holds one stream or more, each with a line for every
+/// source; the scores take them all, everything else takes the first.
+///
+/// # Errors
+/// [`Error::Data`] for an empty test set, or for streams that are missing or differ in length; [`Error::Usage`] for
+/// options that cannot be met.
+pub fn evaluate(
+    pipeline: &Pipeline,
+    src: &[String],
+    references: &[Vec<String>],
+    options: &EvaluateOptions,
+) -> Result<Evaluation> {
+    let first = check(src, references)?;
+    let start = Instant::now();
+    let translations: Vec<String> = pipeline
+        .translate_with(src, &options.translate)?
+        .into_iter()
+        .map(Translation::into_best)
+        .collect();
+    let seconds = start.elapsed().as_secs_f64();
+    let forced = teacher_forcing(pipeline, src, first)?;
+    let chrf_plus_plus = Chrf {
+        word_order: 2,
+        ..Chrf::default()
+    };
+    Ok(Evaluation {
+        bleu: options.bleu.corpus(&translations, references),
+        chrf: Chrf::default().corpus(&translations, references),
+        chrf_plus_plus: chrf_plus_plus.corpus(&translations, references),
+        ter: Ter::default().corpus(&translations, references),
+        exact_match: exact_match(&translations, first),
+        perplexity: forced.map(|forced| perplexity(forced.nll, forced.tokens.total)),
+        token_accuracy: forced.map(|forced| forced.tokens.fraction()),
+        sentences: src.len(),
+        seconds,
+        translations,
+    })
+}
+
+/// The first stream of references, if all are as they should be.
+fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
+    let refuse = |problem: String, hint: &str| {
+        Err(Error::Data {
+            problem,
+            hint: Some(hint.into()),
+        })
+    };
+    let Some(first) = references.first() else {
+        return refuse(
+            "there are no references to compare with".into(),
+            "give at least one",
+        );
+    };
+    for (number, stream) in (1..).zip(references) {
+        if stream.len() != src.len() {
+            let (sources, lines) = (src.len(), stream.len());
+            return refuse(
+                format!("{sources} source sentences, but {lines} lines in reference {number}"),
+                "line n of a reference is the translation of line n of the source; empty lines count",
+            );
+        }
+    }
+    if src.is_empty() {
+        return refuse(
+            "the test set is empty".into(),
+            "give at least one sentence and its reference",
+        );
+    }
+    Ok(first)
+}
+
+/// What the model thinks of the references.
+#[derive(Clone, Copy, Debug)]
+struct Forced {
+    /// Negative log-likelihood of all tokens.
+    nll: f64,
+    tokens: Accuracy,
+}
+
+fn teacher_forcing(
+    pipeline: &Pipeline,
+    src: &[String],
+    references: &[String],
+) -> Result<Option<Forced>> {
+    let pairs = encode(pipeline, src, references)?;
+    let longest = pairs.iter().map(|pair| pair.src_len().max(pair.tgt_len()));
+    let Some(longest) = longest.max() else {
+        return Ok(None);
+    };
+    let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
+    let special = pipeline.tokenizers().tgt().special();
+    let mut forced = Forced {
+        nll: 0.0,
+        tokens: Accuracy::default(),
+    };
+    for batch in fixed_batches(pairs, budget, special)? {
+        let sums = pipeline.model().loss(&batch, 0.0, &Pass::inference()).sums;
+        forced.nll += sums.nll;
+        forced.tokens.correct += sums.n_correct as u64;
+        forced.tokens.total += sums.n_tokens as u64;
+    }
+    Ok(Some(forced))
+}
+
+/// The pairs that the model can be shown.
+fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Vec<EncodedPair>> {
+    let usable = |text: &str| !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES;
+    let tokenizers = pipeline.tokenizers();
+    let max_len = pipeline.model().max_len();
+    let mut pairs = Vec::new();
+    for (line, (src, tgt)) in (1..).zip(src.iter().zip(references)) {
+        if !usable(src) || !usable(tgt) {
+            continue;
+        }
+        let mut pair = EncodedPair {
+            src: tokenizers.src().encode(src)?,
+            tgt: tokenizers.tgt().encode(tgt)?,
+            line,
+        };
+        pair.src.push(tokenizers.src().special().eos);
+        if pair.src_len().max(pair.tgt_len()) <= max_len {
+            pairs.push(pair);
+        }
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::tests::untrained;
+
+    fn lines(text: &[&str]) -> Vec<String> {
+        text.iter().map(|&line| line.into()).collect()
+    }
+
+    fn run(src: &[String], references: &[Vec<String>]) -> Result<Evaluation> {
+        let pipeline = untrained();
+        let options = EvaluateOptions {
+            translate: (&pipeline.config().decode).into(),
+            bleu: Bleu::default(),
+        };
+        evaluate(pipeline, src, references, &options)
+    }
+
+    #[test]
+    fn its_own_translations_are_perfect() {
+        let src = lines(&[
+            "a dog runs over the field",
+            "two cats",
+            "",
+            "the green field",
+        ]);
+        let others = lines(&["x", "y", "z", "w"]);
+        let first = run(&src, &[others.clone()]).unwrap();
+        assert!(first.exact_match.correct < 2 && first.bleu.value < 50.0);
+        let again = run(&src, &[others, first.translations.clone()]).unwrap();
+        assert_eq!(again.exact_match, first.exact_match);
+        assert!((again.bleu.value - 100.0).abs() < 1e-9 && again.ter.value == 0.0);
+        assert!(again.bleu.signature.starts_with("nrefs:2"));
+        let own = run(&src, &[first.translations.clone()]).unwrap();
+        assert_eq!((own.exact_match.correct, own.sentences), (4, 4));
+        let json = serde_json::to_value(&own).unwrap();
+        assert_eq!(json["exact_match"]["total"], 4);
+        assert!(json.get("translations").is_none());
+    }
+
+    #[test]
+    fn perplexity_is_that_of_the_pairs_one_by_one() {
+        let src = lines(&[
+            "a dog",
+            "two cats and a dog",
+            "",
+            "the field",
+            &"cats ".repeat(99),
+        ]);
+        let tgt = lines(&["a dog runs", "two cats", "a", " ", "the green field"]);
+        let usable: Vec<Evaluation> = (0..2)
+            .map(|i| run(&src[i..=i], &[tgt[i..=i].to_vec()]).unwrap())
+            .collect();
+        let together = run(&src, std::slice::from_ref(&tgt)).unwrap();
+        // 3 and 2 words, and `</s>`.
+        let mean = |of: fn(&Evaluation) -> f64| (4.0 * of(&usable[0]) + 3.0 * of(&usable[1])) / 7.0;
+        let nll = mean(|e| e.perplexity.unwrap().ln());
+        assert!((together.perplexity.unwrap().ln() - nll).abs() < 1e-6);
+        let accuracy = mean(|e| e.token_accuracy.unwrap());
+        assert!((together.token_accuracy.unwrap() - accuracy).abs() < 1e-12);
+        assert!(together.perplexity.unwrap() > 1.0);
+        assert_eq!(
+            run(&src[2..], &[tgt[2..].to_vec()]).unwrap().perplexity,
+            None
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let two = lines(&["a", "dog"]);
+        for (src, references) in [
+            (&two, vec![]),
+            (&two, vec![two.clone(), lines(&["a"])]),
+            (&vec![], vec![vec![]]),
+        ] {
+            let error = run(src, &references).unwrap_err();
+            assert!(error.hint().is_some(), "{error}");
+        }
+        let error = run(&two, &[two.clone(), lines(&["a"])]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "2 source sentences, but 1 lines in reference 2"
+        );
+    }
+}

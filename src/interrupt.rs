@@ -1,0 +1,109 @@
+//! Stopping on request: the first SIGINT or SIGTERM asks, the second stops at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::error::{Error, Result};
+
+/// Knows whether a signal has asked the program to stop. Clones share what they know.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// The signal that came, 0 before. There is one at most, as the second ends the process.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Takes over SIGINT (Ctrl-C) and SIGTERM for the rest of the process: the first of either is noted for
+    /// [`Interrupt::requested`], the next ends the process at once with exit code 128 + its number.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system does not let us handle a signal.
+    pub fn install() -> Result<Self> {
+        let interrupt = Self::default();
+        let asked = Arc::new(AtomicBool::new(false));
+        for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
+            // Actions run in the order of their registration, so the first signal finds `asked` still unset.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+                .and_then(|_| {
+                    flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)
+                })
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+                .map_err(Error::io("handle the signal", name))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// One that no signal ever reaches, for use as a library.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The number of the signal that asked to stop, once one has: 2 for SIGINT, 15 for SIGTERM.
+    pub fn requested(&self) -> Option<i32> {
+        match self.signal.load(Ordering::SeqCst) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::process::Command;
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::raise;
+
+    use super::Interrupt;
+
+    /// Set, to the signals to raise, in a test process that is to signal itself.
+    const SIGNALS: &str = "ATTENTIVE_TEST_SIGNALS";
+
+    /// The test that plays the signalled process.
+    const CHILD: &str = "signalled_process";
+
+    fn exit_code_after(signals: &str) -> Option<i32> {
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--exact", &format!("{module}::{CHILD}"), "--test-threads=1"])
+            .env(SIGNALS, signals);
+        child.output().unwrap().status.code()
+    }
+
+    /// Does nothing unless `exit_code_after` started it; then exits with what was requested after the last signal.
+    #[test]
+    fn signalled_process() {
+        let Ok(signals) = std::env::var(SIGNALS) else {
+            return;
+        };
+        let interrupt = Interrupt::install().unwrap();
+        assert_eq!(interrupt.requested(), None);
+        for signal in signals.split_whitespace() {
+            raise(signal.parse().unwrap()).unwrap();
+        }
+        std::process::exit(interrupt.requested().unwrap_or(0));
+    }
+
+    #[test]
+    fn the_first_signal_is_noted_and_the_process_goes_on() {
+        assert_eq!(exit_code_after(""), Some(0));
+        assert_eq!(exit_code_after(&SIGINT.to_string()), Some(2));
+        assert_eq!(exit_code_after(&SIGTERM.to_string()), Some(15));
+    }
+
+    #[test]
+    fn the_second_signal_stops_at_once() {
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGINT}")), Some(130));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGTERM}")), Some(143));
+    }
+
+    #[test]
+    fn none_never_fires() {
+        assert_eq!(Interrupt::none().requested(), None);
+    }
+}

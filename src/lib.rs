@@ -1,0 +1,60 @@
+//! Sequence-to-sequence models from raw text to translations: training, search, evaluation.
+//!
+//! Text flows through the modules in this order:
+//!
+//! ```text
+//! text ─ text::Tokenizer ─▶ ids ─ data::Batcher ─▶ batch::Batch
+//!                                                      │
+//!             model::Transformer ──▶ loss ─ backward ─▶ train::Optimizer ─▶ checkpoint (the model directory)
+//!                                                                               │
+//! text ◀─ pipeline::Pipeline (decode::search over model::Stepper) ◀─────────────┘ ─▶ evaluate, metrics
+//! ```
+//!
+//! A model directory holds everything that a model needs, so using one takes two lines:
+//!
+//! ```no_run
+//! use attentive::pipeline::Pipeline;
+//!
+//! let pipeline = Pipeline::load("runs/multi30k")?;
+//! println!("{}", pipeline.translate(&["A man rides a bike."])?[0]);
+//! # Ok::<(), attentive::Error>(())
+//! ```
+//!
+//! So does measuring:
+//!
+//! ```
+//! use attentive::metrics::Bleu;
+//!
+//! let score = Bleu::default().corpus(&["the cat sat on the mat"], &[vec!["the cat sat on a mat"]]);
+//! assert_eq!(format!("{:.2}", score.value), "48.89");
+//! ```
+
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+// Burn's nested generic types go deeper than the default limit.
+#![recursion_limit = "256"]
+
+pub mod error;
+
+pub mod config;
+pub mod device;
+pub mod interrupt;
+pub mod random;
+
+pub mod batch;
+pub mod data;
+pub mod text;
+
+pub mod model;
+pub mod nn;
+pub mod ops;
+
+pub mod checkpoint;
+pub mod decode;
+pub mod metrics;
+
+pub mod evaluate;
+pub mod pipeline;
+pub mod train;
+
+pub use error::{Error, Result};

@@ -1,0 +1,239 @@
+//! chrF and chrF++: character n-grams, and words (Popović, 2015 and 2017).
+
+use super::ngrams::{NgramCounts, count_ngrams};
+use super::score::{Case, Score, signature, yes_no};
+use super::{per_segment, text};
+
+/// chrF as sacreBLEU computes it; the default is chrF2, and a `word_order` of 2 makes it chrF2++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chrf {
+    /// The longest n-grams of characters.
+    pub char_order: usize,
+    /// The longest n-grams of words; 0 for none.
+    pub word_order: usize,
+    /// How many times recall counts as much as precision.
+    pub beta: u32,
+    /// Whether case matters.
+    pub case: Case,
+    /// Count white space among the characters.
+    pub whitespace: bool,
+    /// Average over all orders, with ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead of over the
+    /// orders that both sides have.
+    pub epsilon_smoothing: bool,
+}
+
+impl Default for Chrf {
+    fn default() -> Self {
+        Self {
+            char_order: 6,
+            word_order: 0,
+            beta: 2,
+            case: Case::Mixed,
+            whitespace: false,
+            epsilon_smoothing: false,
+        }
+    }
+}
+
+/// N-grams of one order.
+#[derive(Clone, Copy, Default)]
+struct OrderStatistics {
+    hypothesis: u64,
+    reference: u64,
+    matching: u64,
+}
+
+impl Chrf {
+    /// chrF of a corpus.
+    ///
+    /// `references` holds one stream per reference translation, each with a line for every hypothesis; each line is
+    /// measured against the reference that it scores best with. A corpus of no lines scores 0.
+    ///
+    /// # Panics
+    /// Without references, or where a stream has not as many lines as `hypotheses`.
+    pub fn corpus<H, R>(&self, hypotheses: &[H], references: &[Vec<R>]) -> Score
+    where
+        H: AsRef<str> + Sync,
+        R: AsRef<str> + Sync,
+    {
+        let mut sum = vec![OrderStatistics::default(); self.char_order + self.word_order];
+        for segment in per_segment(hypotheses, references, |hypothesis, references| {
+            self.segment(hypothesis, references)
+        }) {
+            for (sum, order) in sum.iter_mut().zip(segment) {
+                sum.hypothesis += order.hypothesis;
+                sum.reference += order.reference;
+                sum.matching += order.matching;
+            }
+        }
+        self.score(&sum, references.len())
+    }
+
+    /// chrF of one line.
+    ///
+    /// # Panics
+    /// Without references.
+    pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
+        assert!(
+            !references.is_empty(),
+            "a metric needs at least one reference"
+        );
+        self.score(&self.segment(hypothesis, references), references.len())
+    }
+
+    fn score(&self, orders: &[OrderStatistics], n_references: usize) -> Score {
+        Score {
+            name: format!("chrF{}{}", self.beta, "+".repeat(self.word_order)),
+            value: self.f_score(orders),
+            signature: signature(
+                n_references,
+                &[
+                    ("case", self.case.signature()),
+                    ("eff", yes_no(!self.epsilon_smoothing)),
+                    ("nc", &self.char_order.to_string()),
+                    ("nw", &self.word_order.to_string()),
+                    ("space", yes_no(self.whitespace)),
+                ],
+            ),
+            detail: String::new(),
+        }
+    }
+
+    /// The statistics against the reference that scores best, characters first.
+    fn segment(&self, hypothesis: &str, references: &[&str]) -> Vec<OrderStatistics> {
+        let lines: Vec<String> = std::iter::once(hypothesis)
+            .chain(references.iter().copied())
+            .map(|line| self.case.apply(line))
+            .collect();
+        let mut orders = count_ngrams(
+            lines.iter().map(|line| self.characters(line)).collect(),
+            self.char_order,
+        );
+        if self.word_order > 0 {
+            orders.extend(count_ngrams(
+                lines.iter().map(|line| words(line)).collect(),
+                self.word_order,
+            ));
+        }
+        let mut best = (-1.0, Vec::new());
+        for reference in 1..lines.len() {
+            let statistics: Vec<_> = orders
+                .iter()
+                .map(|ngrams| against(ngrams, reference))
+                .collect();
+            let f_score = self.f_score(&statistics);
+            if f_score > best.0 {
+                best = (f_score, statistics);
+            }
+        }
+        best.1
+    }
+
+    fn characters(&self, line: &str) -> Vec<char> {
+        if self.whitespace {
+            line.chars().collect()
+        } else {
+            text::visible_chars(line).collect()
+        }
+    }
+
+    /// F_β in percent.
+    fn f_score(&self, orders: &[OrderStatistics]) -> f64 {
+        if self.epsilon_smoothing {
+            self.mean_of_f_scores(orders)
+        } else {
+            self.f_score_of_means(orders)
+        }
+    }
+
+    /// The mean F_β of all orders.
+    fn mean_of_f_scores(&self, orders: &[OrderStatistics]) -> f64 {
+        const EPSILON: f64 = 1e-16;
+        let ratio = |part: u64, whole: u64| {
+            if whole > 0 {
+                part as f64 / whole as f64
+            } else {
+                EPSILON
+            }
+        };
+        let factor = f64::from(self.beta).powi(2);
+        let sum: f64 = orders
+            .iter()
+            .map(|order| {
+                let precision = ratio(order.matching, order.hypothesis);
+                let recall = ratio(order.matching, order.reference);
+                let denominator = factor * precision + recall;
+                if denominator > 0.0 {
+                    (1.0 + factor) * precision * recall / denominator
+                } else {
+                    EPSILON
+                }
+            })
+            .sum();
+        100.0 * sum / orders.len() as f64
+    }
+
+    /// F_β of the mean precision and the mean recall of the orders that both sides have.
+    fn f_score_of_means(&self, orders: &[OrderStatistics]) -> f64 {
+        let (mut precision, mut recall, mut n_orders) = (0.0, 0.0, 0.0);
+        for order in orders
+            .iter()
+            .filter(|order| order.hypothesis > 0 && order.reference > 0)
+        {
+            precision += order.matching as f64 / order.hypothesis as f64;
+            recall += order.matching as f64 / order.reference as f64;
+            n_orders += 1.0;
+        }
+        if precision + recall == 0.0 {
+            return 0.0;
+        }
+        let (precision, recall) = (precision / n_orders, recall / n_orders);
+        let factor = f64::from(self.beta).powi(2);
+        100.0 * (1.0 + factor) * precision * recall / (factor * precision + recall)
+    }
+}
+
+/// The first sequence of `ngrams` against another; without n-grams to match, those of the first do not count.
+fn against(ngrams: &NgramCounts, reference: usize) -> OrderStatistics {
+    let n_reference = ngrams.total(reference);
+    OrderStatistics {
+        hypothesis: if n_reference == 0 { 0 } else { ngrams.total(0) },
+        reference: n_reference,
+        matching: ngrams.matches(0, reference..reference + 1),
+    }
+}
+
+/// Words with one mark of ASCII punctuation cut off: from the end, else from the beginning.
+fn words(line: &str) -> Vec<&str> {
+    let is_mark = |c: &char| c.is_ascii_punctuation();
+    let mut pieces = Vec::new();
+    for word in text::words(line) {
+        let cut = if word.chars().nth(1).is_none() {
+            None
+        } else if word.chars().next_back().is_some_and(|c| is_mark(&c)) {
+            Some(word.len() - 1)
+        } else {
+            word.chars().next().filter(is_mark).map(|_| 1)
+        };
+        match cut {
+            Some(cut) => pieces.extend([&word[..cut], &word[cut..]]),
+            None => pieces.push(word),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_one_mark_off_a_word() {
+        assert_eq!(
+            words("(hi) «a» 'tis well, ... . ü? \u{a0}(ä"),
+            [
+                "(hi", ")", "«a»", "'", "tis", "well", ",", "..", ".", ".", "ü", "?", "(", "ä"
+            ]
+        );
+    }
+}

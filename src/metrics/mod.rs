@@ -1,0 +1,70 @@
+//! How good an output is: strings in, numbers out.
+//!
+//! BLEU, chrF and TER give the numbers that sacreBLEU 2.x gives for the same strings, and carry a signature with the
+//! same fields in the same order, so that a score can be reproduced. Only the last field differs: `version` names this
+//! program, as in `version:attentive-0.1.0`.
+//!
+//! ```
+//! use attentive::metrics::Bleu;
+//!
+//! let score = Bleu::default().corpus(&["the cat sat on the mat"], &[vec!["the cat sat on a mat"]]);
+//! assert!(score.to_string().starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
+//! assert!((score.value - 53.7284965911771).abs() < 1e-9);
+//! ```
+
+mod accuracy;
+mod bleu;
+mod chrf;
+mod edit_distance;
+mod ngrams;
+mod score;
+mod ter;
+mod text;
+mod tokenize;
+
+#[cfg(test)]
+mod tests;
+
+pub use accuracy::{Accuracy, exact_match, perplexity};
+pub use bleu::{Bleu, BleuStatistics, MAX_NGRAM_ORDER, Smoothing, SmoothingMethod};
+pub use chrf::Chrf;
+pub use score::{Case, Score};
+pub use ter::Ter;
+pub use tokenize::BleuTokenizer;
+
+use rayon::prelude::*;
+
+/// Applies `measure` to every hypothesis and its references, in parallel; the answers are in the order of the lines.
+fn per_segment<H, R, S>(
+    hypotheses: &[H],
+    references: &[Vec<R>],
+    measure: impl Fn(&str, &[&str]) -> S + Sync,
+) -> Vec<S>
+where
+    H: AsRef<str> + Sync,
+    R: AsRef<str> + Sync,
+    S: Send,
+{
+    assert!(
+        !references.is_empty(),
+        "a metric needs at least one stream of references"
+    );
+    for (stream, lines) in references.iter().enumerate() {
+        assert!(
+            lines.len() == hypotheses.len(),
+            "{} hypotheses but {} references in stream {stream}",
+            hypotheses.len(),
+            lines.len()
+        );
+    }
+    (0..hypotheses.len())
+        .into_par_iter()
+        .map(|line| {
+            let references: Vec<&str> = references
+                .iter()
+                .map(|stream| stream[line].as_ref())
+                .collect();
+            measure(hypotheses[line].as_ref(), &references)
+        })
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! Counts of n-grams, for words and characters alike.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// How often each n-gram of one order stands in each of several sequences.
+pub(super) struct NgramCounts {
+    /// `[sequence][n-gram]`.
+    counts: Vec<Vec<u32>>,
+    /// N-grams in each sequence, repetitions included.
+    totals: Vec<u64>,
+}
+
+impl NgramCounts {
+    /// The n-grams of a sequence, repetitions included.
+    pub(super) fn total(&self, sequence: usize) -> u64 {
+        self.totals[sequence]
+    }
+
+    /// The n-grams of `sequence` that some one of `others` holds as often.
+    pub(super) fn matches(&self, sequence: usize, others: std::ops::Range<usize>) -> u64 {
+        let others = &self.counts[others];
+        self.counts[sequence]
+            .iter()
+            .enumerate()
+            .filter(|&(_, &count)| count > 0)
+            .map(|(ngram, &count)| {
+                count.min(others.iter().map(|other| other[ngram]).max().unwrap_or(0))
+            })
+            .map(u64::from)
+            .sum()
+    }
+}
+
+/// Counts the n-grams of the orders 1 to `max_order` in `sequences`; the first answer is that for order 1.
+///
+/// The n-grams of an order are numbered: an n-gram is the number of its first n − 1 symbols and its last symbol, so that
+/// each costs the same whatever n is.
+pub(super) fn count_ngrams<T: Hash + Eq>(
+    sequences: Vec<Vec<T>>,
+    max_order: usize,
+) -> Vec<NgramCounts> {
+    let mut numbers = HashMap::new();
+    let symbols: Vec<Vec<u32>> = sequences
+        .into_iter()
+        .map(|sequence| {
+            sequence
+                .into_iter()
+                .map(|symbol| number(&mut numbers, symbol))
+                .collect()
+        })
+        .collect();
+    let mut n_distinct = numbers.len();
+    let mut ngrams = symbols.clone();
+    (1..=max_order)
+        .map(|order| {
+            if order > 1 {
+                n_distinct = extend(&mut ngrams, &symbols, order);
+            }
+            NgramCounts {
+                counts: ngrams
+                    .iter()
+                    .map(|sequence| histogram(sequence, n_distinct))
+                    .collect(),
+                totals: ngrams
+                    .iter()
+                    .map(|sequence| sequence.len() as u64)
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+/// Makes n-grams of `order` out of those of the order before; returns how many distinct ones there are.
+fn extend(ngrams: &mut [Vec<u32>], symbols: &[Vec<u32>], order: usize) -> usize {
+    let mut numbers = HashMap::new();
+    for (ngrams, symbols) in ngrams.iter_mut().zip(symbols) {
+        ngrams.truncate((symbols.len() + 1).saturating_sub(order));
+        for (ngram, &last) in ngrams.iter_mut().zip(symbols.iter().skip(order - 1)) {
+            *ngram = number(&mut numbers, (*ngram, last));
+        }
+    }
+    numbers.len()
+}
+
+/// The number of `key`: the next free one where it is new.
+pub(super) fn number<K: Hash + Eq>(numbers: &mut HashMap<K, u32>, key: K) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(key).or_insert(next)
+}
+
+fn histogram(sequence: &[u32], n_distinct: usize) -> Vec<u32> {
+    let mut counts = vec![0; n_distinct];
+    for &ngram in sequence {
+        counts[ngram as usize] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_like_a_naive_count() {
+        let sequences: Vec<Vec<char>> = ["abababcab", "babcabab", "", "ab"]
+            .iter()
+            .map(|s| s.chars().collect())
+            .collect();
+        let orders = count_ngrams(sequences.clone(), 5);
+        assert_eq!(orders.len(), 5);
+        let count = |sequence: &[char], ngram: &[char]| {
+            sequence
+                .windows(ngram.len())
+                .filter(|window| *window == ngram)
+                .count() as u64
+        };
+        for (order, counts) in (1..).zip(&orders) {
+            let mut distinct: Vec<&[char]> = sequences[0].windows(order).collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let expected: u64 = distinct
+                .iter()
+                .map(|ngram| {
+                    let best = sequences[1..]
+                        .iter()
+                        .map(|other| count(other, ngram))
+                        .max()
+                        .unwrap_or(0);
+                    best.min(count(&sequences[0], ngram))
+                })
+                .sum();
+            assert_eq!(counts.matches(0, 1..4), expected, "order {order}");
+            assert_eq!(counts.total(0), (10 - order) as u64);
+            assert_eq!(counts.total(3), 3u64.saturating_sub(order as u64));
+            assert_eq!(counts.matches(0, 2..3), 0);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A model's parameters as named rows of numbers: what is saved, loaded, averaged and optimised.
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
+
+/// A parameter, or anything of its shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The path of fields to it, as in `encoder.layers.0.self_attention.query.weight`.
+    pub name: String,
+    /// Its dimensions.
+    pub shape: Vec<usize>,
+    /// Its elements, row after row.
+    pub values: Vec<f32>,
+}
+
+/// All parameters in the order of the model's fields.
+pub fn parameters<M: Module>(model: &M) -> Vec<Parameter> {
+    let mut found = Vec::new();
+    visit(model, |name, tensor| {
+        found.push(Parameter {
+            name,
+            shape: tensor.shape,
+            values: (tensor.values)(),
+        });
+    });
+    found
+}
+
+/// Names and shapes alone.
+pub fn shapes<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
+    let mut found = Vec::new();
+    visit(model, |name, tensor| found.push((name, tensor.shape)));
+    found
+}
+
+/// The gradient of each parameter, in the order of [`parameters`], taken out of `gradients`; zeros where there is none.
+pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Parameter> {
+    struct Taker<'a> {
+        path: Path,
+        gradients: &'a mut Gradients,
+        found: Vec<Parameter>,
+    }
+    impl ModuleVisitor for Taker<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val();
+            let shape = value.shape().to_vec();
+            let values = match value.grad_remove(self.gradients) {
+                Some(gradient) => values(gradient),
+                None => vec![0.0; shape.iter().product()],
+            };
+            self.found.push(Parameter {
+                name: self.path.name(),
+                shape,
+                values,
+            });
+        }
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.enter(name);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+    }
+    let mut taker = Taker {
+        path: Path::default(),
+        gradients,
+        found: Vec::new(),
+    };
+    model.visit(&mut taker);
+    taker.found
+}
+
+/// The model with every parameter's elements changed by `change`, which sees its name and shape.
+pub fn map_parameters<M: Module>(
+    model: M,
+    device: &Device,
+    change: impl FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>,
+) -> M {
+    struct Changer<'a, F> {
+        path: Path,
+        device: &'a Device,
+        change: F,
+    }
+    impl<F: FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>> ModuleMapper for Changer<'_, F> {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let value = param.into_value();
+            let shape = value.shape().to_vec();
+            let changed = (self.change)(&self.path.name(), &shape, values(value.inner()));
+            Param::from_data(TensorData::new(changed, shape), self.device)
+        }
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.enter(name);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+    }
+    model.map(&mut Changer {
+        path: Path::default(),
+        device,
+        change,
+    })
+}
+
+struct Seen<'a> {
+    shape: Vec<usize>,
+    values: &'a dyn Fn() -> Vec<f32>,
+}
+
+fn visit<M: Module>(model: &M, see: impl FnMut(String, Seen<'_>)) {
+    struct Viewer<F> {
+        path: Path,
+        see: F,
+    }
+    impl<F: FnMut(String, Seen<'_>)> ModuleVisitor for Viewer<F> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val();
+            let shape = value.shape().to_vec();
+            let read = || values(value.clone().inner());
+            (self.see)(
+                self.path.name(),
+                Seen {
+                    shape,
+                    values: &read,
+                },
+            );
+        }
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.enter(name);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+    }
+    model.visit(&mut Viewer {
+        path: Path::default(),
+        see,
+    });
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor
+        .into_data()
+        .try_into_vec()
+        .expect("parameters and their gradients are f32")
+}
+
+#[derive(Default)]
+struct Path(Vec<String>);
+
+impl Path {
+    fn enter(&mut self, name: &str) {
+        self.0.push(name.to_owned());
+    }
+    fn exit(&mut self) {
+        self.0.pop();
+    }
+    fn name(&self) -> String {
+        self.0.join(".")
+    }
+}

@@ -1,0 +1,176 @@
+//! The Transformer encoder-decoder of *Attention Is All You Need* and its variants.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+
+use super::{Loss, Stepper};
+use crate::batch::{Batch, Padded, TokenId};
+use crate::config::{ModelConfig, TieEmbeddings};
+use crate::nn::{
+    Decoder, DecoderCache, Dropout, Embedding, Encoder, Initializer, Pass, PositionEncoding,
+    Sequence,
+};
+use crate::ops::{self, Activation, IGNORE, PadMask};
+
+/// An encoder-decoder Transformer.
+#[derive(Module, Debug)]
+pub struct Transformer {
+    /// `[src_vocab, d_model]`; serves both sides and the output if all are tied.
+    pub src_embedding: Embedding,
+    /// `[tgt_vocab, d_model]`, unless tied with the source's.
+    pub tgt_embedding: Option<Embedding>,
+    /// `[tgt_vocab, d_model]`, unless tied with the target embedding.
+    pub projection: Option<Param<Tensor<2>>>,
+    /// `[tgt_vocab]`
+    pub output_bias: Option<Param<Tensor<1>>>,
+    /// Positions of the source.
+    pub src_positions: PositionEncoding,
+    /// Positions of the target.
+    pub tgt_positions: PositionEncoding,
+    /// The encoder stack.
+    pub encoder: Encoder,
+    /// The decoder stack.
+    pub decoder: Decoder,
+    #[module(skip)]
+    src_dropout: Dropout,
+    #[module(skip)]
+    tgt_dropout: Dropout,
+    #[module(skip)]
+    embedding_scale: f64,
+    #[module(skip)]
+    max_len: usize,
+}
+
+/// What the Transformer remembers while it decodes.
+#[derive(Clone, Debug)]
+pub struct TransformerState(DecoderCache);
+
+impl Transformer {
+    /// A new model, initialised from `seed`.
+    pub fn new(
+        config: &ModelConfig,
+        src_vocab: usize,
+        tgt_vocab: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Self {
+        let d_model = config.d_model;
+        let init = &mut Initializer::new(config.init, seed, device);
+        Self {
+            src_embedding: Embedding::new(src_vocab, d_model, init),
+            tgt_embedding: (config.tie_embeddings != TieEmbeddings::All)
+                .then(|| Embedding::new(tgt_vocab, d_model, init)),
+            projection: (config.tie_embeddings == TieEmbeddings::None)
+                .then(|| init.weight(d_model, tgt_vocab)),
+            output_bias: config.output_bias.then(|| init.bias(d_model, tgt_vocab)),
+            src_positions: PositionEncoding::new(config, init),
+            tgt_positions: PositionEncoding::new(config, init),
+            encoder: Encoder::new(config, init),
+            decoder: Decoder::new(config, init),
+            src_dropout: init.dropout(config.dropout),
+            tgt_dropout: init.dropout(config.dropout),
+            embedding_scale: if config.scale_embeddings {
+                (d_model as f64).sqrt()
+            } else {
+                1.0
+            },
+            max_len: config.max_len,
+        }
+    }
+
+    /// The memory that the decoder attends to.
+    pub fn encode(&self, src: &Padded, pass: &Pass<'_>) -> Sequence {
+        let x = self.src_embedding.forward(&src.ids, self.embedding_scale);
+        let x = self.src_positions.add(x, src.rows(), 0);
+        let x = ops::dropout_add(x, None, pass.dropout(self.src_dropout));
+        pass.observe(|| "src_embedding".into(), &x);
+        self.encoder.forward(sequence(src, x), pass)
+    }
+
+    /// The decoder's output for every position of `tgt_in`: `[batch · len, d_model]`.
+    pub fn decode(&self, tgt_in: &Padded, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
+        let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), 0);
+        let x = ops::dropout_add(x, None, pass.dropout(self.tgt_dropout));
+        pass.observe(|| "tgt_embedding".into(), &x);
+        self.decoder.forward(sequence(tgt_in, x), memory, pass)
+    }
+
+    /// Logits `[rows, tgt_vocab]` of the decoder's output.
+    pub fn project(&self, x: Tensor<2>) -> Tensor<2> {
+        let (weight, bias) = self.output();
+        ops::linear(x, weight, bias, Activation::Identity)
+    }
+
+    /// Logits `[batch · len, tgt_vocab]` of every target position, given those before it (teacher forcing).
+    pub fn forward(&self, src: &Padded, tgt_in: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+        let memory = self.encode(src, pass);
+        self.project(self.decode(tgt_in, &memory, pass))
+    }
+
+    /// The label-smoothed loss of a batch, summed over its real target tokens.
+    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
+        let memory = self.encode(&batch.src, pass);
+        let x = self.decode(&batch.tgt_in, &memory, pass);
+        let targets: Vec<u32> = batch
+            .tgt_out
+            .pad_mask()
+            .iter()
+            .zip(&batch.tgt_out.ids)
+            .map(|(&ignored, &id)| if ignored { IGNORE } else { id })
+            .collect();
+        let (weight, bias) = self.output();
+        let ops::CrossEntropy { loss, sums } =
+            ops::cross_entropy(x, weight, bias, &targets, label_smoothing);
+        pass.observe(|| "projection".into(), &loss);
+        Loss { sum: loss, sums }
+    }
+
+    fn embed_target(&self, ids: &[TokenId], batch: usize, first: usize) -> Tensor<2> {
+        let embedding = self.tgt_embedding.as_ref().unwrap_or(&self.src_embedding);
+        let x = embedding.forward(ids, self.embedding_scale);
+        self.tgt_positions.add(x, batch, first)
+    }
+
+    /// The output projection's weight `[tgt_vocab, d_model]` and bias.
+    fn output(&self) -> (Tensor<2>, Option<Tensor<1>>) {
+        let tied = || {
+            &self
+                .tgt_embedding
+                .as_ref()
+                .unwrap_or(&self.src_embedding)
+                .weight
+        };
+        let weight = self.projection.as_ref().unwrap_or_else(|| tied());
+        (weight.val(), self.output_bias.as_ref().map(Param::val))
+    }
+}
+
+impl Stepper for Transformer {
+    type State = TransformerState;
+
+    fn start(&self, src: &Padded) -> TransformerState {
+        TransformerState(self.decoder.start(&self.encode(src, &Pass::inference())))
+    }
+
+    fn step(&self, last: &[TokenId], state: &mut TransformerState) -> Tensor<2> {
+        let x = self.embed_target(last, last.len(), state.0.position());
+        self.project(self.decoder.step(x, &mut state.0))
+    }
+
+    fn select(&self, state: &mut TransformerState, rows: &[usize]) {
+        state.0.select(rows);
+    }
+
+    fn max_len(&self) -> usize {
+        self.max_len
+    }
+}
+
+fn sequence(tokens: &Padded, x: Tensor<2>) -> Sequence {
+    Sequence {
+        x,
+        batch: tokens.rows(),
+        len: tokens.width,
+        pad: PadMask::from_lens(&tokens.lens, tokens.width),
+    }
+}

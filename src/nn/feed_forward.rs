@@ -1,0 +1,44 @@
+//! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use burn::tensor::activation::gelu;
+
+use super::{Dropout, Initializer, Linear, Pass};
+use crate::config::{ActivationKind, ModelConfig};
+use crate::ops::{Activation, dropout_add};
+
+/// activation(x·W₁ + b₁)·W₂ + b₂, for every row by itself.
+#[derive(Module, Debug)]
+pub struct FeedForward {
+    /// `[d_ff, d_model]`
+    pub inner: Linear,
+    /// `[d_model, d_ff]`
+    pub outer: Linear,
+    #[module(skip)]
+    activation: ActivationKind,
+    #[module(skip)]
+    dropout: Dropout,
+}
+
+impl FeedForward {
+    /// A network of `config`'s widths.
+    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+        Self {
+            inner: Linear::new(config.d_model, config.d_ff, true, init),
+            outer: Linear::new(config.d_ff, config.d_model, true, init),
+            activation: config.activation,
+            dropout: init.dropout(config.activation_dropout),
+        }
+    }
+
+    /// `[rows, d_model]` to the same.
+    pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        let hidden = match self.activation {
+            ActivationKind::Relu => self.inner.forward_activated(x, Activation::Relu),
+            ActivationKind::Gelu => gelu(self.inner.forward(x)),
+        };
+        self.outer
+            .forward(dropout_add(hidden, None, pass.dropout(self.dropout)))
+    }
+}

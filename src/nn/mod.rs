@@ -1,0 +1,32 @@
+//! Layers: each takes its configuration and an [`Initializer`], and maps rows of activations to rows.
+//!
+//! A batch of sequences is one [`Sequence`]: `[batch · len, d_model]` rows, so that every linear map is one matrix
+//! product. What changes from pass to pass (dropout, probing) travels in a [`Pass`].
+
+mod attention;
+mod decoder;
+mod dropout;
+mod embedding;
+mod encoder;
+mod feed_forward;
+mod initializer;
+mod linear;
+mod norm;
+mod pass;
+mod positions;
+mod residual;
+mod sequence;
+
+pub use attention::MultiHeadAttention;
+pub use decoder::{Decoder, DecoderCache, DecoderLayer};
+pub use dropout::Dropout;
+pub use embedding::Embedding;
+pub use encoder::{Encoder, EncoderLayer};
+pub use feed_forward::FeedForward;
+pub use initializer::Initializer;
+pub use linear::Linear;
+pub use norm::Norm;
+pub use pass::{Pass, Probe};
+pub use positions::{PositionEncoding, Rotary, sinusoids};
+pub use residual::Residual;
+pub use sequence::Sequence;

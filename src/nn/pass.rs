@@ -1,0 +1,87 @@
+//! What changes from one forward pass to the next.
+
+use std::cell::RefCell;
+
+use burn::tensor::Tensor;
+
+use super::Dropout;
+use crate::ops;
+
+/// One forward pass: inference or training, watched or not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass<'a> {
+    dropout: Option<DropoutKey>,
+    probe: Option<&'a Probe>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DropoutKey {
+    seed: u64,
+    step: u64,
+}
+
+impl<'a> Pass<'a> {
+    /// No dropout.
+    pub fn inference() -> Self {
+        Self::default()
+    }
+
+    /// Dropout drawn for micro-batch `step` of the run seeded with `seed`.
+    pub fn training(seed: u64, step: u64) -> Self {
+        Self {
+            dropout: Some(DropoutKey { seed, step }),
+            probe: None,
+        }
+    }
+
+    /// The same pass, watched by `probe`.
+    pub fn probed(self, probe: &'a Probe) -> Self {
+        Self {
+            probe: Some(probe),
+            ..self
+        }
+    }
+
+    /// The mask of `dropout` in this pass; `None` where nothing is dropped.
+    pub fn dropout(&self, dropout: Dropout) -> Option<ops::Dropout> {
+        let DropoutKey { seed, step } = self.dropout?;
+        (dropout.rate > 0.0).then_some(ops::Dropout {
+            rate: dropout.rate as f32,
+            seed,
+            step,
+            site: dropout.site,
+        })
+    }
+
+    /// Shows the probe, if there is one, what layer `name()` puts out.
+    pub fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
+        if let Some(probe) = self.probe {
+            probe.observe(name, output);
+        }
+    }
+}
+
+/// Finds the first layer whose output is not finite.
+#[derive(Debug, Default)]
+pub struct Probe(RefCell<Option<String>>);
+
+impl Probe {
+    fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
+        let mut first = self.0.borrow_mut();
+        if first.is_none()
+            && !output
+                .clone()
+                .inner()
+                .is_finite()
+                .all()
+                .into_scalar::<bool>()
+        {
+            *first = Some(name());
+        }
+    }
+
+    /// The name of the layer, once a pass has gone through it.
+    pub fn first_non_finite(self) -> Option<String> {
+        self.0.into_inner()
+    }
+}

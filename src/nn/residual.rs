@@ -1,0 +1,60 @@
+//! The residual connection, norm and dropout around a sublayer.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+use super::{Dropout, Initializer, Norm, Pass};
+use crate::config::{DropoutPosition, ModelConfig, NormPosition};
+use crate::ops::dropout_add;
+
+/// Joins a sublayer's output with its input (*Attention Is All You Need*, sections 3.1 and 5.4).
+#[derive(Module, Debug)]
+pub struct Residual {
+    /// The norm of this sublayer.
+    pub norm: Norm,
+    #[module(skip)]
+    dropout: Dropout,
+    #[module(skip)]
+    norm_position: NormPosition,
+    #[module(skip)]
+    dropout_position: DropoutPosition,
+}
+
+impl Residual {
+    /// The connection around one sublayer.
+    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+        Self {
+            norm: Norm::new(config.norm, config.d_model, init),
+            dropout: init.dropout(config.dropout),
+            norm_position: config.norm_position,
+            dropout_position: config.dropout_position,
+        }
+    }
+
+    /// `[rows, d_model]` to the same, through `sublayer`.
+    pub fn forward(
+        &self,
+        x: Tensor<2>,
+        pass: &Pass<'_>,
+        sublayer: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let dropout = pass.dropout(self.dropout);
+        match (self.norm_position, self.dropout_position) {
+            (NormPosition::Post, DropoutPosition::Sublayer) => {
+                let y = sublayer(x.clone());
+                self.norm.forward(dropout_add(y, Some(x), dropout))
+            }
+            (NormPosition::Post, DropoutPosition::AfterNorm) => {
+                let y = sublayer(x.clone());
+                dropout_add(self.norm.forward(x + y), None, dropout)
+            }
+            (NormPosition::Pre, DropoutPosition::Sublayer) => {
+                let y = sublayer(self.norm.forward(x.clone()));
+                dropout_add(y, Some(x), dropout)
+            }
+            (NormPosition::Pre, DropoutPosition::AfterNorm) => {
+                x.clone() + sublayer(dropout_add(self.norm.forward(x), None, dropout))
+            }
+        }
+    }
+}

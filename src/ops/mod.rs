@@ -1,0 +1,29 @@
+//! Our operations on Burn tensors: fused on the CPU, made of Burn's own operations everywhere else.
+//!
+//! Each file holds one operation three times: the public function; its `portable` form, which reads like the formula and
+//! runs on every Burn backend, number type and under Burn's autodiff; and the [`fused::Kernel`] that hands `f32` slices
+//! on the CPU to `attentive-kernels`, forward and backward. Tests hold the two forms against each other.
+//!
+//! Activations are flattened to rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
+//! gradients, and a row's result does not depend on what else is in the batch.
+
+mod attention;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+mod fused;
+mod linear;
+mod norm;
+#[cfg(test)]
+mod tests;
+
+pub use attention::{AttentionShape, Causality, PadMask, attention};
+pub use attentive_kernels::cross_entropy::{IGNORE, LossSums};
+pub use attentive_kernels::dropout::Dropout;
+pub use attentive_kernels::linear::Activation;
+pub use attentive_kernels::norm::Norm;
+pub use cross_entropy::{CrossEntropy, cross_entropy};
+pub use dropout::dropout_add;
+pub use embedding::embedding;
+pub use linear::linear;
+pub use norm::norm;

@@ -1,0 +1,319 @@
+//! Every fused operation against its portable form: values and Burn's gradients in `f32`, and the fused backward rule
+//! against central finite differences of the portable form in `f64`.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use super::*;
+use crate::random::Random;
+
+/// Which of an operation's two forms to run.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Fused,
+    Portable,
+}
+
+type Operation<'a> = &'a dyn Fn(Form, &[Tensor<2>]) -> Tensor<2>;
+
+struct Case {
+    shapes: Vec<[usize; 2]>,
+    values: Vec<Vec<f64>>,
+    /// The scalar that is differentiated is Σ output · weight.
+    weights: Random,
+}
+
+impl Case {
+    fn new(seed: u64, shapes: &[[usize; 2]]) -> Self {
+        let mut random = Random::new(seed, 1);
+        let values = shapes
+            .iter()
+            .map(|[rows, columns]| (0..rows * columns).map(|_| random.normal()).collect())
+            .collect();
+        Self {
+            shapes: shapes.to_vec(),
+            values,
+            weights: Random::new(seed, 2),
+        }
+    }
+
+    fn tensors(&self, values: &[Vec<f64>], dtype: DType, device: &Device) -> Vec<Tensor<2>> {
+        let tensors = self.shapes.iter().zip(values);
+        tensors
+            .map(|(&shape, values)| {
+                let data = TensorData::new(values.clone(), shape).convert_dtype(dtype);
+                Tensor::from_data(data, (device, dtype))
+            })
+            .collect()
+    }
+
+    fn weigh(&self, output: Tensor<2>) -> Tensor<1> {
+        let shape = output.shape();
+        let mut random = self.weights.clone();
+        let weights: Vec<f64> = (0..shape.num_elements()).map(|_| random.normal()).collect();
+        let data = TensorData::new(weights, shape).convert_dtype(output.dtype());
+        let weights = Tensor::from_data(data, (&output.device(), output.dtype()));
+        (output * weights).sum()
+    }
+
+    fn gradients(&self, form: Form, operation: Operation<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let device = Device::flex().autodiff();
+        let inputs: Vec<_> = self
+            .tensors(&self.values, DType::F32, &device)
+            .into_iter()
+            .map(Tensor::require_grad)
+            .collect();
+        let output = operation(form, &inputs);
+        let gradients = self.weigh(output.clone()).backward();
+        let gradients = inputs
+            .iter()
+            .map(|input| numbers(input.grad(&gradients).expect("every input has a gradient")))
+            .collect();
+        (numbers(output.inner()), gradients)
+    }
+
+    /// d(scalar) / d(element) of the portable form in double precision.
+    fn slope(&self, operation: Operation<'_>, input: usize, element: usize) -> f64 {
+        const H: f64 = 1e-6;
+        let at = |shift: f64| -> f64 {
+            let mut values = self.values.clone();
+            values[input][element] += shift;
+            let tensors = self.tensors(&values, DType::F64, &Device::flex());
+            self.weigh(operation(Form::Portable, &tensors))
+                .into_scalar()
+        };
+        (at(H) - at(-H)) / (2.0 * H)
+    }
+
+    fn check(&self, operation: Operation<'_>) {
+        let (fused, fused_gradients) = self.gradients(Form::Fused, operation);
+        let (portable, portable_gradients) = self.gradients(Form::Portable, operation);
+        assert_close("output", &fused, &portable, 2e-5);
+        for (input, gradient) in fused_gradients.iter().enumerate() {
+            let what = format!("gradient of input {input}");
+            assert_close(&what, gradient, &portable_gradients[input], 1e-4);
+            let slopes: Vec<f64> = (0..gradient.len())
+                .map(|element| self.slope(operation, input, element))
+                .collect();
+            assert_close(
+                &format!("{what} by finite differences"),
+                gradient,
+                &slopes,
+                1e-4,
+            );
+        }
+    }
+}
+
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().iter::<f64>().collect()
+}
+
+/// Equal to within `tolerance` of the larger of 1 and the largest magnitude.
+fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{what}: lengths");
+    let scale = expected
+        .iter()
+        .fold(1.0f64, |scale, value| scale.max(value.abs()));
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let distance = (found - expected).abs();
+        assert!(
+            distance <= tolerance * scale,
+            "{what}, element {index}: found {found}, expected {expected}"
+        );
+    }
+}
+
+fn vector(row: &Tensor<2>) -> Tensor<1> {
+    row.clone().flatten(0, 1)
+}
+
+fn dropout(rate: f32) -> Dropout {
+    Dropout {
+        rate,
+        seed: 5,
+        step: 3,
+        site: 2,
+    }
+}
+
+#[test]
+fn linear_matches() {
+    for (seed, (rows, d_in, d_out)) in [(1, 1, 1), (5, 7, 3), (13, 4, 17)].into_iter().enumerate() {
+        for activation in [Activation::Identity, Activation::Relu] {
+            let case = Case::new(seed as u64, &[[rows, d_in], [d_out, d_in], [1, d_out]]);
+            case.check(&|form, inputs| {
+                let run = if form == Form::Fused {
+                    linear
+                } else {
+                    super::linear::portable
+                };
+                run(
+                    inputs[0].clone(),
+                    inputs[1].clone(),
+                    Some(vector(&inputs[2])),
+                    activation,
+                )
+            });
+            let case = Case::new(seed as u64, &[[rows, d_in], [d_out, d_in]]);
+            case.check(&|form, inputs| {
+                let run = if form == Form::Fused {
+                    linear
+                } else {
+                    super::linear::portable
+                };
+                run(inputs[0].clone(), inputs[1].clone(), None, activation)
+            });
+        }
+    }
+}
+
+#[test]
+fn norms_match() {
+    for (seed, (rows, d)) in [(1, 2), (3, 5), (9, 16)].into_iter().enumerate() {
+        for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
+            let width = if kind == Norm::Scalar { 1 } else { d };
+            let mut shapes = vec![[rows, d], [1, width]];
+            if kind != Norm::Rms {
+                shapes.push([1, width]);
+            }
+            Case::new(seed as u64, &shapes).check(&|form, inputs| {
+                let run = if form == Form::Fused {
+                    norm
+                } else {
+                    super::norm::portable
+                };
+                run(
+                    kind,
+                    inputs[0].clone(),
+                    vector(&inputs[1]),
+                    inputs.get(2).map(vector),
+                    1e-5,
+                )
+            });
+        }
+    }
+}
+
+#[test]
+fn attention_matches() {
+    let shape = |batch, n_heads, tgt_len, src_len, d_head| AttentionShape {
+        batch,
+        n_heads,
+        tgt_len,
+        src_len,
+        d_head,
+    };
+    let cases = [
+        (shape(1, 1, 1, 1, 1), Causality::Full, None, None),
+        (
+            shape(2, 2, 3, 5, 3),
+            Causality::Full,
+            Some(vec![5, 2]),
+            None,
+        ),
+        (shape(2, 2, 4, 4, 5), Causality::Causal, None, None),
+        (
+            shape(2, 1, 1, 6, 4),
+            Causality::Causal,
+            Some(vec![3, 0]),
+            None,
+        ),
+        (
+            shape(3, 2, 4, 4, 2),
+            Causality::Causal,
+            Some(vec![4, 1, 2]),
+            Some(dropout(0.4)),
+        ),
+    ];
+    for (seed, (shape, causality, lens, dropout)) in cases.into_iter().enumerate() {
+        let width = shape.n_heads * shape.d_head;
+        let source = [shape.batch * shape.src_len, width];
+        let case = Case::new(
+            seed as u64,
+            &[[shape.batch * shape.tgt_len, width], source, source],
+        );
+        let pad = lens.map(|lens: Vec<usize>| PadMask::from_lens(&lens, shape.src_len));
+        case.check(&|form, inputs| {
+            let run = if form == Form::Fused {
+                attention
+            } else {
+                super::attention::portable
+            };
+            let [q, k, v] = [0, 1, 2].map(|i| inputs[i].clone());
+            run(shape, q, k, v, pad.as_ref(), causality, dropout)
+        });
+    }
+}
+
+#[test]
+fn dropout_add_matches() {
+    for rate in [0.1, 0.5] {
+        Case::new(7, &[[5, 9], [5, 9]]).check(&|form, inputs| {
+            let (x, residual) = (inputs[0].clone(), inputs[1].clone());
+            match form {
+                Form::Fused => dropout_add(x, Some(residual), Some(dropout(rate))),
+                Form::Portable => residual + super::dropout::portable(x, dropout(rate)),
+            }
+        });
+        Case::new(8, &[[3, 11]]).check(&|form, inputs| match form {
+            Form::Fused => dropout_add(inputs[0].clone(), None, Some(dropout(rate))),
+            Form::Portable => super::dropout::portable(inputs[0].clone(), dropout(rate)),
+        });
+    }
+}
+
+#[test]
+fn embedding_matches() {
+    Case::new(9, &[[6, 5]]).check(&|form, inputs| {
+        let run = if form == Form::Fused {
+            embedding
+        } else {
+            super::embedding::portable
+        };
+        run(&[3, 0, 3, 5], inputs[0].clone(), 2.0)
+    });
+}
+
+#[test]
+fn cross_entropy_matches() {
+    let targets = [2, IGNORE, 0, 6, 2, IGNORE];
+    for label_smoothing in [0.0, 0.1] {
+        for bias in [false, true] {
+            let mut shapes = vec![[6, 4], [7, 4]];
+            if bias {
+                shapes.push([1, 7]);
+            }
+            Case::new(10, &shapes).check(&|form, inputs| {
+                let run = if form == Form::Fused {
+                    cross_entropy
+                } else {
+                    super::cross_entropy::portable
+                };
+                let bias = inputs.get(2).map(vector);
+                run(
+                    inputs[0].clone(),
+                    inputs[1].clone(),
+                    bias,
+                    &targets,
+                    label_smoothing,
+                )
+                .loss
+                .unsqueeze()
+            });
+        }
+    }
+}
+
+#[test]
+fn cross_entropy_sums_match() {
+    let case = Case::new(11, &[[6, 4], [7, 4]]);
+    let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
+    let targets = [2, IGNORE, 0, 6, 2, IGNORE];
+    let sums = |run: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, &[u32], f64) -> CrossEntropy| {
+        run(inputs[0].clone(), inputs[1].clone(), None, &targets, 0.1).sums
+    };
+    let (fused, portable) = (sums(cross_entropy), sums(super::cross_entropy::portable));
+    assert_eq!((fused.n_tokens, fused.n_correct), (4, portable.n_correct));
+    assert!((fused.loss - portable.loss).abs() < 1e-4);
+    assert!((fused.nll - portable.nll).abs() < 1e-4);
+}

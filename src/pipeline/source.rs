@@ -1,0 +1,65 @@
+//! A line as the model reads it.
+
+use super::{Pipeline, Warning};
+use crate::batch::TokenId;
+use crate::data::MAX_LINE_BYTES;
+use crate::error::Result;
+
+/// A line as token ids.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Closed by `</s>`; empty for a blank line.
+    pub(super) ids: Vec<TokenId>,
+    /// What had to be done to the line.
+    pub(super) warning: Option<Warning>,
+}
+
+impl Source {
+    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
+    /// which the training data has none of, as blanks, and bounds the tokens to what `pipeline`'s model takes.
+    pub(super) fn read(line: &str, number: usize, pipeline: &Pipeline) -> Result<Self> {
+        let mut problems = Vec::new();
+        let line = line.trim();
+        let read = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
+        if read.len() < line.len() {
+            let (read, all) = (read.len(), line.len());
+            problems.push(format!("too long, only {read} of {all} bytes were read"));
+        }
+        let n_control = read.chars().filter(is_control).count();
+        if n_control > 0 {
+            problems.push(format!(
+                "{n_control} control characters were read as blanks"
+            ));
+        }
+        let text: String = read
+            .chars()
+            .map(|c| if is_control(&c) { ' ' } else { c })
+            .collect();
+        let tokenizer = pipeline.tokenizers().src();
+        let mut ids = match text.trim() {
+            "" => Vec::new(),
+            text => tokenizer.encode(text)?,
+        };
+        if !ids.is_empty() {
+            let room = pipeline.max_src_len().saturating_sub(1);
+            if ids.len() > room {
+                let all = ids.len();
+                problems.push(format!(
+                    "too long for the model, only the first {room} of {all} tokens were translated"
+                ));
+                ids.truncate(room);
+            }
+            ids.push(tokenizer.special().eos);
+        }
+        let warning = (!problems.is_empty()).then(|| Warning {
+            line: number,
+            problem: problems.join("; "),
+        });
+        Ok(Self { ids, warning })
+    }
+}
+
+/// White space such as a tab is none for us.
+fn is_control(c: &char) -> bool {
+    c.is_control() && !c.is_whitespace()
+}

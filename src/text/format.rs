@@ -1,0 +1,147 @@
+//! The `tokenizer.json` that belongs to a configuration.
+
+use serde_json::{Value, json};
+
+use super::special::{SPECIAL, UNK};
+use crate::config::{Normalization, TokenizerConfig, TokenizerKind};
+
+/// What a tokenizer knows: all that is learned from text.
+pub(super) enum Model {
+    /// Tokens in the order of their ids, and the pairs to merge, first come first.
+    Bpe {
+        tokens: Vec<String>,
+        merges: Vec<(String, String)>,
+    },
+    /// Tokens in the order of their ids, with their log-probabilities.
+    Unigram { tokens: Vec<(String, f64)> },
+    /// Words in the order of their ids.
+    Word { tokens: Vec<String> },
+    /// Characters in the order of their ids.
+    Char { tokens: Vec<String> },
+}
+
+/// The whole file.
+pub(super) fn document(config: &TokenizerConfig, model: &Model) -> Value {
+    json!({
+        "version": "1.0",
+        "truncation": null,
+        "padding": null,
+        "added_tokens": added_tokens(),
+        "normalizer": {"type": "Sequence", "normalizers": normalizers(config)},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind)},
+        "post_processor": null,
+        "decoder": decoder(config.kind),
+        "model": model_section(model),
+    })
+}
+
+fn added_tokens() -> Value {
+    let token = |(id, content): (usize, &&str)| {
+        json!({
+            "id": id,
+            "content": content,
+            "single_word": false,
+            "lstrip": false,
+            "rstrip": false,
+            "normalized": false,
+            "special": true,
+        })
+    };
+    SPECIAL.iter().enumerate().map(token).collect()
+}
+
+fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
+    let mut steps = Vec::new();
+    match config.normalization {
+        Normalization::None => {}
+        Normalization::Nfc => steps.push(json!({"type": "NFC"})),
+        Normalization::Nfkc => steps.push(json!({"type": "NFKC"})),
+    }
+    if config.lowercase {
+        steps.push(json!({"type": "Lowercase"}));
+    }
+    if let TokenizerKind::Bpe | TokenizerKind::Unigram = config.kind {
+        // Blanks become marks of words, so all other white space becomes one blank first.
+        let pattern = json!({"Regex": r"\s{2,}|[^\S ]"});
+        steps.push(json!({"type": "Replace", "pattern": pattern, "content": " "}));
+        steps.push(json!({"type": "Strip", "strip_left": true, "strip_right": true}));
+    }
+    steps
+}
+
+fn pre_tokenizers(kind: TokenizerKind) -> Vec<Value> {
+    match kind {
+        TokenizerKind::Bpe | TokenizerKind::Unigram => vec![metaspace(), special_text_splitter()],
+        TokenizerKind::Word => vec![json!({"type": "WhitespaceSplit"}), special_text_splitter()],
+        // No special token is a single character, so there is nothing to split.
+        TokenizerKind::Char => vec![],
+    }
+}
+
+fn metaspace() -> Value {
+    json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})
+}
+
+/// Cuts special tokens that occur in the text before their last character, so that no model, whatever it looks up, can
+/// take them for the real ones.
+fn special_text_splitter() -> Value {
+    let beginnings: Vec<&str> = SPECIAL
+        .iter()
+        .map(|token| &token[..token.len() - 1])
+        .collect();
+    json!({
+        "type": "Split",
+        "pattern": {"Regex": beginnings.join("|")},
+        "behavior": "MergedWithPrevious",
+        "invert": false,
+    })
+}
+
+fn decoder(kind: TokenizerKind) -> Value {
+    match kind {
+        TokenizerKind::Bpe | TokenizerKind::Unigram => metaspace(),
+        TokenizerKind::Word => Value::Null,
+        TokenizerKind::Char => json!({"type": "Fuse"}),
+    }
+}
+
+fn model_section(model: &Model) -> Value {
+    match model {
+        // A stretch of unknown characters is one `<unk>`.
+        Model::Bpe { tokens, merges } => bpe_section(tokens, merges, true),
+        // Merging nothing leaves characters, and each unknown one is an `<unk>`.
+        Model::Char { tokens } => bpe_section(tokens, &[], false),
+        Model::Unigram { tokens } => json!({
+            "type": "Unigram",
+            "unk_id": UNK,
+            "vocab": tokens,
+            "byte_fallback": false,
+        }),
+        Model::Word { tokens } => {
+            json!({"type": "WordLevel", "vocab": ids(tokens), "unk_token": SPECIAL[UNK as usize]})
+        }
+    }
+}
+
+fn bpe_section(tokens: &[String], merges: &[(String, String)], fuse_unk: bool) -> Value {
+    json!({
+        "type": "BPE",
+        "dropout": null,
+        "unk_token": SPECIAL[UNK as usize],
+        "continuing_subword_prefix": null,
+        "end_of_word_suffix": null,
+        "fuse_unk": fuse_unk,
+        "byte_fallback": false,
+        "ignore_merges": false,
+        "vocab": ids(tokens),
+        "merges": merges,
+    })
+}
+
+fn ids(tokens: &[String]) -> Value {
+    tokens
+        .iter()
+        .enumerate()
+        .map(|(id, token)| (token.clone(), Value::from(id)))
+        .collect()
+}

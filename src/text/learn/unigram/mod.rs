@@ -1,0 +1,77 @@
+//! Unigram language model (Kudo 2018): start with many pieces, estimate their probabilities by expectation maximisation,
+//! leave out those that the text can do without, and so on until the vocabulary fits.
+//!
+//! The trainer of the `tokenizers` crate is not used: its results depend on hash order and thread count, and it can
+//! panic or prune without end on small corpora.
+
+mod pieces;
+mod seeds;
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use self::pieces::Pieces;
+use super::counts::Counts;
+use super::special;
+use crate::config::TokenizerConfig;
+use crate::text::format::Model;
+
+/// Pieces to begin with, for each that is wanted.
+const SEEDS_PER_TOKEN: usize = 10;
+
+/// Estimations between two prunings.
+const ESTIMATIONS: usize = 2;
+
+/// Parts of the text that are summed on their own, whatever the number of threads, so that sums come out the same.
+const PARTS: usize = 16;
+
+/// Learns pieces and their log-probabilities; every character of `alphabet` is a piece.
+pub(super) fn learn(config: &TokenizerConfig, counts: &Counts, alphabet: &BTreeSet<char>) -> Model {
+    let room = config.vocab_size - special().len();
+    let words = counts.stretches(alphabet);
+    let seeds = seeds::collect(
+        &words,
+        alphabet,
+        config.min_frequency,
+        room.saturating_mul(SEEDS_PER_TOKEN),
+    );
+    let mut pieces = Pieces::new(seeds, alphabet.len());
+    loop {
+        let mut expected = vec![];
+        for _ in 0..ESTIMATIONS {
+            expected = expected_counts(&words, &pieces);
+            pieces.estimate(&expected);
+        }
+        if pieces.len() <= room {
+            break;
+        }
+        pieces = pieces.pruned(&expected, room.max(pieces.len() * 3 / 4));
+    }
+    let special = special().into_iter().map(|token| (token, 0.0));
+    Model::Unigram {
+        tokens: special.chain(pieces.into_sorted()).collect(),
+    }
+}
+
+/// How often each piece is used, averaged over all segmentations of the words.
+fn expected_counts(words: &[(Vec<char>, u64)], pieces: &Pieces) -> Vec<f64> {
+    let sums: Vec<Vec<f64>> = words
+        .par_chunks(words.len().div_ceil(PARTS).max(1))
+        .map(|part| {
+            let mut sum = vec![0.0; pieces.len()];
+            for (word, count) in part {
+                pieces.add_expected(word, *count as f64, &mut sum);
+            }
+            sum
+        })
+        .collect();
+    let mut total = vec![0.0; pieces.len()];
+    for sum in sums {
+        total
+            .iter_mut()
+            .zip(sum)
+            .for_each(|(total, part)| *total += part);
+    }
+    total
+}

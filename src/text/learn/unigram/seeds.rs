@@ -1,0 +1,76 @@
+//! The pieces that learning begins with: what occurs often enough in the words.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The longest piece, in characters.
+const MAX_PIECE: usize = 16;
+
+/// A stretch of characters and how often it occurs.
+pub(super) type Seed = (Vec<char>, u64);
+
+/// All characters of `alphabet`, then at most `limit` longer pieces that occur `min_frequency` times.
+///
+/// A piece can only be as frequent as the piece without its last character, so pieces grow by one character a round, and
+/// only the frequent ones grow on.
+pub(super) fn collect(
+    words: &[(Vec<char>, u64)],
+    alphabet: &BTreeSet<char>,
+    min_frequency: u64,
+    limit: usize,
+) -> Vec<Seed> {
+    let mut characters: BTreeMap<char, u64> = alphabet.iter().map(|&c| (c, 0)).collect();
+    for (word, count) in words {
+        for character in word {
+            *characters.entry(*character).or_default() += count;
+        }
+    }
+    let mut seeds: Vec<Seed> = characters
+        .into_iter()
+        .map(|(c, count)| (vec![c], count))
+        .collect();
+    let n_characters = seeds.len();
+    let number: HashMap<char, usize> = seeds
+        .iter()
+        .enumerate()
+        .map(|(n, (text, _))| (text[0], n))
+        .collect();
+    // Where pieces of the current length begin, and which piece that is.
+    let mut starts: Vec<(usize, usize, usize)> = Vec::new();
+    for (word, (characters, _)) in words.iter().enumerate() {
+        starts.extend(
+            characters
+                .iter()
+                .enumerate()
+                .map(|(at, c)| (word, at, number[c])),
+        );
+    }
+    for len in 2..=MAX_PIECE {
+        starts.retain(|&(word, at, _)| at + len <= words[word].0.len());
+        let next =
+            |&(word, at, piece): &(usize, usize, usize)| (piece, words[word].0[at + len - 1]);
+        let mut longer: HashMap<(usize, char), u64> = HashMap::new();
+        for start in &starts {
+            *longer.entry(next(start)).or_default() += words[start.0].1;
+        }
+        longer.retain(|_, count| *count >= min_frequency);
+        let longer: BTreeMap<(usize, char), u64> = longer.into_iter().collect();
+        let mut numbers = HashMap::new();
+        for (key, count) in longer {
+            numbers.insert(key, seeds.len());
+            let text = seeds[key.0].0.iter().chain([&key.1]).copied().collect();
+            seeds.push((text, count));
+        }
+        starts.retain_mut(|start| match numbers.get(&next(start)) {
+            Some(&piece) => {
+                start.2 = piece;
+                true
+            }
+            None => false,
+        });
+    }
+    let mut longer = seeds.split_off(n_characters);
+    longer.sort_by_cached_key(|(text, count)| (Reverse(count * text.len() as u64), text.clone()));
+    seeds.extend(longer.into_iter().take(limit));
+    seeds
+}

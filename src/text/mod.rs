@@ -1,0 +1,17 @@
+//! Text to token ids and back: tokenizers, their files, and how their vocabularies are learned.
+//!
+//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding. Vocabularies
+//! are learned here, so that the same text always gives the same file, byte for byte.
+
+mod format;
+mod learn;
+mod special;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+mod tokenizers;
+
+pub use learn::learn;
+pub use special::SpecialTokens;
+pub use tokenizer::Tokenizer;
+pub use tokenizers::Tokenizers;

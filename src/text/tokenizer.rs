@@ -1,0 +1,157 @@
+//! One vocabulary's tokenizer.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tokenizers::{
+    Decoder, NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString,
+    PreTokenizer,
+};
+
+use super::special::SpecialTokens;
+use crate::batch::TokenId;
+use crate::error::{Error, Result};
+
+/// Turns text into token ids and back. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    inner: Arc<tokenizers::Tokenizer>,
+    json: Arc<[u8]>,
+    special: SpecialTokens,
+    vocab_size: usize,
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if the file is missing, damaged, or breaks the contract of the special tokens (`<pad>` 0, `<unk>`
+    /// 1, `<s>` 2, `</s>` 3, other ids without gaps); [`Error::Io`] if it cannot be read.
+    pub fn load(path: &Path) -> Result<Self> {
+        let refuse = |problem: String, hint: &str| Error::Model {
+            path: path.to_path_buf(),
+            problem,
+            hint: Some(hint.into()),
+        };
+        let json = fs::read(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => refuse(
+                "the tokenizer file is missing".into(),
+                "check that the path names a model directory and that it was copied as a whole",
+            ),
+            _ => Error::io("read", path)(source),
+        })?;
+        Self::from_json(json).map_err(|problem| {
+            let hint =
+                "the file is damaged or from another program: copy the model directory again";
+            refuse(problem, hint)
+        })
+    }
+
+    /// Reads and checks the bytes of a `tokenizer.json`; else says what is wrong.
+    pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
+        let mut inner = tokenizers::Tokenizer::from_bytes(&json)
+            .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
+        // Special tokens in the user's text are text. Cutting is left to the batches.
+        inner.set_encode_special_tokens(true);
+        inner.with_padding(None);
+        inner
+            .with_truncation(None)
+            .map_err(|error| error.to_string())?;
+        let special = SpecialTokens::read(|token| inner.token_to_id(token))?;
+        let vocab = inner.get_vocab(true);
+        let vocab_size = vocab.len();
+        if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= vocab_size) {
+            return Err(format!(
+                "token `{token}` has id {id}, but there are only {vocab_size} tokens"
+            ));
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+            json: json.into(),
+            special,
+            vocab_size,
+        })
+    }
+
+    /// The bytes of the `tokenizer.json` that this tokenizer was made from.
+    pub fn to_json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// The token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are ordinary text.
+    ///
+    /// # Errors
+    /// None for learned tokenizers, whatever the text. [`Error::Data`] if one from another program has no answer.
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
+        let encoding = self
+            .inner
+            .encode_fast(text, false)
+            .map_err(|error| Error::Data {
+                problem: format!("the tokenizer cannot encode `{text}`: {error}"),
+                hint: None,
+            })?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// [`Tokenizer::encode`] for many texts, in parallel.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<Vec<Vec<TokenId>>> {
+        texts
+            .par_iter()
+            .map(|text| self.encode(text.as_ref()))
+            .collect()
+    }
+
+    /// The text of `ids`. Special tokens, and ids outside the vocabulary, have none.
+    pub fn decode(&self, ids: &[TokenId]) -> String {
+        let SpecialTokens { pad, unk, bos, eos } = self.special;
+        let ids = ids.iter().filter(|id| ![pad, unk, bos, eos].contains(id));
+        let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
+        let decoded = self
+            .inner
+            .get_decoder()
+            .map(|decoder| decoder.decode(tokens.clone()));
+        match decoded {
+            Some(Ok(text)) => text,
+            // Without a decoder tokens are words; a decoder that fails leaves us the tokens.
+            Some(Err(_)) | None => tokens.join(" "),
+        }
+    }
+
+    /// The number of tokens, special ones included; every id is below it.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    /// The token with this id, as it stands in the vocabulary.
+    pub fn token(&self, id: TokenId) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    /// The ids of the special tokens.
+    pub fn special(&self) -> SpecialTokens {
+        self.special
+    }
+
+    /// The pieces of `text` that the vocabulary is looked up for, normalised.
+    pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>, tokenizers::Error> {
+        let mut text = NormalizedString::from(text);
+        if let Some(normalizer) = self.inner.get_normalizer() {
+            normalizer.normalize(&mut text)?;
+        }
+        let mut pieces = PreTokenizedString::from(text);
+        if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces)?;
+        }
+        let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
+        Ok(pieces
+            .into_iter()
+            .map(|(piece, ..)| piece.to_owned())
+            .collect())
+    }
+}

@@ -1,0 +1,77 @@
+//! The tokenizers of a model's two sides.
+
+use std::path::Path;
+
+use super::tokenizer::Tokenizer;
+use crate::error::{Error, Result};
+
+const SHARED_FILE: &str = "tokenizer.json";
+const SRC_FILE: &str = "tokenizer.src.json";
+const TGT_FILE: &str = "tokenizer.tgt.json";
+
+/// How source and target text become ids.
+#[derive(Clone, Debug)]
+pub enum Tokenizers {
+    /// One vocabulary for both sides.
+    Shared(Tokenizer),
+    /// A vocabulary for each side.
+    Separate {
+        /// For source text.
+        src: Tokenizer,
+        /// For target text.
+        tgt: Tokenizer,
+    },
+}
+
+impl Tokenizers {
+    /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if there is neither, and what [`Tokenizer::load`] says.
+    pub fn load(dir: &Path) -> Result<Self> {
+        let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
+        if shared.exists() {
+            return Ok(Self::Shared(Tokenizer::load(&shared)?));
+        }
+        if !src.exists() && !tgt.exists() {
+            return Err(Error::Model {
+                path: dir.to_path_buf(),
+                problem: format!("there is no `{SHARED_FILE}`, nor `{SRC_FILE}` and `{TGT_FILE}`"),
+                hint: Some("check that the path names a model directory".into()),
+            });
+        }
+        Ok(Self::Separate {
+            src: Tokenizer::load(&src)?,
+            tgt: Tokenizer::load(&tgt)?,
+        })
+    }
+
+    /// The files that [`Tokenizers::load`] reads: their names and contents.
+    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        match self {
+            Self::Shared(both) => vec![(SHARED_FILE, both.to_json().to_vec())],
+            Self::Separate { src, tgt } => {
+                vec![
+                    (SRC_FILE, src.to_json().to_vec()),
+                    (TGT_FILE, tgt.to_json().to_vec()),
+                ]
+            }
+        }
+    }
+
+    /// The tokenizer for source text.
+    pub fn src(&self) -> &Tokenizer {
+        match self {
+            Self::Shared(both) => both,
+            Self::Separate { src, .. } => src,
+        }
+    }
+
+    /// The tokenizer for target text.
+    pub fn tgt(&self) -> &Tokenizer {
+        match self {
+            Self::Shared(both) => both,
+            Self::Separate { tgt, .. } => tgt,
+        }
+    }
+}

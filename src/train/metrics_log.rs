@@ -1,0 +1,74 @@
+//! `metrics.jsonl`: one JSON object a line for updates and validations.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::report::{StepReport, ValidationReport};
+use crate::checkpoint::{atomic, files};
+use crate::error::{Error, Result};
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct MetricsLog {
+    path: PathBuf,
+    file: File,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line<'a> {
+    Step(&'a StepReport),
+    Validation(&'a ValidationReport),
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    step: u64,
+}
+
+impl MetricsLog {
+    /// Opens the log of run directory `dir` to go on after update `step`: what an interrupted run wrote beyond it is
+    /// dropped, since those updates will be done again.
+    pub(super) fn open(dir: &Path, step: u64) -> Result<Self> {
+        let path = dir.join(files::METRICS);
+        if path.exists() {
+            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let kept: String = text
+                .split_inclusive('\n')
+                .filter(|line| {
+                    serde_json::from_str::<Numbered>(line).is_ok_and(|line| line.step <= step)
+                })
+                .collect();
+            if kept != text {
+                atomic::write_file(&path, kept.as_bytes())?;
+            }
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(Error::io("write", &path))?;
+        Ok(Self { path, file })
+    }
+
+    /// Adds an update.
+    pub(super) fn step(&mut self, report: &StepReport) -> Result<()> {
+        self.write(&Line::Step(report))
+    }
+
+    /// Adds a validation.
+    pub(super) fn validation(&mut self, report: &ValidationReport) -> Result<()> {
+        self.write(&Line::Validation(report))
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> Result<()> {
+        let text = serde_json::to_string(line).map_err(|error| Error::Data {
+            problem: format!("a metric cannot be written as JSON: {error}"),
+            hint: None,
+        })?;
+        writeln!(self.file, "{text}").map_err(Error::io("write", &self.path))
+    }
+}

@@ -1,0 +1,288 @@
+//! What has to stand before the first update: run directory, corpora, tokenizers, model.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use super::report::{Event, Observer};
+use super::validate::ValidationSet;
+use super::{Existing, RunOptions};
+use crate::checkpoint::{self, DataFile, Provenance, Run, atomic, files};
+use crate::config::{Config, CorpusConfig, Difference};
+use crate::data::{self, Batcher, Budget, Corpus};
+use crate::device::{self, Device};
+use crate::error::{Error, Result};
+use crate::model::Transformer;
+use crate::text::{self, Tokenizers};
+
+/// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
+const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
+
+/// Everything that a run needs.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub config: Config,
+    pub run: Run,
+    pub tokenizers: Tokenizers,
+    pub model: Transformer,
+    pub device: Device,
+    pub batcher: Batcher,
+    pub n_pairs: usize,
+    pub validation: Option<ValidationSet>,
+    pub provenance: Provenance,
+    /// The update of the checkpoint to go on from.
+    pub resume_at: Option<u64>,
+}
+
+/// Reads, learns and checks.
+pub(super) fn prepare(
+    config: &Config,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Prepared> {
+    config.validate()?;
+    let dir = options.out.as_path();
+    let resumed = open_directory(config, dir, options.existing, observer)?;
+    let dir_of_data = config.data.dir.as_deref();
+    let train = data::read(&config.data.train, dir_of_data, config.seed)?;
+    note(observer, "training data", &train);
+    let valid = read_validation(config, &train, observer)?;
+    let provenance = provenance(config, &train, valid.as_ref());
+    let tokenizers = match resumed {
+        Resumed::Yes(tokenizers) => {
+            check_same_data(dir, &provenance)?;
+            *tokenizers
+        }
+        Resumed::No => {
+            let side = |pick: fn(&data::Pair) -> &str| {
+                train
+                    .pairs
+                    .iter()
+                    .map(|pair| pick(pair).to_owned())
+                    .collect::<Vec<_>>()
+            };
+            let tokenizers = text::learn(
+                &config.tokenizer,
+                &side(|pair| &pair.src),
+                &side(|pair| &pair.tgt),
+            )?;
+            checkpoint::write_recipe(dir, config, &tokenizers)?;
+            let path = dir.join(files::PROVENANCE);
+            atomic::write_file(&path, &checkpoint::to_json(&provenance)?)?;
+            tokenizers
+        }
+    };
+    let special = tokenizers.tgt().special();
+    let (pairs, encoded) = data::encode(
+        &train,
+        &tokenizers,
+        config.data.max_len.min(config.model.max_len),
+    )?;
+    if encoded.dropped_long > 0 {
+        observer.on(&Event::Note(&format!("training data: {encoded}")));
+    }
+    let n_pairs = pairs.len();
+    let budget = Budget::new(config.train.batch_tokens);
+    let batcher = Batcher::new(pairs, budget, config.seed, special)?;
+    let validation = valid
+        .map(|valid| validation_set(config, &tokenizers, valid))
+        .transpose()?;
+    let device = device::cpu().autodiff();
+    let run = Run::new(dir);
+    let resume_at = run.last()?;
+    let model = match resume_at {
+        Some(step) => checkpoint::load_weights(
+            config,
+            &tokenizers,
+            &run.folder(step).join(files::WEIGHTS),
+            &device,
+        )?,
+        None => {
+            let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+            Transformer::new(&config.model, src, tgt, config.seed, &device)
+        }
+    };
+    Ok(Prepared {
+        config: config.clone(),
+        run,
+        tokenizers,
+        model,
+        device,
+        batcher,
+        n_pairs,
+        validation,
+        provenance,
+        resume_at,
+    })
+}
+
+enum Resumed {
+    Yes(Box<Tokenizers>),
+    No,
+}
+
+/// Makes or empties the run directory, or takes up the run in it.
+fn open_directory(
+    config: &Config,
+    dir: &Path,
+    existing: Existing,
+    observer: &mut dyn Observer,
+) -> Result<Resumed> {
+    if !dir.exists() {
+        if existing == Existing::Resume {
+            observer.on(&Event::Note(&format!(
+                "`{}` does not exist: beginning a new run",
+                dir.display()
+            )));
+        }
+        return Ok(Resumed::No);
+    }
+    if !dir.is_dir() {
+        return Err(Error::usage(
+            format!("`{}` is a file, not a run directory", dir.display()),
+            "take another `--out`",
+        ));
+    }
+    let is_empty = fs::read_dir(dir)
+        .map_err(Error::io("read", dir))?
+        .next()
+        .is_none();
+    match existing {
+        _ if is_empty => Ok(Resumed::No),
+        Existing::Refuse => Err(Error::RunExists {
+            path: dir.to_path_buf(),
+        }),
+        Existing::Force => {
+            if !dir.join(files::CONFIG).exists() {
+                return Err(Error::usage(
+                    format!(
+                        "`{}` holds files but no `{}`, so it is not a run that `--force` may delete",
+                        dir.display(),
+                        files::CONFIG
+                    ),
+                    "take another `--out`, or delete it yourself",
+                ));
+            }
+            fs::remove_dir_all(dir).map_err(Error::io("remove", dir))?;
+            Ok(Resumed::No)
+        }
+        Existing::Resume => take_up(config, dir),
+    }
+}
+
+fn take_up(config: &Config, dir: &Path) -> Result<Resumed> {
+    atomic::remove_unfinished(dir)?;
+    atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
+    if !dir.join(files::CONFIG).exists() {
+        // The configuration is written last, so nothing before it counts.
+        return Ok(Resumed::No);
+    }
+    let (stored, tokenizers) = checkpoint::load_recipe(dir)?;
+    if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
+        return Err(Error::Config {
+            key,
+            expected: format!("{ours}, as the run in `{}` began", dir.display()),
+            found: theirs,
+            hint: Some("a resumed run keeps its data, tokenizer, model and optimiser; begin another run with `--out`".into()),
+        });
+    }
+    // Limits, validation and search may change between stops.
+    atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes())?;
+    Ok(Resumed::Yes(Box::new(tokenizers)))
+}
+
+fn read_validation(
+    config: &Config,
+    train: &Corpus,
+    observer: &mut dyn Observer,
+) -> Result<Option<Corpus>> {
+    let Some(corpus) = &config.data.valid else {
+        return Ok(None);
+    };
+    let mut valid = data::read(
+        corpus,
+        config.data.dir.as_deref(),
+        config.seed ^ VALIDATION_SEED,
+    )?;
+    if corpus.builtin.is_some() {
+        let seen: HashSet<&str> = train.pairs.iter().map(|pair| pair.src.as_str()).collect();
+        valid.pairs.retain(|pair| !seen.contains(pair.src.as_str()));
+    }
+    note(observer, "validation data", &valid);
+    Ok(Some(valid))
+}
+
+fn validation_set(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    valid: Corpus,
+) -> Result<ValidationSet> {
+    let (pairs, _) = data::encode(&valid, tokenizers, config.model.max_len)?;
+    let special = tokenizers.tgt().special();
+    let batches = data::fixed_batches(pairs, Budget::new(config.train.batch_tokens), special)?;
+    let shown = valid
+        .pairs
+        .into_iter()
+        .take(config.train.validate_sentences);
+    let (src, tgt) = shown.map(|pair| (pair.src, pair.tgt)).unzip();
+    Ok(ValidationSet { batches, src, tgt })
+}
+
+fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {
+    observer.on(&Event::Note(&format!("{what}: {}", corpus.stats)));
+}
+
+fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Provenance {
+    let files_of = |role: &str, corpus: &Corpus, origin: &CorpusConfig| -> Vec<DataFile> {
+        let builtin = origin.builtin.map(|task| DataFile {
+            role: role.into(),
+            path: format!("builtin:{task:?}").to_lowercase(),
+            sha256: String::new(),
+            bytes: 0,
+        });
+        let read = corpus.sources.iter().map(|file| DataFile {
+            role: role.into(),
+            path: file.path.display().to_string(),
+            sha256: file.sha256.clone(),
+            bytes: file.bytes,
+        });
+        builtin.into_iter().chain(read).collect()
+    };
+    let mut data = files_of("train", train, &config.data.train);
+    if let (Some(corpus), Some(origin)) = (valid, &config.data.valid) {
+        data.extend(files_of("valid", corpus, origin));
+    }
+    Provenance {
+        program: Provenance::this_program(),
+        seed: config.seed,
+        data,
+        ..Provenance::default()
+    }
+}
+
+/// A resumed run must read what it read before.
+fn check_same_data(dir: &Path, now: &Provenance) -> Result<()> {
+    let path = dir.join(files::PROVENANCE);
+    let before: Provenance = checkpoint::read_json(&path)?;
+    let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
+        let train = provenance.data.iter().filter(|file| file.role == "train");
+        train
+            .map(|file| (file.sha256.clone(), file.path.clone()))
+            .collect()
+    };
+    let (before, now) = (trained_on(&before), trained_on(now));
+    match before
+        .iter()
+        .zip(&now)
+        .find(|(before, now)| before.0 != now.0)
+    {
+        Some((_, (_, path))) => Err(Error::Data {
+            problem: format!(
+                "`{path}` has changed since the run in `{}` began",
+                dir.display()
+            ),
+            hint: Some("restore the file, or begin another run with `--out`".into()),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,128 @@
+//! What training tells whoever watches it. The library prints nothing; the program shows these as a progress bar or lines.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::metrics::Score;
+
+/// Watches a training run.
+pub trait Observer {
+    /// Called for each [`Event`], in order.
+    fn on(&mut self, event: &Event<'_>);
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn on(&mut self, _event: &Event<'_>) {}
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A remark for the user, such as what was skipped while reading a corpus.
+    Note(&'a str),
+    /// Training begins or goes on.
+    Start(&'a StartReport),
+    /// An update is done. `logged` says whether it went to `metrics.jsonl`.
+    Step {
+        /// The update.
+        report: &'a StepReport,
+        /// Whether it is one of every `log_every`.
+        logged: bool,
+    },
+    /// A validation is done.
+    Validation(&'a ValidationReport),
+    /// A checkpoint was written.
+    Saved {
+        /// Its directory.
+        path: &'a Path,
+        /// The update it holds.
+        step: u64,
+    },
+}
+
+/// The run as it starts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StartReport {
+    /// Updates done before, 0 for a new run.
+    pub step: u64,
+    /// Where this run ends at the latest.
+    pub max_steps: u64,
+    /// Trainable parameters.
+    pub n_parameters: usize,
+    /// Sentence pairs to train on.
+    pub n_pairs: usize,
+    /// Source vocabulary.
+    pub src_vocab: usize,
+    /// Target vocabulary.
+    pub tgt_vocab: usize,
+    /// Updates in a pass over the corpus, as of the current epoch.
+    pub steps_per_epoch: u64,
+}
+
+/// One update.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StepReport {
+    /// Its number, from 1.
+    pub step: u64,
+    /// The pass over the corpus, from 0.
+    pub epoch: u64,
+    /// Label-smoothed loss per real target token.
+    pub loss: f64,
+    /// Unsmoothed negative log-likelihood per real target token, in nats.
+    pub nll: f64,
+    /// exp(nll).
+    pub perplexity: f64,
+    /// Share of target tokens predicted right under teacher forcing.
+    pub accuracy: f64,
+    /// The learning rate of this update.
+    pub learning_rate: f64,
+    /// The global norm of the gradient before clipping.
+    pub gradient_norm: f64,
+    /// Real target tokens in this update.
+    pub tgt_tokens: usize,
+    /// Real target tokens a second, over this update alone.
+    pub tokens_per_second: f64,
+}
+
+/// One validation.
+#[derive(Clone, Debug, Serialize)]
+pub struct ValidationReport {
+    /// The update after which it ran.
+    pub step: u64,
+    /// Label-smoothed loss per real target token.
+    pub loss: f64,
+    /// Unsmoothed negative log-likelihood per real target token, in nats.
+    pub nll: f64,
+    /// exp(nll).
+    pub perplexity: f64,
+    /// Share of target tokens predicted right under teacher forcing.
+    pub accuracy: f64,
+    /// BLEU of the first `validate_sentences` sentences, decoded greedily.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bleu: Option<Score>,
+    /// Share of those sentences translated exactly as the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_match: Option<f64>,
+    /// Some of them.
+    pub samples: Vec<Sample>,
+    /// Whether this is the best so far, by `train.best_by`.
+    pub best: bool,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// A translation beside its reference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// The source sentence.
+    pub src: String,
+    /// What the model makes of it.
+    pub translation: String,
+    /// What the corpus has.
+    pub reference: String,
+}

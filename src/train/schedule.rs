@@ -1,0 +1,252 @@
+//! The learning rate at each update.
+
+use std::f64::consts::PI;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ScheduleConfig, ScheduleKind};
+
+/// The course of the learning rate, a function of the update and, for `plateau`, of the validations so far.
+///
+/// With peak p, update s from 1, w warm-up updates and the linear warm-up u(s) = min(1, s/w):
+///
+/// | kind | learning rate |
+/// |---|---|
+/// | constant | p · u(s) |
+/// | noam | p · d_model^-½ · min(s^-½, s · w^-1½) (Vaswani et al. 2017, equation 3) |
+/// | inverse_sqrt | p · u(s) up to w, then p · √(w/s): `noam` scaled to reach p, as in fairseq and Marian |
+/// | cosine | p · u(s) up to w, then p · (m + (1 − m) · ½(1 + cos(π(s − w)/(e − w)))), m · p from update e on (Loshchilov and Hutter 2017, equation 5, one period) |
+/// | plateau | p · u(s) · f, with f from [`Plateau::observe`] (the idea of PyTorch's `ReduceLROnPlateau`) |
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    config: ScheduleConfig,
+    peak: f64,
+    d_model: usize,
+    end: u64,
+}
+
+/// What `plateau` remembers of the validations; part of the state that resumes exactly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plateau {
+    /// The lowest validation loss so far, if there was one.
+    pub best: Option<f64>,
+    /// Validations since `best`, or since the rate was last lowered.
+    pub bad: u64,
+    /// What the learning rate has been lowered to, as a part of the peak.
+    pub factor: f64,
+}
+
+impl Default for Plateau {
+    fn default() -> Self {
+        Self {
+            best: None,
+            bad: 0,
+            factor: 1.0,
+        }
+    }
+}
+
+impl Plateau {
+    /// Takes note of a validation: `plateau_patience` of them in a row without a lower loss multiply the factor by
+    /// `plateau_factor`, down to `min_factor`. A loss that is no number counts as no better.
+    pub fn observe(&mut self, config: &ScheduleConfig, validation_loss: f64) {
+        if validation_loss < self.best.unwrap_or(f64::INFINITY) {
+            self.best = Some(validation_loss);
+            self.bad = 0;
+            return;
+        }
+        self.bad += 1;
+        if self.bad >= config.plateau_patience {
+            self.bad = 0;
+            self.factor = (self.factor * config.plateau_factor).max(config.min_factor);
+        }
+    }
+}
+
+impl Schedule {
+    /// A schedule that rises to `peak` (for `noam` a factor); `cosine` ends at `max_steps` if it has no end of its own.
+    pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
+        let end = if config.decay_steps == 0 {
+            max_steps
+        } else {
+            config.decay_steps
+        };
+        Self {
+            config: config.clone(),
+            peak,
+            d_model,
+            end,
+        }
+    }
+
+    /// The learning rate of update `step`, counted from 1.
+    ///
+    /// # Panics
+    /// If `step` is 0.
+    pub fn learning_rate(&self, step: u64, plateau: &Plateau) -> f64 {
+        assert!(step > 0, "updates count from 1, found {step}");
+        let (s, w) = (step as f64, self.config.warmup_steps as f64);
+        if self.config.kind == ScheduleKind::Noam {
+            return self.peak
+                * (self.d_model as f64).powf(-0.5)
+                * s.powf(-0.5).min(s * w.powf(-1.5));
+        }
+        let warming_up = step < self.config.warmup_steps;
+        let warmup = if warming_up { s / w } else { 1.0 };
+        let decay = match self.config.kind {
+            ScheduleKind::Plateau => plateau.factor,
+            ScheduleKind::InverseSqrt if !warming_up => (w / s).sqrt(),
+            ScheduleKind::Cosine if !warming_up => self.cosine(step),
+            _ => 1.0,
+        };
+        self.peak * warmup * decay
+    }
+
+    /// Half a cosine from 1 at the end of warm-up to `min_factor` at the end.
+    fn cosine(&self, step: u64) -> f64 {
+        if step >= self.end {
+            return self.config.min_factor;
+        }
+        let ScheduleConfig {
+            warmup_steps,
+            min_factor,
+            ..
+        } = self.config;
+        let progress = (step - warmup_steps) as f64 / (self.end - warmup_steps) as f64;
+        min_factor + (1.0 - min_factor) * 0.5 * (1.0 + (PI * progress).cos())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plateau, Schedule};
+    use crate::config::{ScheduleConfig, ScheduleKind};
+
+    fn schedule(kind: ScheduleKind, warmup_steps: u64) -> Schedule {
+        let config = ScheduleConfig {
+            kind,
+            warmup_steps,
+            min_factor: 0.1,
+            ..ScheduleConfig::default()
+        };
+        Schedule::new(&config, 0.004, 256, 300)
+    }
+
+    #[track_caller]
+    fn assert_rates(schedule: &Schedule, expected: &[(u64, f64)]) {
+        for &(step, rate) in expected {
+            let found = schedule.learning_rate(step, &Plateau::default());
+            assert!(
+                (found - rate).abs() < 1e-12,
+                "step {step}: expected {rate}, found {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn constant_warms_up_and_stays() {
+        assert_rates(
+            &schedule(ScheduleKind::Constant, 100),
+            &[(1, 4e-5), (50, 2e-3), (100, 4e-3), (10_000, 4e-3)],
+        );
+        assert_rates(&schedule(ScheduleKind::Constant, 0), &[(1, 4e-3)]);
+    }
+
+    #[test]
+    fn noam_peaks_at_the_end_of_warm_up() {
+        // 0.004 / √256 = 0.00025, times 1/√100 at the peak.
+        let noam = schedule(ScheduleKind::Noam, 100);
+        assert_rates(
+            &noam,
+            &[(1, 2.5e-7), (50, 1.25e-5), (100, 2.5e-5), (400, 1.25e-5)],
+        );
+        let rate = |step| noam.learning_rate(step, &Plateau::default());
+        assert!(rate(99) < rate(100) && rate(101) < rate(100));
+    }
+
+    #[test]
+    fn inverse_sqrt_halves_after_four_times_the_warm_up() {
+        let expected = [
+            (1, 4e-5),
+            (25, 1e-3),
+            (100, 4e-3),
+            (400, 2e-3),
+            (10_000, 4e-4),
+        ];
+        assert_rates(&schedule(ScheduleKind::InverseSqrt, 100), &expected);
+    }
+
+    #[test]
+    fn cosine_ends_at_its_least() {
+        // Halfway between 100 and 300 the factor is the mean of 1 and 0.1; a quarter in, 0.1 + 0.9·(1 + √½)/2.
+        let quarter = 0.004 * (0.1 + 0.45 * (1.0 + 0.5_f64.sqrt()));
+        let expected = [
+            (50, 2e-3),
+            (100, 4e-3),
+            (150, quarter),
+            (200, 2.2e-3),
+            (300, 4e-4),
+            (999, 4e-4),
+        ];
+        assert_rates(&schedule(ScheduleKind::Cosine, 100), &expected);
+        let own_end = ScheduleConfig {
+            decay_steps: 600,
+            ..schedule(ScheduleKind::Cosine, 0).config
+        };
+        assert_rates(
+            &Schedule::new(&own_end, 0.004, 256, 300),
+            &[(300, 2.2e-3), (600, 4e-4)],
+        );
+    }
+
+    #[test]
+    fn plateau_lowers_after_its_patience_and_not_below_its_least() {
+        let schedule = schedule(ScheduleKind::Plateau, 100);
+        let mut plateau = Plateau::default();
+        let mut rates = Vec::new();
+        for loss in [
+            3.0,
+            2.0,
+            2.0,
+            2.5,
+            1.9,
+            f64::NAN,
+            1.9,
+            2.0,
+            2.0,
+            2.0,
+            2.0,
+            2.0,
+            2.0,
+        ] {
+            plateau.observe(&schedule.config, loss);
+            rates.push(schedule.learning_rate(100, &plateau) / 0.004);
+        }
+        assert_eq!(
+            rates,
+            [
+                1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.1, 0.1, 0.1
+            ]
+        );
+        assert_eq!(plateau.best, Some(1.9));
+        assert_eq!(schedule.learning_rate(50, &Plateau::default()), 0.002);
+    }
+
+    #[test]
+    fn a_saved_plateau_goes_on_as_if_it_had_not_been_saved() {
+        let schedule = schedule(ScheduleKind::Plateau, 0);
+        let mut plateau = Plateau::default();
+        let saved = |plateau: &Plateau| serde_json::to_string(plateau).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Plateau>(&saved(&plateau)).unwrap(),
+            plateau
+        );
+        plateau.observe(&schedule.config, 2.0);
+        plateau.observe(&schedule.config, 2.5);
+        let mut resumed: Plateau = serde_json::from_str(&saved(&plateau)).unwrap();
+        assert_eq!(resumed, plateau);
+        resumed.observe(&schedule.config, 2.5);
+        assert_eq!(resumed.factor, 0.5);
+    }
+}

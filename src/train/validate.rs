@@ -1,0 +1,121 @@
+//! Validation: the loss over all pairs, and real translations of some.
+
+use std::time::Instant;
+
+use super::report::{Sample, ValidationReport};
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::decode::SearchOptions;
+use crate::error::Result;
+use crate::metrics::{Bleu, exact_match, perplexity};
+use crate::model::Transformer;
+use crate::nn::Pass;
+use crate::ops::LossSums;
+use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::text::Tokenizers;
+
+/// The pairs to validate on.
+#[derive(Debug)]
+pub(super) struct ValidationSet {
+    /// All pairs, for the loss.
+    pub batches: Vec<Batch>,
+    /// The sentences to translate.
+    pub src: Vec<String>,
+    /// Their references.
+    pub tgt: Vec<String>,
+}
+
+impl ValidationSet {
+    /// Measures `model`, whose tensors are outside autodiff, as it stands after update `step`.
+    pub(super) fn measure(
+        &self,
+        model: Transformer,
+        config: &Config,
+        tokenizers: &Tokenizers,
+        step: u64,
+    ) -> Result<ValidationReport> {
+        let start = Instant::now();
+        let LossSums {
+            loss,
+            nll,
+            n_tokens,
+            n_correct,
+        } = self.loss(&model, config.train.label_smoothing);
+        let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
+        let mut report = ValidationReport {
+            step,
+            loss: per_token(loss),
+            nll: per_token(nll),
+            perplexity: perplexity(nll, n_tokens as u64),
+            accuracy: per_token(n_correct as f64),
+            bleu: None,
+            exact_match: None,
+            samples: Vec::new(),
+            best: false,
+            seconds: 0.0,
+        };
+        if !self.src.is_empty() {
+            let translations = self.translate(model, config, tokenizers)?;
+            report.bleu =
+                Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
+            report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());
+            report.samples = self.samples(&translations, config.train.samples);
+        }
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    fn loss(&self, model: &Transformer, label_smoothing: f64) -> LossSums {
+        let mut total = LossSums::default();
+        for batch in &self.batches {
+            add(
+                &mut total,
+                &model.loss(batch, label_smoothing, &Pass::inference()).sums,
+            );
+        }
+        total
+    }
+
+    fn translate(
+        &self,
+        model: Transformer,
+        config: &Config,
+        tokenizers: &Tokenizers,
+    ) -> Result<Vec<String>> {
+        let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
+        // Greedy: validation compares checkpoints, and must not take longer than training.
+        let options = TranslateOptions {
+            search: SearchOptions {
+                beam_width: 1,
+                n_best: 1,
+                ..SearchOptions::from(&config.decode)
+            },
+            batch_size: config.decode.batch_size,
+        };
+        let translations = pipeline.translate_with(&self.src, &options)?;
+        Ok(translations
+            .into_iter()
+            .map(|translation| translation.into_best())
+            .collect())
+    }
+
+    fn samples(&self, translations: &[String], count: usize) -> Vec<Sample> {
+        let pairs = self.src.iter().zip(&self.tgt).zip(translations);
+        pairs
+            .take(count)
+            .map(|((src, tgt), translation)| Sample {
+                src: src.clone(),
+                translation: translation.clone(),
+                reference: tgt.clone(),
+            })
+            .collect()
+    }
+}
+
+/// Adds the sums of one batch to those of others.
+pub(super) fn add(total: &mut LossSums, batch: &LossSums) {
+    total.loss += batch.loss;
+    total.nll += batch.nll;
+    total.n_tokens += batch.n_tokens;
+    total.n_correct += batch.n_correct;
+}

@@ -1,0 +1,80 @@
+//! Help, version, completions.
+
+use crate::run::Folder;
+
+const COMMANDS: [&str; 8] = [
+    "demo",
+    "train",
+    "translate",
+    "evaluate",
+    "score",
+    "average",
+    "info",
+    "completions",
+];
+
+#[test]
+fn every_command_is_listed_and_helps_with_examples() {
+    let folder = Folder::new();
+    let overview = folder.run("--help");
+    assert_eq!(overview.code, Some(0));
+    for command in COMMANDS {
+        assert!(
+            overview.stdout.contains(&format!("\n  {command} ")),
+            "{command}"
+        );
+        let help = folder.run(&format!("{command} --help"));
+        assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+        assert!(
+            help.stdout.contains("Examples:\n  attentive "),
+            "{}",
+            help.stdout
+        );
+        assert!(
+            help.stdout.contains(&format!("  attentive {command}")),
+            "{}",
+            help.stdout
+        );
+    }
+}
+
+#[test]
+fn the_columns_of_n_best_are_documented() {
+    let help = Folder::new()
+        .run("translate --help")
+        .stdout
+        .replace('\n', " ");
+    for word in [
+        "tabs",
+        "number of the input line",
+        "score",
+        "length penalty",
+    ] {
+        assert!(help.contains(word), "`{word}` is not in {help}");
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let expected = concat!("attentive ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(Folder::new().run("--version").stdout, expected);
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = folder.run(&format!("completions {shell}")).stdout;
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        assert!(script.contains("sentence-level"), "{shell}");
+    }
+}
+
+#[test]
+fn without_a_command_help_goes_to_standard_error() {
+    let outcome = Folder::new().run("");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
+    assert!(outcome.stderr.contains("Usage: attentive"));
+}

@@ -1,0 +1,231 @@
+//! Training, and what can be done with the model, on a task small enough for a test.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::run::{Folder, Outcome};
+
+const CONFIG: &str = "
+[data]
+train = { builtin = 'reverse', pairs = 200 }
+valid = { builtin = 'reverse', pairs = 10 }
+
+[tokenizer]
+kind = 'word'
+vocab_size = 14
+
+[model]
+d_model = 16
+d_ff = 32
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+max_len = 256
+
+[train]
+max_steps = 6
+batch_tokens = 512
+validate_every = 3
+save_every = 2
+schedule = { warmup_steps = 2 }
+
+[decode]
+beam_width = 2
+";
+
+/// Sources, one of them empty.
+const SRC: &str = "1 2 3\n4 5 6 7\n\n8 9 0 1 2\n3\n";
+
+/// A folder with the model directory `runs/c`, and `src` beside it.
+fn trained() -> Folder {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG).write("src", SRC);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (Some(0), ""),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stderr.contains("the model is `runs/c`"),
+        "{outcome:?}"
+    );
+    folder
+}
+
+fn stdout(folder: &Folder, arguments: &str) -> String {
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    outcome.stdout
+}
+
+fn json(folder: &Folder, arguments: &str) -> Value {
+    serde_json::from_str(&stdout(folder, arguments)).unwrap()
+}
+
+#[test]
+fn a_line_in_is_a_line_out() {
+    let folder = trained();
+    let greedy = stdout(&folder, "translate runs/c src --beam-width 1");
+    assert_eq!(greedy.lines().count(), 5);
+    assert_eq!(greedy.lines().nth(2), Some(""));
+    for batch_size in [1, 2, 3] {
+        let options = format!("translate runs/c src --beam-width 1 --batch-size {batch_size}");
+        assert_eq!(stdout(&folder, &options), greedy);
+    }
+    assert_eq!(
+        stdout(&folder, "translate runs/c src --beam-width 1 --output out"),
+        ""
+    );
+    assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), greedy);
+    folder.fails(
+        "translate runs/c src --output src",
+        2,
+        &["also the input `src`"],
+    );
+    assert_eq!(fs::read_to_string(folder.path("src")).unwrap(), SRC);
+}
+
+#[test]
+fn n_best_lines_have_three_columns_and_the_best_comes_first() {
+    let folder = trained();
+    let output = stdout(&folder, "translate runs/c src --n-best 2");
+    let numbers: Vec<usize> = output
+        .lines()
+        .map(|line| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            assert_eq!(columns.len(), 3, "{line}");
+            assert!(columns[1].parse::<f64>().unwrap() <= 0.0, "{line}");
+            columns[0].parse().unwrap()
+        })
+        .collect();
+    assert_eq!(numbers, [1, 1, 2, 2, 3, 4, 4, 5, 5]);
+    let best: Vec<&str> = output.lines().step_by(2).take(2).collect();
+    let plain = stdout(&folder, "translate runs/c src");
+    for (row, text) in best.iter().zip(plain.lines()) {
+        assert_eq!(row.split('\t').nth(2), Some(text));
+    }
+    folder.fails("translate runs/c src --n-best 3", 2, &["--beam-width"]);
+    folder.fails("translate runs/c src --alpha=-1", 2, &["`--alpha`"]);
+}
+
+#[test]
+fn a_pipe_is_answered_line_by_line() {
+    let folder = trained();
+    let mut child = folder
+        .command("translate runs/c --scores")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (number, line) in (1..).zip(["1 2 3", "", "4\u{1}5"]) {
+        writeln!(input, "{line}").unwrap();
+        let answer = answers.next().unwrap().unwrap();
+        assert!(answer.starts_with(&format!("{number}\t")), "{answer}");
+    }
+    drop(input);
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(
+        outcome.stderr.starts_with("warning: line 3: "),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn an_evaluation_has_scores_with_signatures() {
+    let folder = trained();
+    folder
+        .write("in", "1 2 3\n4 5 6 7\n")
+        .write("ref", "3 2 1\n7 6 5 4\n");
+    let evaluation = json(
+        &folder,
+        "evaluate runs/c --src in --ref ref --json --output out",
+    );
+    assert_eq!(evaluation["sentences"], 2);
+    assert!(
+        evaluation["bleu"]["signature"]
+            .as_str()
+            .unwrap()
+            .starts_with("nrefs:1|case:mixed")
+    );
+    assert!(evaluation["perplexity"].as_f64().unwrap() > 1.0);
+    let translations = fs::read_to_string(folder.path("out")).unwrap();
+    assert_eq!(translations, stdout(&folder, "translate runs/c in"));
+    let score = json(&folder, "score out ref --metric bleu --json");
+    assert_eq!(score[0]["value"], evaluation["bleu"]["value"]);
+    folder.fails(
+        "evaluate runs/c --src in --ref src",
+        1,
+        &["`in` has 2 lines, `src` has 5"],
+    );
+}
+
+#[test]
+fn a_model_tells_what_it_is() {
+    let folder = trained();
+    let info = json(&folder, "info runs/c --json");
+    assert_eq!(
+        (&info["src_vocab"], &info["tgt_vocab"]),
+        (&14.into(), &14.into())
+    );
+    assert_eq!(info["provenance"]["step"], 6);
+    assert_eq!(info["config"]["model"]["d_ff"], 32);
+    let parts = info["parts"].as_array().unwrap();
+    let sum: u64 = parts
+        .iter()
+        .map(|part| part["n_parameters"].as_u64().unwrap())
+        .sum();
+    assert_eq!(info["n_parameters"], sum);
+    let text = stdout(&folder, "info runs/c");
+    for words in [
+        "src_embedding.weight [14, 16]",
+        "attentive 0.",
+        "d_ff = 32",
+        "validation BLEU",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in {text}");
+    }
+}
+
+#[test]
+fn checkpoints_are_averaged_into_a_model() {
+    let folder = trained();
+    let outcome = folder.run("average runs/c --last 2 --out mean");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(
+        json(&folder, "info mean --json")["provenance"]["averaged_steps"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(stdout(&folder, "translate mean src").lines().count(), 5);
+    folder.fails(
+        "average runs/c --last 2 --out mean",
+        2,
+        &["`mean` exists already"],
+    );
+    folder.fails("average runs/c --last 99 --out other", 2, &["99"]);
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
+    let folder = trained();
+    let outcome = folder.run("train c.toml --out parts --set train.max_steps=3");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.fails("train c.toml --out parts", 2, &["`parts` exists already"]);
+    let outcome = folder.run("train c.toml --out parts --resume");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
+    assert!(
+        weights("parts") == weights("runs/c"),
+        "resuming gave other weights"
+    );
+}

@@ -1,0 +1,71 @@
+//! Modules import only those that ARCHITECTURE.md puts before them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module and what of ours it may import, besides itself.
+const RULES: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("random", &[]),
+    ("device", &[]),
+    ("batch", &[]),
+    ("interrupt", &["error"]),
+    ("config", &["error"]),
+    ("text", &["error", "config", "batch"]),
+    ("data", &["error", "config", "batch", "random", "text"]),
+    ("ops", &[]),
+    ("nn", &["config", "random", "ops"]),
+    ("model", &["config", "batch", "ops", "nn"]),
+    ("metrics", &[]),
+    ("checkpoint", &["error", "config", "device", "text", "data", "model"]),
+    ("decode", &["config", "batch", "text", "model"]),
+    ("pipeline", &["error", "config", "device", "batch", "text", "model", "checkpoint", "decode"]),
+    (
+        "train",
+        &[
+            "error", "config", "device", "interrupt", "batch", "text", "data", "ops", "nn", "model", "metrics",
+            "checkpoint", "decode", "pipeline",
+        ],
+    ),
+    ("evaluate", &["error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline"]),
+];
+
+fn sources(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_path_buf()];
+    }
+    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| sources(&path)).collect()
+}
+
+/// The module of ours that `line` names in a `use` or a path, if any.
+fn imported(line: &str) -> Option<&str> {
+    let rest = line.split("crate::").nth(1)?;
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    Some(&rest[..end])
+}
+
+#[test]
+fn arrows_go_one_way() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&src).iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let relative = path.strip_prefix(&src).unwrap();
+        let module = relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs");
+        if ["lib", "main", "cli"].contains(&module) || relative.ends_with("tests.rs") {
+            continue;
+        }
+        let rule = RULES.iter().find(|(name, _)| *name == module);
+        let (_, allowed) = rule.unwrap_or_else(|| panic!("`{module}` needs a line in RULES and in ARCHITECTURE.md"));
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            if let Some(name) = imported(line).filter(|name| name.starts_with(char::is_lowercase)) {
+                assert!(
+                    name == module || allowed.contains(&name),
+                    "{} imports `{name}`, which `{module}` must not: {line}",
+                    relative.display()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The program from outside: what it prints where, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cli_errors;
+mod cli_help;
+mod cli_model;
+mod cli_pipes;
+mod cli_score;
+mod run;

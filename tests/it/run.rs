@@ -1,0 +1,79 @@
+//! Running the program in a folder of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// The program, not yet started.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_attentive"));
+    command.env_remove("NO_COLOR");
+    command
+}
+
+/// What the program did.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// A folder that goes with the test, in which the program runs.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The program with `arguments`, separated by blanks, in this folder.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        let mut command = program();
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.0.path());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, arguments: &str) -> Outcome {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Runs it, and checks that it fails with exit code `code`, prints no data, and complains in these words.
+    pub(crate) fn fails(&self, arguments: &str, code: i32, complaint: &[&str]) {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(code), "{outcome:?}");
+        assert_eq!(outcome.stdout, "", "{outcome:?}");
+        assert!(outcome.stderr.starts_with("error: "), "{outcome:?}");
+        for words in complaint {
+            assert!(
+                outcome.stderr.contains(words),
+                "`{words}` is not in {outcome:?}"
+            );
+        }
+    }
+}

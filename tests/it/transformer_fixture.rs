@@ -1,0 +1,121 @@
+//! The Transformer against PyTorch: logits, loss, gradients and ten Adam steps (`scripts/fixtures/transformer.py`).
+
+use std::path::Path;
+
+use attentive::batch::{Batch, Padded};
+use attentive::config::{
+    ActivationKind, ModelConfig, NormPosition, OptimizerConfig, Positions, TieEmbeddings,
+};
+use attentive::device;
+use attentive::model::{Parameter, Transformer, map_parameters, parameters, take_gradients};
+use attentive::nn::Pass;
+use attentive::train::{Optimizer, UpdateScale};
+use safetensors::SafeTensors;
+
+const VOCAB: usize = 11;
+
+fn fixture() -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/transformer.safetensors");
+    std::fs::read(path).expect("the fixture is part of the repository")
+}
+
+fn values(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
+    let tensor = file.tensor(name).unwrap_or_else(|_| panic!("the fixture has {name}"));
+    let bytes = tensor.data().chunks_exact(4);
+    bytes.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
+    ModelConfig {
+        d_model: 8,
+        d_ff: 16,
+        n_heads: 2,
+        n_encoder_layers: 2,
+        n_decoder_layers: 2,
+        max_len: 16,
+        dropout: 0.0,
+        norm_position,
+        activation,
+        positions: Positions::SinusoidalInterleaved,
+        tie_embeddings: TieEmbeddings::All,
+        ..ModelConfig::default()
+    }
+}
+
+fn batch() -> Batch {
+    Batch {
+        src: Padded::new(&[vec![4, 5, 6, 7, 3], vec![8, 3], vec![9, 10, 4, 3]], 0),
+        tgt_in: Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0),
+        tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
+        lines: vec![1, 2, 3],
+    }
+}
+
+fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(found.len(), expected.len(), "{what}: lengths");
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (found - expected).abs() <= tolerance * expected.abs().max(1.0),
+            "{what}, element {index}: found {found}, PyTorch has {expected}"
+        );
+    }
+}
+
+fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], tolerance: f32) {
+    for parameter in found {
+        let name = format!("{group}.{}", parameter.name);
+        assert_close(&name, &parameter.values, &values(file, &name), tolerance);
+    }
+}
+
+fn check(variant: &str, config: &ModelConfig) {
+    let bytes = fixture();
+    let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
+    let device = device::cpu().autodiff();
+    let fresh = Transformer::new(config, VOCAB, VOCAB, 1, &device);
+    let mut model = map_parameters(fresh, &device, |name, _, _| {
+        values(&file, &format!("{variant}.weights.{name}"))
+    });
+    let batch = batch();
+
+    let logits = model.forward(&batch.src, &batch.tgt_in, &Pass::inference());
+    let logits: Vec<f32> = logits.inner().into_data().iter().collect();
+    let real: Vec<f32> = logits
+        .chunks(VOCAB)
+        .zip(batch.tgt_out.pad_mask())
+        .filter(|(_, ignored)| !ignored)
+        .flat_map(|(row, _)| row.to_vec())
+        .collect();
+    assert_close("logits", &real, &values(&file, &format!("{variant}.logits")), 2e-5);
+
+    let mut optimizer = Optimizer::new(
+        &OptimizerConfig { learning_rate: 0.01, beta2: 0.98, epsilon: 1e-9, ..OptimizerConfig::default() },
+        &model,
+    );
+    for step in 1..=10 {
+        let loss = model.loss(&batch, 0.1, &Pass::inference());
+        let gradients = take_gradients(&model, &mut loss.sum.backward());
+        if step == 1 {
+            let expected = values(&file, &format!("{variant}.loss"));
+            assert_close("loss", &[loss.sums.loss as f32], &expected, 1e-5);
+            assert_all_close(&format!("{variant}.gradients"), &file, &gradients, 1e-4);
+        }
+        let scale = UpdateScale {
+            step,
+            learning_rate: 0.01,
+            gradient_scale: 1.0 / loss.sums.n_tokens as f64,
+        };
+        model = optimizer.update(model, &gradients, scale, &device).expect("an update");
+    }
+    assert_all_close(&format!("{variant}.trained"), &file, &parameters(&model), 1e-3);
+}
+
+#[test]
+fn post_norm_matches_pytorch() {
+    check("post", &config(NormPosition::Post, ActivationKind::Relu));
+}
+
+#[test]
+fn pre_norm_matches_pytorch() {
+    check("pre", &config(NormPosition::Pre, ActivationKind::Gelu));
+}
