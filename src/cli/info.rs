@@ -119,8 +119,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn show(info: &Info, out: &mut Output) -> Result<()> {
-    let mut number =
-        |label: &str, n: usize| out.line(format_args!("{label:<26}{:>14}", HumanCount(n as u64)));
+    let mut number = |label: &str, n: usize| {
+        out.line(format_args!(
+            "{label:<26}{:>14}",
+            HumanCount(n as u64).to_string()
+        ))
+    };
     number("parameters", info.n_parameters)?;
     info.parts
         .iter()

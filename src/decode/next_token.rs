@@ -35,9 +35,12 @@ pub(super) fn likeliest<const N: usize>(
         .par_chunks(vocab)
         .map(|row| {
             let best = largest(row, count, barred);
-            let Some(total) = log_sum_exp(row) else {
+            let barred = barred.map(|token| row[token as usize]);
+            let Some(&(top, _)) = best.first() else {
                 return Vec::new();
             };
+            let max = barred.into_iter().fold(top, f32::max);
+            let total = log_sum_exp(row, finite(max));
             best.into_iter()
                 .map(|(logit, token)| NextToken {
                     token,
@@ -73,20 +76,17 @@ fn largest<const N: usize>(row: &[f32], count: usize, barred: [TokenId; N]) -> V
     best
 }
 
-/// ln Σ eˣ, `None` where no x is a number above -∞.
-fn log_sum_exp(row: &[f32]) -> Option<f64> {
-    // Short sums in f32, which the compiler vectorises, and their total in f64.
-    const CHUNK: usize = 256;
-    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    if max == f32::NEG_INFINITY {
-        return None;
+/// ln Σ eˣ over the numbers of `row`, of which `max` is the largest.
+fn log_sum_exp(row: &[f32], max: f32) -> f64 {
+    // Many sums side by side, so that none waits for another; each is short enough for f32.
+    let mut sums = [0.0f32; 16];
+    for chunk in row.chunks(sums.len()) {
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            *sum += power(x, max);
+        }
     }
-    let max = finite(max);
-    let sum: f64 = row
-        .chunks(CHUNK)
-        .map(|chunk| f64::from(chunk.iter().map(|&x| power(x, max)).sum::<f32>()))
-        .sum();
-    Some(f64::from(max) + sum.ln())
+    let total: f64 = sums.iter().copied().map(f64::from).sum();
+    f64::from(max) + total.ln()
 }
 
 /// eˣ⁻ᵐᵃˣ, 0 for NaN.

@@ -365,14 +365,16 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
 
 #[test]
 fn equal_candidates_are_taken_in_order() {
-    let flat = |_: &[TokenId], _: &[TokenId]| [0.0; VOCAB];
-    let results = one(
-        &Toy::new(&flat),
-        &[4],
-        &options(3, LengthPenalty::Gnmt, 0.0),
-    );
+    // `</s>` closes all hypotheses of the beam in one step, with the same score.
+    let flat = |_: &[TokenId], _: &[TokenId]| {
+        let mut logits = [0.0; VOCAB];
+        logits[SPECIAL.eos as usize] = 1.0;
+        logits
+    };
+    let options = options(3, LengthPenalty::Gnmt, 0.0);
+    let results = one(&Toy::new(&flat), &[4], &options);
     let tokens: Vec<&[TokenId]> = results.iter().map(|r| r.tokens.as_slice()).collect();
-    assert_eq!(tokens, [&[][..], &[1], &[1, 1]]);
+    assert_eq!(tokens, [&[][..], &[1], &[4]]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Counts of n-grams, for words and characters alike.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
 /// How often each n-gram of one order stands in each of several sequences.
 pub(super) struct NgramCounts {
@@ -73,20 +73,46 @@ pub(super) fn count_ngrams<T: Hash + Eq>(
 
 /// Makes n-grams of `order` out of those of the order before; returns how many distinct ones there are.
 fn extend(ngrams: &mut [Vec<u32>], symbols: &[Vec<u32>], order: usize) -> usize {
-    let mut numbers = HashMap::new();
+    let mut numbers = HashMap::<u64, u32, BuildHasherDefault<PairHasher>>::default();
     for (ngrams, symbols) in ngrams.iter_mut().zip(symbols) {
         ngrams.truncate((symbols.len() + 1).saturating_sub(order));
         for (ngram, &last) in ngrams.iter_mut().zip(symbols.iter().skip(order - 1)) {
-            *ngram = number(&mut numbers, (*ngram, last));
+            let pair = u64::from(*ngram) << 32 | u64::from(last);
+            *ngram = number(&mut numbers, pair);
         }
     }
     numbers.len()
 }
 
 /// The number of `key`: the next free one where it is new.
-pub(super) fn number<K: Hash + Eq>(numbers: &mut HashMap<K, u32>, key: K) -> u32 {
+pub(super) fn number<K: Hash + Eq, S: BuildHasher>(
+    numbers: &mut HashMap<K, u32, S>,
+    key: K,
+) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry(key).or_insert(next)
+}
+
+/// Hashes a pair of numbers by one multiplication: they are ours, so nobody can choose them to collide.
+#[derive(Default)]
+struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, pair: u64) {
+        // 2⁶⁴ divided by the golden ratio. The high bits of a product are the well mixed ones; the table uses both ends.
+        let product = (self.0 ^ pair).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 fn histogram(sequence: &[u32], n_distinct: usize) -> Vec<u32> {

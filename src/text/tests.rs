@@ -84,7 +84,7 @@ fn learning_is_deterministic() {
     }
 }
 
-/// Found in two processes on 58 000 sentences too; within one process hash tables differ in order as well.
+/// Sums of floating-point numbers are the same only in the same order.
 #[test]
 fn learning_does_not_depend_on_threads() {
     for kind in KINDS {

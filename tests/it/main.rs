@@ -1,4 +1,4 @@
-//! The program from outside: what it prints where, and how it ends.
+//! The program and the library from outside.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,4 +7,6 @@ mod cli_help;
 mod cli_model;
 mod cli_pipes;
 mod cli_score;
+mod layers;
 mod run;
+mod transformer_fixture;

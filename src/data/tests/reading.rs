@@ -1,23 +1,14 @@
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::{Compression, write::GzEncoder};
 use tempfile::{TempDir, tempdir};
 
-use super::*;
-use crate::batch::Batch;
 use crate::config::{BuiltinTask, CorpusConfig, TokenizerConfig, TokenizerKind};
+use crate::data::{Corpus, EncodeStats, MAX_LINE_BYTES, Pair, ReadStats, encode, read, read_lines};
 use crate::error::{Error, Result};
-use crate::random::Random;
-use crate::text::{self, SpecialTokens};
-
-const SPECIAL: SpecialTokens = SpecialTokens {
-    pad: 0,
-    unk: 1,
-    bos: 2,
-    eos: 3,
-};
+use crate::text;
 
 /// A folder with the files of a corpus.
 struct Files(TempDir);
@@ -361,175 +352,6 @@ fn long_pairs_are_dropped_when_encoded() {
     ));
 }
 
-/// Pairs of random lengths; the ids tell the line.
-fn pairs(n: usize) -> Vec<EncodedPair> {
-    let mut random = Random::new(5, 0);
-    let pair = |line| {
-        let mut tokens = |bound| vec![3 + line as u32; random.below(bound)];
-        let (mut src, tgt) = (tokens(40), tokens(30));
-        src.push(SPECIAL.eos);
-        EncodedPair { src, tgt, line }
-    };
-    (1..=n).map(pair).collect()
-}
-
-fn batcher(n: usize, tokens: usize, seed: u64) -> Batcher {
-    Batcher::new(pairs(n), Budget::new(tokens), seed, SPECIAL).unwrap()
-}
-
-fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
-    let n = batcher.batches_per_epoch();
-    (0..n).map(|_| batcher.next_batch()).collect()
-}
-
-#[test]
-fn every_pair_comes_once_an_epoch() {
-    // A hundred tokens a batch make several windows.
-    for (n, tokens) in [(1, 4096), (500, 300), (5000, 100)] {
-        let mut batcher = batcher(n, tokens, 1);
-        for number in 0..3 {
-            assert_eq!(
-                batcher.position(),
-                Position {
-                    epoch: number,
-                    batch: 0
-                }
-            );
-            let mut lines: Vec<usize> = epoch(&mut batcher)
-                .into_iter()
-                .flat_map(|batch| batch.lines)
-                .collect();
-            lines.sort_unstable();
-            assert_eq!(lines, (1..=n).collect::<Vec<_>>());
-        }
-    }
-}
-
-#[test]
-fn batches_keep_to_the_budget_and_fill_it() {
-    let mut batcher = batcher(5000, 300, 1);
-    let batches = epoch(&mut batcher);
-    for batch in &batches {
-        assert!(batch.tgt_out.ids.len() <= 300);
-        assert!(batch.src.ids.len() <= 600);
-    }
-    let real: usize = batches.iter().map(|batch| batch.tgt_out.n_tokens()).sum();
-    let padded: usize = batches.iter().map(|batch| batch.tgt_out.ids.len()).sum();
-    assert!(
-        real * 10 > padded * 9,
-        "{real} of {padded} positions are tokens"
-    );
-    assert!(
-        padded * 10 > 300 * batches.len() * 7,
-        "{padded} positions in {} batches",
-        batches.len()
-    );
-}
-
-#[test]
-fn rows_are_shifted_and_padded() {
-    let pair = |src: &[u32], tgt: &[u32], line| EncodedPair {
-        src: src.to_vec(),
-        tgt: tgt.to_vec(),
-        line,
-    };
-    let pairs = vec![pair(&[7, 8, 3], &[9], 1), pair(&[5, 3], &[6, 7], 2)];
-    let batches = fixed_batches(pairs, Budget::new(100), SPECIAL).unwrap();
-    let [batch] = &batches[..] else {
-        panic!("{} batches", batches.len())
-    };
-    assert_eq!(batch.lines, [1, 2]);
-    assert_eq!(batch.src.ids, [7, 8, 3, 5, 3, 0]);
-    assert_eq!(batch.src.lens, [3, 2]);
-    assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
-    assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
-    assert_eq!(batch.tgt_out.lens, [2, 3]);
-}
-
-#[test]
-fn any_position_can_be_taken_up_again() {
-    let mut batcher = batcher(600, 200, 9);
-    let n = batcher.batches_per_epoch();
-    let run: Vec<(Position, Batch)> = (0..2 * n + 5)
-        .map(|_| (batcher.position(), batcher.next_batch()))
-        .collect();
-    for start in [0, 1, n / 2, n - 1, n, n + 3] {
-        let mut resumed = self::batcher(600, 200, 9);
-        let text = serde_json::to_string(&run[start].0).unwrap();
-        resumed.seek(serde_json::from_str(&text).unwrap()).unwrap();
-        for (position, batch) in &run[start..] {
-            assert_eq!(resumed.position(), *position);
-            assert_eq!(resumed.next_batch(), *batch);
-        }
-    }
-    let outside = Position {
-        epoch: 1,
-        batch: 100_000,
-    };
-    assert!(matches!(batcher.seek(outside), Err(Error::Data { .. })));
-}
-
-#[test]
-fn epochs_and_seeds_differ() {
-    let mut first = batcher(500, 300, 1);
-    let batches = [
-        epoch(&mut first),
-        epoch(&mut first),
-        epoch(&mut batcher(500, 300, 2)),
-    ];
-    assert_ne!(batches[0], batches[1]);
-    assert_ne!(batches[0], batches[2]);
-    let lengths = |batches: &[Batch]| {
-        batches
-            .iter()
-            .map(|batch| batch.tgt_out.width)
-            .collect::<Vec<_>>()
-    };
-    assert!(!lengths(&batches[0]).is_sorted());
-}
-
-#[test]
-fn fixed_batches_are_sorted_and_complete() {
-    let batches = fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap();
-    assert_eq!(
-        batches,
-        fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap()
-    );
-    assert!(batches.iter().map(|batch| batch.tgt_out.width).is_sorted());
-    let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
-    lines.sort_unstable();
-    assert_eq!(lines, (1..=700).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_pair_above_the_budget_is_refused() {
-    let pair = |src, tgt| {
-        vec![EncodedPair {
-            src: vec![5; src],
-            tgt: vec![5; tgt],
-            line: 1,
-        }]
-    };
-    let needed = |pairs: Vec<EncodedPair>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL) {
-        Err(Error::Config { key, expected, .. }) => (key, expected),
-        other => panic!("{other:?}"),
-    };
-    for (pairs, at_least) in [(pair(1, 10), "at least 11"), (pair(21, 1), "at least 11")] {
-        let (key, expected) = needed(pairs);
-        assert_eq!(key, "train.batch_tokens");
-        assert!(expected.contains(at_least), "{expected}");
-    }
-    assert!(Batcher::new(pair(20, 9), Budget::new(10), 1, SPECIAL).is_ok());
-    assert!(matches!(
-        Batcher::new(vec![], Budget::new(10), 1, SPECIAL),
-        Err(Error::Data { .. })
-    ));
-    assert!(matches!(
-        fixed_batches(vec![], Budget::new(10), SPECIAL),
-        Err(Error::Data { .. })
-    ));
-}
-
 #[cfg(unix)]
 #[test]
 fn a_file_without_permission_is_named() {
@@ -538,7 +360,7 @@ fn a_file_without_permission_is_named() {
     let path = files.path("tsv");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     // The superuser may read anything.
-    if fs::File::open(Path::new(&path)).is_err() {
+    if fs::File::open(&path).is_err() {
         assert!(matches!(files.read(tsv()), Err(Error::Io { .. })));
     }
 }

@@ -1,0 +1,2 @@
+mod batching;
+mod reading;
