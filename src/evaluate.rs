@@ -203,13 +203,13 @@ mod tests {
             "the green field",
         ]);
         let others = lines(&["x", "y", "z", "w"]);
-        let first = run(&src, &[others.clone()]).unwrap();
+        let first = run(&src, std::slice::from_ref(&others)).unwrap();
         assert!(first.exact_match.correct < 2 && first.bleu.value < 50.0);
         let again = run(&src, &[others, first.translations.clone()]).unwrap();
         assert_eq!(again.exact_match, first.exact_match);
         assert!((again.bleu.value - 100.0).abs() < 1e-9 && again.ter.value == 0.0);
         assert!(again.bleu.signature.starts_with("nrefs:2"));
-        let own = run(&src, &[first.translations.clone()]).unwrap();
+        let own = run(&src, std::slice::from_ref(&first.translations)).unwrap();
         assert_eq!((own.exact_match.correct, own.sentences), (4, 4));
         let json = serde_json::to_value(&own).unwrap();
         assert_eq!(json["exact_match"]["total"], 4);

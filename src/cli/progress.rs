@@ -324,7 +324,7 @@ mod tests {
             step: 500,
             loss: 2.0,
             nll: 1.0,
-            perplexity: 2.718,
+            perplexity: 2.7,
             accuracy: 0.712,
             bleu: None,
             exact_match: Some(0.25),

@@ -26,6 +26,17 @@ pub struct MultiHeadAttention {
     rotary: Option<Rotary>,
 }
 
+/// The positions that ask: `batch` sequences of which the first position is number `first`.
+#[derive(Clone, Debug)]
+pub struct Queries {
+    /// `[batch · tgt_len, d_model]`
+    pub x: Tensor<2>,
+    /// Number of sequences.
+    pub batch: usize,
+    /// Position of each sequence's first row.
+    pub first: usize,
+}
+
 /// Keys and values as rows, `[batch · len, d_model]` each.
 #[derive(Clone, Debug)]
 pub struct KeysValues {
@@ -69,21 +80,18 @@ impl MultiHeadAttention {
         }
     }
 
-    /// What the queries of `x` gather from `source`.
+    /// What the queries gather from `source`: `[batch · tgt_len, d_model]`.
     ///
-    /// # Shapes
-    /// - `x`, result: `[batch · tgt_len, d_model]`, its first position being `first`
-    /// - `source`: `[batch · src_len, d_model]`
+    /// `source` has rows for `batch` sequences, and `pad` says which of their positions are padding.
     pub fn attend(
         &self,
-        x: Tensor<2>,
-        batch: usize,
-        first: usize,
+        queries: Queries,
         source: KeysValues,
         pad: Option<&PadMask>,
         causality: Causality,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
+        let Queries { x, batch, first } = queries;
         let [rows, d_model] = x.dims();
         let [source_rows, _] = source.keys.dims();
         let shape = AttentionShape {

@@ -3,8 +3,10 @@
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::attention::KeysValues;
-use super::{FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Residual, Sequence};
+use super::{
+    FeedForward, Initializer, KeysValues, MultiHeadAttention, Norm, Pass, Queries, Residual,
+    Sequence,
+};
 use crate::config::{ModelConfig, NormPosition};
 use crate::ops::{Causality, PadMask};
 
@@ -29,28 +31,9 @@ impl Decoder {
         }
     }
 
-    /// All positions at once, each seeing itself and those before it.
+    /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`.
     pub fn forward(&self, tgt: Sequence, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
-        let mut x = tgt.x.clone();
-        for (number, layer) in self.layers.iter().enumerate() {
-            let memory_source =
-                layer
-                    .memory_attention
-                    .keys_values(memory.x.clone(), memory.batch, 0);
-            x = layer.forward(
-                x,
-                pass,
-                |x| {
-                    let source = layer.self_attention.keys_values(x, tgt.batch, 0);
-                    (source, 0)
-                },
-                memory_source,
-                tgt.batch,
-                Some(&memory.pad),
-            );
-            pass.observe(|| format!("decoder.layers.{number}"), &x);
-        }
-        self.close(x, pass)
+        self.advance(tgt.x, tgt.len, &mut self.start(memory), pass)
     }
 
     /// What decoding token by token remembers at its start.
@@ -75,31 +58,26 @@ impl Decoder {
 
     /// One more position of every hypothesis: `[rows, d_model]` to the same.
     pub fn step(&self, x: Tensor<2>, cache: &mut DecoderCache) -> Tensor<2> {
-        let pass = Pass::inference();
-        let rows = cache.sentences.len();
-        let first = cache.len;
+        self.advance(x, 1, cache, &Pass::inference())
+    }
+
+    /// The next `len` positions of every sequence.
+    fn advance(
+        &self,
+        x: Tensor<2>,
+        len: usize,
+        cache: &mut DecoderCache,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let (batch, first) = (cache.sentences.len(), cache.len);
         let mut x = x;
-        for (layer, remembered) in self.layers.iter().zip(&mut cache.layers) {
-            let memory = remembered.memory.clone();
-            x = layer.forward(
-                x,
-                &pass,
-                |x| {
-                    let new = layer.self_attention.keys_values(x, rows, first);
-                    let all = match remembered.own.take() {
-                        Some(old) => old.append(new, rows),
-                        None => new,
-                    };
-                    remembered.own = Some(all.clone());
-                    (all, first)
-                },
-                memory,
-                rows,
-                Some(&cache.pad),
-            );
+        let layers = self.layers.iter().zip(&mut cache.layers);
+        for (number, (layer, remembered)) in layers.enumerate() {
+            x = layer.forward(x, batch, first, remembered, &cache.pad, pass);
+            pass.observe(|| format!("decoder.layers.{number}"), &x);
         }
-        cache.len += 1;
-        self.close(x, &pass)
+        cache.len += len;
+        self.close(x, pass)
     }
 
     fn close(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
@@ -144,24 +122,28 @@ impl DecoderLayer {
         }
     }
 
-    /// `own` gives, for the normed input, the keys and values of the target so far and the position of the first query.
+    /// The next positions of `batch` sequences, the first of them number `first`; the cache learns their keys and values.
     fn forward(
         &self,
         x: Tensor<2>,
-        pass: &Pass<'_>,
-        own: impl FnOnce(Tensor<2>) -> (KeysValues, usize),
-        memory: KeysValues,
         batch: usize,
-        memory_pad: Option<&PadMask>,
+        first: usize,
+        cache: &mut LayerCache,
+        memory_pad: &PadMask,
+        pass: &Pass<'_>,
     ) -> Tensor<2> {
         let x = self.self_attention_residual.forward(x, pass, |x| {
-            let (source, first) = own(x.clone());
+            let new = self.self_attention.keys_values(x.clone(), batch, first);
+            let source = cache.extend(new, batch);
+            let queries = Queries { x, batch, first };
             self.self_attention
-                .attend(x, batch, first, source, None, Causality::Causal, pass)
+                .attend(queries, source, None, Causality::Causal, pass)
         });
         let x = self.memory_attention_residual.forward(x, pass, |x| {
+            let source = cache.memory.clone();
+            let queries = Queries { x, batch, first: 0 };
             self.memory_attention
-                .attend(x, batch, 0, memory, memory_pad, Causality::Full, pass)
+                .attend(queries, source, Some(memory_pad), Causality::Full, pass)
         });
         self.feed_forward_residual
             .forward(x, pass, |x| self.feed_forward.forward(x, pass))
@@ -183,6 +165,17 @@ pub struct DecoderCache {
 struct LayerCache {
     own: Option<KeysValues>,
     memory: KeysValues,
+}
+
+impl LayerCache {
+    /// All keys and values so far, `new` ones included.
+    fn extend(&mut self, new: KeysValues, batch: usize) -> KeysValues {
+        let all = match self.own.take() {
+            Some(old) => old.append(new, batch),
+            None => new,
+        };
+        self.own.insert(all).clone()
+    }
 }
 
 impl DecoderCache {

@@ -2,7 +2,9 @@
 
 use burn::module::Module;
 
-use super::{FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Residual, Sequence};
+use super::{
+    FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Queries, Residual, Sequence,
+};
 use crate::config::{ModelConfig, NormPosition};
 use crate::ops::Causality;
 
@@ -75,15 +77,13 @@ impl EncoderLayer {
             .self_attention_residual
             .forward(src.x.clone(), pass, |x| {
                 let source = self.self_attention.keys_values(x.clone(), src.batch, 0);
-                self.self_attention.attend(
+                let queries = Queries {
                     x,
-                    src.batch,
-                    0,
-                    source,
-                    Some(&src.pad),
-                    Causality::Full,
-                    pass,
-                )
+                    batch: src.batch,
+                    first: 0,
+                };
+                self.self_attention
+                    .attend(queries, source, Some(&src.pad), Causality::Full, pass)
             });
         let x = self
             .feed_forward_residual

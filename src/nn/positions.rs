@@ -120,7 +120,7 @@ impl Rotary {
         let options = (&x.device(), x.dtype());
         let table = |values| {
             let data = TensorData::new(values, [1, len, 1, half]).convert_dtype(x.dtype());
-            Tensor::<4>::from_data(data, options.clone())
+            Tensor::<4>::from_data(data, options)
         };
         let (sin, cos) = (table(sines), table(cosines));
         let x = x.reshape([batch, len, self.n_heads, d_head]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::run::{Folder, Outcome};
 
-const CONFIG: &str = "
+pub(crate) const CONFIG: &str = "
 [data]
 train = { builtin = 'reverse', pairs = 200 }
 valid = { builtin = 'reverse', pairs = 10 }
@@ -40,7 +40,7 @@ beam_width = 2
 const SRC: &str = "1 2 3\n4 5 6 7\n\n8 9 0 1 2\n3\n";
 
 /// A folder with the model directory `runs/c`, and `src` beside it.
-fn trained() -> Folder {
+pub(crate) fn trained() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("src", SRC);
     let outcome = folder.run("train c.toml");
@@ -56,7 +56,7 @@ fn trained() -> Folder {
     folder
 }
 
-fn stdout(folder: &Folder, arguments: &str) -> String {
+pub(crate) fn stdout(folder: &Folder, arguments: &str) -> String {
     let outcome = folder.run(arguments);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     outcome.stdout

@@ -17,48 +17,99 @@ const RULES: &[(&str, &[&str])] = &[
     ("nn", &["config", "random", "ops"]),
     ("model", &["config", "batch", "ops", "nn"]),
     ("metrics", &[]),
-    ("checkpoint", &["error", "config", "device", "text", "data", "model"]),
+    (
+        "checkpoint",
+        &["error", "config", "device", "text", "data", "model"],
+    ),
     ("decode", &["config", "batch", "text", "model"]),
-    ("pipeline", &["error", "config", "device", "batch", "text", "model", "checkpoint", "decode"]),
+    (
+        "pipeline",
+        &[
+            "error",
+            "config",
+            "device",
+            "batch",
+            "text",
+            "data",
+            "model",
+            "checkpoint",
+            "decode",
+        ],
+    ),
     (
         "train",
         &[
-            "error", "config", "device", "interrupt", "batch", "text", "data", "ops", "nn", "model", "metrics",
-            "checkpoint", "decode", "pipeline",
+            "error",
+            "config",
+            "device",
+            "interrupt",
+            "batch",
+            "text",
+            "data",
+            "ops",
+            "nn",
+            "model",
+            "metrics",
+            "checkpoint",
+            "decode",
+            "pipeline",
         ],
     ),
-    ("evaluate", &["error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline"]),
+    (
+        "evaluate",
+        &[
+            "error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
+        ],
+    ),
 ];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_path_buf()];
     }
-    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries.flat_map(|path| sources(&path)).collect()
 }
 
 /// The module of ours that `line` names in a `use` or a path, if any.
 fn imported(line: &str) -> Option<&str> {
     let rest = line.split("crate::").nth(1)?;
-    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(rest.len());
     Some(&rest[..end])
 }
 
 #[test]
 fn arrows_go_one_way() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for path in sources(&src).iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+    for path in sources(&src)
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+    {
         let relative = path.strip_prefix(&src).unwrap();
-        let module = relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs");
+        let module = relative
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_str()
+            .unwrap()
+            .trim_end_matches(".rs");
         if ["lib", "main", "cli"].contains(&module) || relative.ends_with("tests.rs") {
             continue;
         }
         let rule = RULES.iter().find(|(name, _)| *name == module);
-        let (_, allowed) = rule.unwrap_or_else(|| panic!("`{module}` needs a line in RULES and in ARCHITECTURE.md"));
+        let (_, allowed) = rule
+            .unwrap_or_else(|| panic!("`{module}` needs a line in RULES and in ARCHITECTURE.md"));
         let text = fs::read_to_string(path).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for line in code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+        {
             if let Some(name) = imported(line).filter(|name| name.starts_with(char::is_lowercase)) {
                 assert!(
                     name == module || allowed.contains(&name),

@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cli_damage;
 mod cli_errors;
 mod cli_help;
 mod cli_model;
 mod cli_pipes;
 mod cli_score;
 mod layers;
+mod multi30k;
 mod run;
 mod transformer_fixture;

@@ -20,9 +20,13 @@ fn fixture() -> Vec<u8> {
 }
 
 fn values(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
-    let tensor = file.tensor(name).unwrap_or_else(|_| panic!("the fixture has {name}"));
+    let tensor = file
+        .tensor(name)
+        .unwrap_or_else(|_| panic!("the fixture has {name}"));
     let bytes = tensor.data().chunks_exact(4);
-    bytes.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    bytes
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect()
 }
 
 fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
@@ -86,10 +90,20 @@ fn check(variant: &str, config: &ModelConfig) {
         .filter(|(_, ignored)| !ignored)
         .flat_map(|(row, _)| row.to_vec())
         .collect();
-    assert_close("logits", &real, &values(&file, &format!("{variant}.logits")), 2e-5);
+    assert_close(
+        "logits",
+        &real,
+        &values(&file, &format!("{variant}.logits")),
+        2e-5,
+    );
 
     let mut optimizer = Optimizer::new(
-        &OptimizerConfig { learning_rate: 0.01, beta2: 0.98, epsilon: 1e-9, ..OptimizerConfig::default() },
+        &OptimizerConfig {
+            learning_rate: 0.01,
+            beta2: 0.98,
+            epsilon: 1e-9,
+            ..OptimizerConfig::default()
+        },
         &model,
     );
     for step in 1..=10 {
@@ -105,9 +119,14 @@ fn check(variant: &str, config: &ModelConfig) {
             learning_rate: 0.01,
             gradient_scale: 1.0 / loss.sums.n_tokens as f64,
         };
-        model = optimizer.update(model, &gradients, scale, &device).expect("an update");
+        model = optimizer
+            .update(model, &gradients, scale, &device)
+            .expect("an update");
     }
-    assert_all_close(&format!("{variant}.trained"), &file, &parameters(&model), 1e-3);
+    // A key's bias shifts all scores of a query alike, so its true gradient is zero: Adam enlarges mere rounding there.
+    let mut trained = parameters(&model);
+    trained.retain(|parameter| !parameter.name.ends_with("key.bias"));
+    assert_all_close(&format!("{variant}.trained"), &file, &trained, 1e-3);
 }
 
 #[test]

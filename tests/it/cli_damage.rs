@@ -1,0 +1,265 @@
+//! What a run survives, and what is said of files that did not.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::cli_model::{CONFIG, trained};
+use crate::run::{Folder, Outcome};
+
+/// A run with dropout that is long enough to be stopped in the middle, with pauses for validation and saving.
+const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
+    --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
+    --set train.accumulate=2 --set data.train.pairs=1000";
+
+fn long(folder: &Folder, out: &str, more: &str) -> String {
+    folder.write("c.toml", CONFIG);
+    format!("train c.toml --out {out} {LONG} {more}")
+}
+
+fn start(folder: &Folder, arguments: &str) -> Child {
+    let mut command = folder.command(arguments);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until the run in `out` has logged `lines` lines.
+fn wait_for_updates(folder: &Folder, out: &str, lines: usize) {
+    let log = folder.path(out).join("metrics.jsonl");
+    let start = Instant::now();
+    while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < lines {
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "no update in two minutes"
+        );
+        sleep(Duration::from_millis(2));
+    }
+}
+
+fn weights(folder: &Folder, run: &str) -> Vec<u8> {
+    fs::read(folder.path(run).join("model.safetensors")).unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bytes() {
+    let folder = Folder::new();
+    let outcome = folder.run(&long(&folder, "whole", ""));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let mut moment = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .subsec_nanos() as usize;
+    let mut kills = Vec::new();
+    for round in 0..3 {
+        let updates = round * 18 + moment % 18;
+        moment /= 18;
+        kills.push(updates);
+        let mut child = start(&folder, &long(&folder, "parts", "--resume"));
+        wait_for_updates(&folder, "parts", updates.max(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let outcome = folder.run(&long(&folder, "parts", "--resume"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(
+        weights(&folder, "parts") == weights(&folder, "whole"),
+        "killed after {kills:?} updates"
+    );
+    let logged = |run: &str| {
+        fs::read_to_string(folder.path(run).join("metrics.jsonl"))
+            .unwrap()
+            .lines()
+            .count()
+    };
+    assert_eq!(logged("parts"), logged("whole"));
+}
+
+#[test]
+fn a_signal_saves_and_stops() {
+    let folder = Folder::new();
+    let outcome = folder.run(&long(&folder, "whole", ""));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let run = format!("parts{name}");
+        let child = start(&folder, &long(&folder, &run, ""));
+        wait_for_updates(&folder, &run, 3);
+        signal(&child, name);
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        assert_eq!(outcome.code, Some(code), "{outcome:?}");
+        assert!(outcome.stderr.contains("`--resume` goes on"), "{outcome:?}");
+        let outcome = folder.run(&long(&folder, &run, "--resume"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(
+            weights(&folder, &run) == weights(&folder, "whole"),
+            "{name}"
+        );
+    }
+}
+
+/// A limit on file sizes stands in for a full disk: the same call fails at the same place.
+#[test]
+fn a_failed_save_leaves_the_checkpoint_before_it() {
+    let folder = trained();
+    let outcome = folder.run("train c.toml --out parts --set train.max_steps=2");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let before = weights(&folder, "parts");
+    let script = format!(
+        "ulimit -f 8; trap '' XFSZ; exec '{}' train c.toml --out parts --resume",
+        env!("CARGO_BIN_EXE_attentive")
+    );
+    let limited = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path(""))
+        .output();
+    let outcome = Outcome::from(limited.unwrap());
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(
+        outcome
+            .stderr
+            .contains("cannot write `parts/checkpoints/step-"),
+        "{outcome:?}"
+    );
+    assert!(weights(&folder, "parts") == before);
+    assert_eq!(
+        fs::read_to_string(folder.path("parts/checkpoints/last")).unwrap(),
+        "2\n"
+    );
+    let outcome = folder.run("train c.toml --out parts --resume");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(weights(&folder, "parts") == weights(&folder, "runs/c"));
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_traced() {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    let outcome = folder.run(
+        "train c.toml --out r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set train.log_every=1",
+    );
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (Some(1), ""),
+        "{outcome:?}"
+    );
+    for words in [
+        "a loss of NaN at update 2; ",
+        "the first layer that shows it is `encoder.layers.0`; ",
+        "training lines ",
+        "the last good checkpoint is `r/checkpoints/step-00000001`",
+        "hint: lower",
+    ] {
+        assert!(
+            outcome.stderr.contains(words),
+            "`{words}` is not in {outcome:?}"
+        );
+    }
+    assert!(
+        folder
+            .path("r/checkpoints/step-00000001/model.safetensors")
+            .is_file()
+    );
+}
+
+#[test]
+fn damaged_models_are_named_by_file() {
+    let folder = trained();
+    let damage = |file: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>, words: &[&str]| {
+        let path = folder.path("runs/c").join(file);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, change(whole.clone())).unwrap();
+        let outcome = folder.run("translate runs/c src");
+        assert!(matches!(outcome.code, Some(1 | 2)), "{file}: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{file}");
+        for words in words.iter().chain(&[file]) {
+            assert!(
+                outcome.stderr.contains(words),
+                "`{words}` is not in {outcome:?}"
+            );
+        }
+        fs::write(&path, whole).unwrap();
+    };
+    let cut = |mut bytes: Vec<u8>| {
+        bytes.truncate(bytes.len() / 2);
+        bytes
+    };
+    damage("model.safetensors", &cut, &["truncated or damaged"]);
+    damage("model.safetensors", &|_| Vec::new(), &["0 bytes"]);
+    damage("tokenizer.json", &cut, &["error: "]);
+    damage("provenance.json", &cut, &["damaged"]);
+    let edit = |from: &'static str, to: &'static str| {
+        move |bytes: Vec<u8>| {
+            String::from_utf8(bytes)
+                .unwrap()
+                .replacen(from, to, 1)
+                .into_bytes()
+        }
+    };
+    damage(
+        "config.toml",
+        &edit("d_ff = 32", "d_ff = 'wide'"),
+        &["model.d_ff"],
+    );
+    damage(
+        "config.toml",
+        &edit("[model]", "[model"),
+        &["not valid TOML"],
+    );
+    let wider = edit("d_ff = 32", "d_ff = 48");
+    let path = folder.path("runs/c/config.toml");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, wider(whole)).unwrap();
+    folder.fails(
+        "translate runs/c src",
+        1,
+        &["feed_forward.inner.weight", "[32, 16]", "[48, 16]"],
+    );
+    fs::remove_file(folder.path("runs/c/model.safetensors")).unwrap();
+    folder.fails(
+        "translate runs/c src",
+        1,
+        &["model.safetensors", "no such file"],
+    );
+    folder.fails(
+        "translate src src",
+        1,
+        &["expected a model directory, found a file"],
+    );
+    assert!(Path::new(&folder.path("src")).exists());
+}
+
+#[test]
+fn corpora_are_checked_and_skipped_lines_counted() {
+    let folder = Folder::new();
+    folder
+        .write("c.toml", CONFIG)
+        .write(
+            "a",
+            format!("1 2\n\n3 \u{0}4\n{}\n5 6\n", "7 ".repeat(500_000)),
+        )
+        .write("b", "2 1\n3\n4 3\n7\n6 5\n")
+        .write("short", "2 1\n");
+    let on = |src: &str, tgt: &str| {
+        let files = format!("{{src='{src}',tgt='{tgt}'}}");
+        format!(
+            "train c.toml --force --out r --set data.train={files} --set data.valid={files} --set train.max_steps=1"
+        )
+    };
+    let outcome = folder.run(&on("a", "b"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("2 of 5 pairs kept"), "{outcome:?}");
+    folder.fails(&on("a", "short"), 1, &["`a` has 5 lines, `short` has 1"]);
+    folder.fails(&on("a", "none"), 1, &["cannot read `none`: no such file"]);
+    folder.fails(&on("a", "."), 1, &["directory"]);
+}
