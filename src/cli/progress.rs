@@ -324,7 +324,7 @@ mod tests {
             step: 500,
             loss: 2.0,
             nll: 1.0,
-            perplexity: 2.7,
+            perplexity: 3.0,
             accuracy: 0.712,
             bleu: None,
             exact_match: Some(0.25),
@@ -333,7 +333,7 @@ mod tests {
             seconds: 1.0,
         }));
         let lines = out.lines();
-        let expected = "validation after update 500: loss 2.000  perplexity 2.72  accuracy 71.2 %  exact 25.0 %  (best so far)";
+        let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  exact 25.0 %  (best so far)";
         assert_eq!(lines[0], expected);
         assert_eq!(lines[1..], ["✗ a cat", "  → ein Hund", "  = eine Katze"]);
     }

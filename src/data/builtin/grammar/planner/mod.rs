@@ -30,12 +30,12 @@ impl<'a> Planner<'a> {
     /// A sentence; the shares are in percent.
     pub(super) fn sentence(&mut self) -> Sentence {
         match self.random.below(100) {
-            0..34 => Sentence::Statement(self.statement()),
-            34..44 => Sentence::Statement(self.with_relative()),
-            44..55 => self.compound(),
-            55..67 => self.complex(),
-            67..75 => self.reported(),
-            75..84 => {
+            0..46 => Sentence::Statement(self.statement()),
+            46..53 => Sentence::Statement(self.with_relative()),
+            53..60 => self.compound(),
+            60..68 => self.complex(),
+            68..74 => self.reported(),
+            74..85 => {
                 let mood = self.mood();
                 Sentence::Question(self.clause(mood, Detail::Full))
             }

@@ -6,8 +6,8 @@ use super::super::words::adjectives_of;
 use super::Planner;
 use crate::random::Random;
 
-const PLURAL: f64 = 0.35;
-const ADJECTIVE: f64 = 0.3;
+const PLURAL: f64 = 0.3;
+const ADJECTIVE: f64 = 0.25;
 /// How often a phrase behind a preposition has "the" whatever else was drawn: there German contracts.
 const PLAIN_AFTER_PREPOSITION: f64 = 0.55;
 
@@ -217,14 +217,13 @@ impl Planner<'_> {
         })))
     }
 
-    /// A number of things: mostly small, seldom with hundreds, which German writes as one word.
+    /// A number of things: mostly small, seldom tens or whole hundreds, which German writes as one word.
     fn count(&mut self) -> u16 {
         let below = |random: &mut Random, bound| random.below(bound) as u16;
         let number = match self.random.below(20) {
-            0..13 => 2 + below(self.random, 19),
-            13..17 => 21 + below(self.random, 79),
-            17 | 18 => 100 * (1 + below(self.random, 9)),
-            _ => 100 + below(self.random, 900),
+            0..17 => 2 + below(self.random, 19),
+            17 | 18 => 21 + below(self.random, 79),
+            _ => 100 * (1 + below(self.random, 9)),
         };
         if number % 100 == 1 {
             number + 1
