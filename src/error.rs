@@ -146,12 +146,12 @@ impl fmt::Display for NotFinite {
             .collect();
         write!(
             f,
-            "training met a loss of {} at update {}; the first layer that shows it is `{}`; the batch holds training lines {}",
-            self.loss,
-            self.step,
-            self.layer,
-            lines.join(", ")
+            "training met a loss of {} at update {}; the first layer that shows it is `{}`",
+            self.loss, self.step, self.layer
         )?;
+        if !lines.is_empty() {
+            write!(f, "; the batch holds training lines {}", lines.join(", "))?;
+        }
         if self.lines.len() > SHOWN {
             write!(f, " and {} more", self.lines.len() - SHOWN)?;
         }
@@ -211,7 +211,7 @@ impl Error {
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
             Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
             Self::RunExists { .. } => Some("`--resume` continues it, `--force` deletes it and starts anew, `--out` takes another directory".into()),
-            Self::NotFinite(_) => Some("lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; then go on with `--resume`".into()),
+            Self::NotFinite(_) => Some("begin again, with another `--out` or `--force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; resumed as it is, the run meets the same loss".into()),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }

@@ -29,8 +29,6 @@
 //! assert_eq!(format!("{:.2}", score.value), "48.89");
 //! ```
 
-#![deny(missing_docs)]
-#![forbid(unsafe_code)]
 // Burn's nested generic types go deeper than the default limit.
 #![recursion_limit = "256"]
 

@@ -101,6 +101,25 @@ impl Run {
         Ok(folder)
     }
 
+    /// Completes what a kill between the steps of [`Run::save`] may have left undone: makes `best` the best checkpoint,
+    /// and its weights, or those of `last`, the servable ones.
+    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<()> {
+        if let Some(best) = best.filter(|&step| self.folder(step).is_dir()) {
+            self.point(BEST, best)?;
+        }
+        let served = self.folder(self.best()?.unwrap_or(last));
+        for name in [files::PROVENANCE, files::WEIGHTS] {
+            let path = served.join(name);
+            let content = fs::read(&path).map_err(Error::io("read", &path))?;
+            let target = self.dir.join(name);
+            if fs::read(&target).is_ok_and(|served| served == content) {
+                continue;
+            }
+            atomic::write_file(&target, &content)?;
+        }
+        Ok(())
+    }
+
     /// The update of the latest checkpoint.
     pub fn last(&self) -> Result<Option<u64>> {
         self.follow(LAST)
@@ -145,6 +164,9 @@ impl Run {
                     .ok()
             })
             .collect();
+        // A folder beyond `last` is of a save that was never finished.
+        let last = self.last()?;
+        steps.retain(|&step| last.is_none_or(|last| step <= last));
         steps.sort_unstable();
         Ok(steps)
     }

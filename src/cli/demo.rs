@@ -11,8 +11,9 @@ use attentive::interrupt::Interrupt;
 use attentive::metrics::{Bleu, exact_match};
 use attentive::pipeline::Pipeline;
 use attentive::train::report::Sample;
-use attentive::train::{self, Existing, RunOptions, Summary};
+use attentive::train::{self, RunOptions, Summary};
 
+use super::existing::ExistingArgs;
 use super::message;
 use super::output::Output;
 use super::progress::Progress;
@@ -45,9 +46,8 @@ pub(super) struct Args {
     /// Another seed is another corpus and another model [default: the configuration's].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Delete the run that is in the directory and start anew.
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    existing: ExistingArgs,
 }
 
 /// The configurations, as the repository keeps them.
@@ -80,14 +80,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .out
         .clone()
         .unwrap_or_else(|| format!("attentive-{name}").into());
-    let existing = if args.force {
-        Existing::Force
-    } else {
-        Existing::Refuse
-    };
     let options = RunOptions {
         out,
-        existing,
+        existing: args.existing.choice(),
         interrupt: Interrupt::install()?,
     };
     message::note(format!("writing the model to `{}`", options.out.display()));

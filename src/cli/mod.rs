@@ -6,6 +6,7 @@ mod average;
 mod completions;
 mod demo;
 mod evaluate;
+mod existing;
 mod info;
 mod input;
 mod message;

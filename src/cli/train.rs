@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use attentive::config::Config;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
-use attentive::train::{self, Existing, RunOptions, Summary};
+use attentive::train::{self, RunOptions, StopReason, Summary};
 
+use super::existing::ExistingArgs;
 use super::message;
 use super::progress::Progress;
 
@@ -31,22 +32,8 @@ pub(super) struct Args {
     /// The directory to write the model to [default: `runs/` and the configuration's name].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run that is in the directory.
-    #[arg(long, conflicts_with = "force")]
-    resume: bool,
-    /// Delete the run that is in the directory and start anew.
-    #[arg(long)]
-    force: bool,
-}
-
-impl Args {
-    fn existing(&self) -> Existing {
-        match (self.resume, self.force) {
-            (true, _) => Existing::Resume,
-            (_, true) => Existing::Force,
-            _ => Existing::Refuse,
-        }
-    }
+    #[command(flatten)]
+    existing: ExistingArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -57,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let options = RunOptions {
         out,
-        existing: args.existing(),
+        existing: args.existing.choice(),
         interrupt: Interrupt::install()?,
     };
     let summary = train::train(&config, &options, &mut Progress::new())?;
@@ -83,8 +70,16 @@ fn sentence(summary: &Summary) -> String {
         seconds,
         best,
         path,
+        stopped,
         ..
     } = summary;
+    let why = match stopped {
+        StopReason::MaxSteps => "",
+        StopReason::MaxEpochs => " (all of `train.max_epochs`)",
+        StopReason::Patience => {
+            " (stopped early: `train.patience` validations brought nothing better)"
+        }
+    };
     let best = best.as_ref().map_or(String::new(), |best| {
         let bleu = best
             .bleu
@@ -95,7 +90,7 @@ fn sentence(summary: &Summary) -> String {
         )
     });
     format!(
-        "{step} updates in {seconds:.0} s{best}; the model is `{}`",
+        "{step} updates in {seconds:.0} s{why}{best}; the model is `{}`",
         path.display()
     )
 }

@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::Config;
+use super::{Config, ScheduleKind};
 
 /// What may change between two stretches of one run: limits, what is watched and kept, and how translations are searched.
 const FREE: &[&str] = &[
@@ -40,15 +40,26 @@ impl Config {
                 .find(|(known, _)| known == key)
                 .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
         };
+        let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
         let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
-        keys.filter(|key| !is_free(key)).find_map(|key| {
-            let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
-            (ours != theirs).then(|| Difference {
-                key: key.clone(),
-                ours,
-                theirs,
+        keys.filter(|key| !is_free(key) || bound.iter().any(|bound| key.starts_with(bound)))
+            .find_map(|key| {
+                let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
+                (ours != theirs).then(|| Difference {
+                    key: key.clone(),
+                    ours,
+                    theirs,
+                })
             })
-        })
+    }
+}
+
+/// What the learning rate's course depends on, though it is free under other schedules.
+fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static str] {
+    match kind {
+        ScheduleKind::Cosine if decay_steps == 0 => &["train.max_steps"],
+        ScheduleKind::Plateau => &["train.validate_every", "data.valid"],
+        _ => &[],
     }
 }
 

@@ -29,7 +29,7 @@ impl Budget {
     pub fn new(batch_tokens: usize) -> Self {
         Self {
             tgt_tokens: batch_tokens,
-            src_tokens: 2 * batch_tokens,
+            src_tokens: batch_tokens.saturating_mul(2),
         }
     }
 
@@ -199,7 +199,7 @@ fn lengths(pair: &EncodedPair) -> (usize, usize) {
 /// Pairs in a window: all, if there are not enough for two windows.
 fn window_len(pairs: &[EncodedPair], budget: Budget) -> usize {
     let tokens: usize = pairs.iter().map(EncodedPair::tgt_len).sum();
-    let windows = tokens / (BATCHES_PER_WINDOW * budget.tgt_tokens);
+    let windows = tokens / budget.tgt_tokens.saturating_mul(BATCHES_PER_WINDOW);
     pairs.len().div_ceil(windows.max(1))
 }
 

@@ -13,7 +13,7 @@ mod options;
 mod tests;
 
 pub use hypothesis::Hypothesis;
-pub use options::SearchOptions;
+pub use options::{MAX_BEAM_WIDTH, SearchOptions};
 
 use crate::batch::Padded;
 use crate::model::Stepper;

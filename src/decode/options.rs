@@ -3,6 +3,9 @@
 use crate::config::{DecodeConfig, LengthPenalty};
 use crate::error::{Error, Result};
 
+/// Wider beams would only take memory.
+pub const MAX_BEAM_WIDTH: usize = 1000;
+
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchOptions {
@@ -45,6 +48,12 @@ impl SearchOptions {
             return Err(Error::usage(
                 "a beam of width 0 finds nothing",
                 "the least is 1, which is greedy search",
+            ));
+        }
+        if self.beam_width > MAX_BEAM_WIDTH {
+            return Err(Error::usage(
+                format!("a beam of width {} is too wide", self.beam_width),
+                format!("the most is {MAX_BEAM_WIDTH}; beyond 10 little is gained"),
             ));
         }
         if self.n_best == 0 || self.n_best > self.beam_width {

@@ -35,13 +35,14 @@ impl MetricsLog {
     pub(super) fn open(dir: &Path, step: u64) -> Result<Self> {
         let path = dir.join(files::METRICS);
         if path.exists() {
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-            let kept: String = text
-                .split_inclusive('\n')
-                .filter(|line| {
-                    serde_json::from_str::<Numbered>(line).is_ok_and(|line| line.step <= step)
-                })
-                .collect();
+            // A killed run may have left half a line, and half a character.
+            let text = fs::read(&path).map_err(Error::io("read", &path))?;
+            let text = String::from_utf8_lossy(&text);
+            let is_kept = |line: &&str| {
+                line.ends_with('\n')
+                    && serde_json::from_str::<Numbered>(line).is_ok_and(|line| line.step <= step)
+            };
+            let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
             if kept != text {
                 atomic::write_file(&path, kept.as_bytes())?;
             }
@@ -69,6 +70,9 @@ impl MetricsLog {
             problem: format!("a metric cannot be written as JSON: {error}"),
             hint: None,
         })?;
-        writeln!(self.file, "{text}").map_err(Error::io("write", &self.path))
+        let line = text + "\n";
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(Error::io("write", &self.path))
     }
 }

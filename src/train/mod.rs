@@ -3,6 +3,7 @@
 //! [`train`] prepares (reads corpora, learns tokenizers or takes back a run's), then loops over updates, validating,
 //! saving and telling an [`Observer`] as it goes.
 
+mod directory;
 mod metrics_log;
 mod optimizer;
 mod prepare;

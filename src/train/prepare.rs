@@ -1,14 +1,14 @@
 //! What has to stand before the first update: run directory, corpora, tokenizers, model.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
+use super::directory::{self, Found};
 use super::report::{Event, Observer};
 use super::validate::ValidationSet;
 use super::{Existing, RunOptions};
-use crate::checkpoint::{self, DataFile, Provenance, Run, atomic, files};
-use crate::config::{Config, CorpusConfig, Difference};
+use crate::checkpoint::{self, DataFile, Provenance, Run, files};
+use crate::config::{Config, CorpusConfig};
 use crate::data::{self, Batcher, Budget, Corpus};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub(super) struct Prepared {
     pub resume_at: Option<u64>,
 }
 
-/// Reads, learns and checks.
+/// Reads, learns and checks; the run directory is touched only when nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
     options: &RunOptions,
@@ -42,35 +42,23 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     config.validate()?;
     let dir = options.out.as_path();
-    let resumed = open_directory(config, dir, options.existing, observer)?;
-    let dir_of_data = config.data.dir.as_deref();
-    let train = data::read(&config.data.train, dir_of_data, config.seed)?;
+    let found = directory::inspect(config, dir, options.existing)?;
+    if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
+        observer.on(&Event::Note(&format!(
+            "nothing to resume in `{}`: beginning a new run",
+            dir.display()
+        )));
+    }
+    let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
     note(observer, "training data", &train);
     let valid = read_validation(config, &train, observer)?;
     let provenance = provenance(config, &train, valid.as_ref());
-    let tokenizers = match resumed {
-        Resumed::Yes(tokenizers) => {
-            check_same_data(dir, &provenance)?;
-            *tokenizers
+    let tokenizers = match &found {
+        Found::Run(run) => {
+            check_same_data(dir, &run.provenance, &provenance)?;
+            run.tokenizers.clone()
         }
-        Resumed::No => {
-            let side = |pick: fn(&data::Pair) -> &str| {
-                train
-                    .pairs
-                    .iter()
-                    .map(|pair| pick(pair).to_owned())
-                    .collect::<Vec<_>>()
-            };
-            let tokenizers = text::learn(
-                &config.tokenizer,
-                &side(|pair| &pair.src),
-                &side(|pair| &pair.tgt),
-            )?;
-            checkpoint::write_recipe(dir, config, &tokenizers)?;
-            let path = dir.join(files::PROVENANCE);
-            atomic::write_file(&path, &checkpoint::to_json(&provenance)?)?;
-            tokenizers
-        }
+        Found::Nothing | Found::Replaceable => learn(config, &train)?,
     };
     let special = tokenizers.tgt().special();
     let (pairs, encoded) = data::encode(
@@ -85,11 +73,13 @@ pub(super) fn prepare(
     let budget = Budget::new(config.train.batch_tokens);
     let batcher = Batcher::new(pairs, budget, config.seed, special)?;
     let validation = valid
-        .map(|valid| validation_set(config, &tokenizers, valid))
+        .map(|valid| validation_set(config, &tokenizers, valid, observer))
         .transpose()?;
+    let resumes = matches!(found, Found::Run(_));
+    directory::claim(dir, found, config, &tokenizers, &provenance)?;
     let device = device::cpu().autodiff();
     let run = Run::new(dir);
-    let resume_at = run.last()?;
+    let resume_at = if resumes { run.last()? } else { None };
     let model = match resume_at {
         Some(step) => checkpoint::load_weights(
             config,
@@ -116,79 +106,16 @@ pub(super) fn prepare(
     })
 }
 
-enum Resumed {
-    Yes(Box<Tokenizers>),
-    No,
-}
-
-/// Makes or empties the run directory, or takes up the run in it.
-fn open_directory(
-    config: &Config,
-    dir: &Path,
-    existing: Existing,
-    observer: &mut dyn Observer,
-) -> Result<Resumed> {
-    if !dir.exists() {
-        if existing == Existing::Resume {
-            observer.on(&Event::Note(&format!(
-                "`{}` does not exist: beginning a new run",
-                dir.display()
-            )));
-        }
-        return Ok(Resumed::No);
-    }
-    if !dir.is_dir() {
-        return Err(Error::usage(
-            format!("`{}` is a file, not a run directory", dir.display()),
-            "take another `--out`",
-        ));
-    }
-    let is_empty = fs::read_dir(dir)
-        .map_err(Error::io("read", dir))?
-        .next()
-        .is_none();
-    match existing {
-        _ if is_empty => Ok(Resumed::No),
-        Existing::Refuse => Err(Error::RunExists {
-            path: dir.to_path_buf(),
-        }),
-        Existing::Force => {
-            if !dir.join(files::CONFIG).exists() {
-                return Err(Error::usage(
-                    format!(
-                        "`{}` holds files but no `{}`, so it is not a run that `--force` may delete",
-                        dir.display(),
-                        files::CONFIG
-                    ),
-                    "take another `--out`, or delete it yourself",
-                ));
-            }
-            fs::remove_dir_all(dir).map_err(Error::io("remove", dir))?;
-            Ok(Resumed::No)
-        }
-        Existing::Resume => take_up(config, dir),
-    }
-}
-
-fn take_up(config: &Config, dir: &Path) -> Result<Resumed> {
-    atomic::remove_unfinished(dir)?;
-    atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
-    if !dir.join(files::CONFIG).exists() {
-        // The configuration is written last, so nothing before it counts.
-        return Ok(Resumed::No);
-    }
-    let (stored, tokenizers) = checkpoint::load_recipe(dir)?;
-    if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
-        return Err(Error::Config {
-            key,
-            expected: format!("{ours}, as the run in `{}` began", dir.display()),
-            found: theirs,
-            hint: Some("a resumed run keeps its data, tokenizer, model and optimiser; begin another run with `--out`".into()),
-        });
-    }
-    // Limits, validation and search may change between stops.
-    atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes())?;
-    Ok(Resumed::Yes(Box::new(tokenizers)))
+fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
+    let side = |pick: fn(&data::Pair) -> &str| -> Vec<String> {
+        let texts = train.pairs.iter().map(pick);
+        texts.map(str::to_owned).collect()
+    };
+    text::learn(
+        &config.tokenizer,
+        &side(|pair| &pair.src),
+        &side(|pair| &pair.tgt),
+    )
 }
 
 fn read_validation(
@@ -216,10 +143,19 @@ fn validation_set(
     config: &Config,
     tokenizers: &Tokenizers,
     valid: Corpus,
+    observer: &mut dyn Observer,
 ) -> Result<ValidationSet> {
-    let (pairs, _) = data::encode(&valid, tokenizers, config.model.max_len)?;
-    let special = tokenizers.tgt().special();
-    let batches = data::fixed_batches(pairs, Budget::new(config.train.batch_tokens), special)?;
+    let (pairs, encoded) = data::encode(&valid, tokenizers, config.model.max_len)?;
+    if encoded.dropped_long > 0 {
+        observer.on(&Event::Note(&format!("validation data: {encoded}")));
+    }
+    // A validation pair may be longer than any training pair: it then has a batch of its own.
+    let longest = pairs
+        .iter()
+        .map(|pair| pair.src_len().max(pair.tgt_len()))
+        .max();
+    let budget = Budget::new(config.train.batch_tokens.max(longest.unwrap_or(0)));
+    let batches = data::fixed_batches(pairs, budget, tokenizers.tgt().special())?;
     let shown = valid
         .pairs
         .into_iter()
@@ -261,16 +197,14 @@ fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Proven
 }
 
 /// A resumed run must read what it read before.
-fn check_same_data(dir: &Path, now: &Provenance) -> Result<()> {
-    let path = dir.join(files::PROVENANCE);
-    let before: Provenance = checkpoint::read_json(&path)?;
+fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<()> {
     let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
         let train = provenance.data.iter().filter(|file| file.role == "train");
         train
             .map(|file| (file.sha256.clone(), file.path.clone()))
             .collect()
     };
-    let (before, now) = (trained_on(&before), trained_on(now));
+    let (before, now) = (trained_on(before), trained_on(now));
     match before
         .iter()
         .zip(&now)

@@ -90,6 +90,7 @@ impl<'a> Trainer<'a> {
         self.setup.batcher.seek(state.position)?;
         self.progress = state.progress;
         self.step = state.step;
+        run.mend(self.progress.best.map(|best| best.step), step)?;
         self.last_saved = Some((step, run.folder(step)));
         Ok(())
     }
@@ -253,11 +254,8 @@ impl<'a> Trainer<'a> {
 
     fn first_non_finite_layer(&self, batch: &Batch, pass: Pass<'_>) -> String {
         let model = self.setup.model.valid();
-        let damaged = parameters(&model)
-            .into_iter()
-            .find(|parameter| first_non_finite(&parameter.values).is_some());
-        if let Some(parameter) = damaged {
-            return format!("parameter {}", parameter.name);
+        if let Some(name) = damaged(&parameters(&model)) {
+            return name;
         }
         let probe = Probe::default();
         model.loss(
@@ -311,6 +309,10 @@ impl<'a> Trainer<'a> {
             ..
         } = &self.setup;
         let mut report = validation.measure(model.valid(), config, tokenizers, self.step)?;
+        if !report.loss.is_finite() {
+            let layer = "validation".into();
+            return Err(self.not_finite(self.step, report.loss, layer, Vec::new()));
+        }
         report.best = self.is_better(&report);
         self.progress
             .plateau
@@ -355,6 +357,10 @@ impl<'a> Trainer<'a> {
     }
 
     fn save(&mut self, best: bool) -> Result<()> {
+        let weights = parameters(&self.setup.model);
+        if let Some(name) = damaged(&weights) {
+            return Err(self.not_finite(self.step, f64::NAN, name, Vec::new()));
+        }
         let setup = &mut self.setup;
         let scores = self.scores.iter().filter(|(step, _)| *step == self.step);
         setup.provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
@@ -366,7 +372,7 @@ impl<'a> Trainer<'a> {
         };
         let snapshot = Snapshot {
             state: &state,
-            weights: &parameters(&setup.model),
+            weights: &weights,
             optimizer: &self.optimizer.state(),
             provenance: &setup.provenance,
         };
@@ -396,6 +402,13 @@ impl<'a> Trainer<'a> {
         );
         Ok(Error::Interrupted { signal, saved })
     }
+}
+
+/// The first parameter that holds a number that is not finite.
+fn damaged(parameters: &[Parameter]) -> Option<String> {
+    let damaged = |parameter: &&Parameter| first_non_finite(&parameter.values).is_some();
+    let parameter = parameters.iter().find(damaged)?;
+    Some(format!("parameter {}", parameter.name))
 }
 
 fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {

@@ -86,6 +86,64 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     assert_eq!(logged("parts"), logged("whole"));
 }
 
+/// A kill between the steps of saving or of beginning a run leaves one file new and the next one old or missing.
+#[test]
+fn a_kill_between_two_files_is_mended() {
+    let folder = trained();
+    let whole = weights(&folder, "runs/c");
+    let file = |name: &str| folder.path("runs/c").join(name);
+    fs::remove_file(file("checkpoints/best")).unwrap();
+    fs::remove_file(file("model.safetensors")).unwrap();
+    fs::create_dir(file("checkpoints/.tmp-step-00000008")).unwrap();
+    let log = file("metrics.jsonl");
+    let logged = fs::read(&log).unwrap();
+    fs::write(
+        &log,
+        [logged.as_slice(), b"{\"step\":1,\"src\":\"\xc3"].concat(),
+    )
+    .unwrap();
+    let outcome = folder.run("train c.toml --resume");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(weights(&folder, "runs/c") == whole);
+    assert!(fs::read(&log).unwrap() == logged);
+    assert!(!file("checkpoints/.tmp-step-00000008").exists());
+
+    fs::create_dir(folder.path("begun")).unwrap();
+    fs::copy(file("tokenizer.json"), folder.path("begun/tokenizer.json")).unwrap();
+    fs::copy(
+        file("provenance.json"),
+        folder.path("begun/provenance.json"),
+    )
+    .unwrap();
+    let outcome = folder.run("train c.toml --resume --out begun");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(weights(&folder, "begun") == whole);
+}
+
+#[test]
+fn force_replaces_a_run_and_nothing_else() {
+    let folder = trained();
+    folder.write("runs/c/notes.txt", "mine");
+    let missing = "train c.toml --force --set data.train={src='none',tgt='none'}";
+    folder.fails(missing, 1, &["cannot read `none`"]);
+    assert!(
+        folder.path("runs/c/model.safetensors").exists(),
+        "the old run is gone, and there is no new one"
+    );
+    let outcome = folder.run("train c.toml --force --set train.max_steps=1");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(folder.path("runs/c/notes.txt").exists());
+    assert!(!folder.path("runs/c/checkpoints/step-00000006").exists());
+    fs::create_dir(folder.path("other")).unwrap();
+    folder
+        .write("other/config.toml", "mine")
+        .write("other/thesis.txt", "mine");
+    for how in ["--force", "--resume", ""] {
+        folder.fails(&format!("train c.toml --out other {how}"), 2, &["`other`"]);
+    }
+    assert_eq!(fs::read_dir(folder.path("other")).unwrap().count(), 2);
+}
+
 #[test]
 fn a_signal_saves_and_stops() {
     let folder = Folder::new();
@@ -158,7 +216,7 @@ fn a_loss_that_is_no_number_is_traced() {
         "the first layer that shows it is `encoder.layers.0`; ",
         "training lines ",
         "the last good checkpoint is `r/checkpoints/step-00000001`",
-        "hint: lower",
+        "hint: begin again",
     ] {
         assert!(
             outcome.stderr.contains(words),

@@ -88,4 +88,16 @@ fn the_recipe_learns_as_in_pytorch_and_translates_alike_in_every_batch() {
     }
     let expected: Vec<String> = shuffled.iter().map(|&line| alone[line].clone()).collect();
     assert!(translate(&folder, "shuffled", 64) == expected, "shuffled");
+
+    let (src, reference) = (data("test_2016_flickr.en"), data("test_2016_flickr.de"));
+    let arguments = format!(
+        "evaluate run --beam-width 1 --src {} --ref {}",
+        src.display(),
+        reference.display()
+    );
+    let outcome = folder.run(&arguments);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let signature = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attentive-";
+    assert!(outcome.stdout.contains(signature), "{outcome:?}");
+    println!("{}", outcome.stdout);
 }

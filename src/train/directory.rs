@@ -1,0 +1,141 @@
+//! The run directory: what is there, and how it becomes ours without harm to anything else.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Existing;
+use crate::checkpoint::{self, Provenance, atomic, files};
+use crate::config::{Config, Difference};
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+/// What a run directory holds.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Nothing, or what a run left that was killed before it had begun.
+    Nothing,
+    /// A run that may be replaced.
+    Replaceable,
+    /// A run to go on with.
+    Run(Box<StoredRun>),
+}
+
+/// A run to go on with.
+#[derive(Debug)]
+pub(super) struct StoredRun {
+    pub tokenizers: Tokenizers,
+    pub provenance: Provenance,
+}
+
+/// Looks at `dir` and decides, changing nothing.
+pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result<Found> {
+    let entries = entries(dir)?;
+    if entries.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    match existing {
+        Existing::Refuse => Err(Error::RunExists {
+            path: dir.to_path_buf(),
+        }),
+        Existing::Force if is_run(dir) => Ok(Found::Replaceable),
+        Existing::Resume if is_run(dir) => take_up(config, dir),
+        Existing::Resume if entries.iter().all(|path| is_start(path)) => Ok(Found::Nothing),
+        Existing::Force | Existing::Resume => Err(Error::usage(
+            format!(
+                "`{}` holds files, but no run of ours: `{}` and `{}` are not both there",
+                dir.display(),
+                files::CONFIG,
+                files::PROVENANCE
+            ),
+            "take another `--out`",
+        )),
+    }
+}
+
+/// Makes `dir` the directory of this run: a run that is replaced goes, and nothing else does.
+pub(super) fn claim(
+    dir: &Path,
+    found: Found,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    provenance: &Provenance,
+) -> Result<()> {
+    if matches!(found, Found::Replaceable) {
+        for path in entries(dir)?.iter().filter(|path| is_ours(path)) {
+            remove(path)?;
+        }
+    }
+    fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+    atomic::remove_unfinished(dir)?;
+    atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
+    if let Found::Run(_) = found {
+        // Limits, validation and search may change between stops.
+        return atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes());
+    }
+    let path = dir.join(files::PROVENANCE);
+    atomic::write_file(&path, &checkpoint::to_json(provenance)?)?;
+    // The configuration comes last: where it is, all else is.
+    checkpoint::write_recipe(dir, config, tokenizers)
+}
+
+fn take_up(config: &Config, dir: &Path) -> Result<Found> {
+    let (stored, tokenizers) = checkpoint::load_recipe(dir)?;
+    if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
+        return Err(Error::Config {
+            key,
+            expected: format!("{ours}, as the run in `{}` began", dir.display()),
+            found: theirs,
+            hint: Some(
+                "a resumed run keeps its data, tokenizer, model and optimiser; begin another run with `--out`".into(),
+            ),
+        });
+    }
+    let provenance = checkpoint::read_json(&dir.join(files::PROVENANCE))?;
+    Ok(Found::Run(Box::new(StoredRun {
+        tokenizers,
+        provenance,
+    })))
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    match fs::read_dir(dir) {
+        Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io("use as run directory", dir)(error)),
+    }
+}
+
+/// Both files, the second written by this program.
+fn is_run(dir: &Path) -> bool {
+    let provenance = checkpoint::read_json::<Provenance>(&dir.join(files::PROVENANCE));
+    dir.join(files::CONFIG).is_file()
+        && provenance.is_ok_and(|provenance| provenance.program.starts_with("attentive "))
+}
+
+/// What a run writes before its configuration.
+fn is_start(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == files::PROVENANCE || name.starts_with("tokenizer.") || name.starts_with(".tmp-")
+}
+
+/// What a run writes at all.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let others = [
+        files::CONFIG,
+        files::WEIGHTS,
+        files::METRICS,
+        files::CHECKPOINTS,
+    ];
+    is_start(path) || others.contains(&&*name)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    removed.map_err(Error::io("remove", path))
+}
