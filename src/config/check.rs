@@ -98,6 +98,7 @@ fn corpus(section: &str, corpus: &CorpusConfig) -> Result<()> {
 
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
     size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
+    at_most("tokenizer.vocab_size", tokenizer.vocab_size, 1 << 24)?;
     whole("tokenizer.min_frequency", tokenizer.min_frequency, 1)
 }
 
@@ -108,6 +109,11 @@ fn model(model: &ModelConfig) -> Result<()> {
     size("model.n_encoder_layers", model.n_encoder_layers, 1)?;
     size("model.n_decoder_layers", model.n_decoder_layers, 1)?;
     size("model.max_len", model.max_len, MIN_LEN)?;
+    at_most("model.d_model", model.d_model, 1 << 16)?;
+    at_most("model.d_ff", model.d_ff, 1 << 18)?;
+    at_most("model.n_encoder_layers", model.n_encoder_layers, 1000)?;
+    at_most("model.n_decoder_layers", model.n_decoder_layers, 1000)?;
+    at_most("model.max_len", model.max_len, 1 << 20)?;
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
     fraction("model.activation_dropout", model.activation_dropout)?;
@@ -321,6 +327,11 @@ fn whole(key: &str, value: u64, least: u64) -> Result<()> {
 
 fn size(key: &str, value: usize, least: usize) -> Result<()> {
     whole(key, value as u64, least as u64)
+}
+
+/// Larger sizes are slips of the finger, and would end in a failed allocation.
+fn at_most(key: &str, value: usize, most: usize) -> Result<()> {
+    require(value <= most, key, format!("at most {most}"), value)
 }
 
 fn fraction(key: &str, value: f64) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::config::{Config, CorpusConfig};
 use crate::data::{self, Batcher, Budget, Corpus};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::model::Transformer;
 use crate::text::{self, Tokenizers};
 
@@ -52,6 +53,7 @@ pub(super) fn prepare(
     let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
     note(observer, "training data", &train);
     let valid = read_validation(config, &train, observer)?;
+    stop_if_asked(&options.interrupt)?;
     let provenance = provenance(config, &train, valid.as_ref());
     let tokenizers = match &found {
         Found::Run(run) => {
@@ -60,6 +62,7 @@ pub(super) fn prepare(
         }
         Found::Nothing | Found::Replaceable => learn(config, &train)?,
     };
+    stop_if_asked(&options.interrupt)?;
     let special = tokenizers.tgt().special();
     let (pairs, encoded) = data::encode(
         &train,
@@ -75,6 +78,7 @@ pub(super) fn prepare(
     let validation = valid
         .map(|valid| validation_set(config, &tokenizers, valid, observer))
         .transpose()?;
+    stop_if_asked(&options.interrupt)?;
     let resumes = matches!(found, Found::Run(_));
     directory::claim(dir, found, config, &tokenizers, &provenance)?;
     let device = device::cpu().autodiff();
@@ -104,6 +108,17 @@ pub(super) fn prepare(
         provenance,
         resume_at,
     })
+}
+
+/// Reading and learning can take a while; up to here nothing is lost by stopping.
+fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
+    match interrupt.requested() {
+        Some(signal) => Err(Error::Interrupted {
+            signal,
+            saved: "training had not begun".into(),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {

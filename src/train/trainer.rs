@@ -296,7 +296,8 @@ impl<'a> Trainer<'a> {
             self.finished(),
             Some(StopReason::MaxSteps | StopReason::MaxEpochs)
         );
-        if every == 0 || !(self.step.is_multiple_of(every) || is_last) {
+        let is_regular = every > 0 && self.step.is_multiple_of(every);
+        if !(is_regular || every > 0 && is_last) {
             return Ok(false);
         }
         let Some(validation) = &self.setup.validation else {
@@ -314,9 +315,11 @@ impl<'a> Trainer<'a> {
             return Err(self.not_finite(self.step, report.loss, layer, Vec::new()));
         }
         report.best = self.is_better(&report);
-        self.progress
-            .plateau
-            .observe(&config.train.schedule, report.loss);
+        if is_regular {
+            // Not after the last update: a run that is extended later must go on as if it had not stopped there.
+            let plateau = &mut self.progress.plateau;
+            plateau.observe(&config.train.schedule, report.loss);
+        }
         if report.best {
             let bleu = report.bleu.as_ref().map(|score| score.value);
             self.progress.best = Some(BestReport {
@@ -325,7 +328,7 @@ impl<'a> Trainer<'a> {
                 bleu,
             });
             self.progress.validations_without_better = 0;
-        } else {
+        } else if is_regular {
             self.progress.validations_without_better += 1;
         }
         self.scores = Some((self.step, recorded(&report)));

@@ -78,6 +78,22 @@ fn corpora_have_exactly_one_form() {
 }
 
 #[test]
+fn sizes_have_a_greatest_value() {
+    for (key, most) in [
+        ("tokenizer.vocab_size", 16_777_216_u64),
+        ("model.d_model", 65_536),
+        ("model.d_ff", 262_144),
+        ("model.n_encoder_layers", 1000),
+        ("model.n_decoder_layers", 1000),
+        ("model.max_len", 1_048_576),
+    ] {
+        let found = most * 1_000_000;
+        let expected = format!("at most {most}, found {found}");
+        refuses(&[(&format!("{key} = {found}"), key, &expected)]);
+    }
+}
+
+#[test]
 fn sizes_have_a_least_value() {
     let least = [
         ("data.max_len", 2),
