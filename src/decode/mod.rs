@@ -1,6 +1,6 @@
 //! Search: the likeliest outputs of a model, found one token at a time.
 //!
-//! Written once against [`Stepper`]; no search knows which model it drives. Each sentence has a [`Beam`] of its own, and
+//! Written once against [`Stepper`]; no search knows which model it drives. Each sentence has a `Beam` of its own, and
 //! the rows of a step are the unfinished hypotheses of all beams, so whatever is finished costs nothing any more and no
 //! sentence influences another.
 

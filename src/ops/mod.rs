@@ -1,7 +1,7 @@
 //! Our operations on Burn tensors: fused on the CPU, made of Burn's own operations everywhere else.
 //!
 //! Each file holds one operation three times: the public function; its `portable` form, which reads like the formula and
-//! runs on every Burn backend, number type and under Burn's autodiff; and the [`fused::Kernel`] that hands `f32` slices
+//! runs on every Burn backend, number type and under Burn's autodiff; and the `fused::Kernel` that hands `f32` slices
 //! on the CPU to `attentive-kernels`, forward and backward. Tests hold the two forms against each other.
 //!
 //! Activations are flattened to rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
