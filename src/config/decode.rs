@@ -1,0 +1,44 @@
+//! `[decode]`: the search.
+
+use serde::{Deserialize, Serialize};
+
+/// `[decode]`: defaults of the search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecodeConfig {
+    /// Hypotheses kept at each step; 1 is greedy.
+    pub beam_width: usize,
+    /// How scores of different lengths compare.
+    pub length_penalty: LengthPenalty,
+    /// The penalty's exponent α.
+    pub alpha: f64,
+    /// A translation has at most `max_new_factor` · source tokens + `max_new_tokens` tokens.
+    pub max_new_factor: f64,
+    /// See `max_new_factor`.
+    pub max_new_tokens: usize,
+    /// Sentences that are translated together.
+    pub batch_size: usize,
+}
+
+/// How scores of different lengths compare: Σ log P divided by
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LengthPenalty {
+    /// ((5 + length) / 6)^α (Wu et al. 2016).
+    Gnmt,
+    /// length^α.
+    Length,
+}
+
+impl Default for DecodeConfig {
+    fn default() -> Self {
+        Self {
+            beam_width: 5,
+            length_penalty: LengthPenalty::Gnmt,
+            alpha: 0.6,
+            max_new_factor: 1.5,
+            max_new_tokens: 10,
+            batch_size: 64,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `[model]`: the network and its variants.
+
+use serde::{Deserialize, Serialize};
+
+/// `[model]`: the Transformer of *Attention Is All You Need* and its variants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Width of the embeddings and of every sublayer's output.
+    pub d_model: usize,
+    /// Width of the feed-forward networks' inner layer.
+    pub d_ff: usize,
+    /// Attention heads; they divide `d_model`.
+    pub n_heads: usize,
+    /// Layers of the encoder.
+    pub n_encoder_layers: usize,
+    /// Layers of the decoder.
+    pub n_decoder_layers: usize,
+    /// The longest sequence that the model accepts, in tokens.
+    pub max_len: usize,
+    /// Dropout on embeddings and on each sublayer's output.
+    pub dropout: f64,
+    /// Dropout on the attention weights.
+    pub attention_dropout: f64,
+    /// Dropout after the feed-forward networks' activation.
+    pub activation_dropout: f64,
+    /// Where dropout acts around a sublayer.
+    pub dropout_position: DropoutPosition,
+    /// Where the norm stands around a sublayer.
+    pub norm_position: NormPosition,
+    /// Which norm.
+    pub norm: NormKind,
+    /// The feed-forward networks' non-linearity.
+    pub activation: ActivationKind,
+    /// How a position is told to the model.
+    pub positions: Positions,
+    /// Multiplies embeddings by √d_model (section 3.4 of the paper).
+    pub scale_embeddings: bool,
+    /// Which embeddings and projections are one matrix.
+    pub tie_embeddings: TieEmbeddings,
+    /// Gives the query, key, value and output projections of attention a bias.
+    pub attention_bias: bool,
+    /// Gives the output projection a bias.
+    pub output_bias: bool,
+    /// How weights start.
+    pub init: Init,
+}
+
+/// Where the norm stands around a sublayer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormPosition {
+    /// norm(x + sublayer(x)), as in the paper.
+    Post,
+    /// x + sublayer(norm(x)), and a final norm closes each stack.
+    Pre,
+}
+
+/// Which norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormKind {
+    /// Layer normalisation (Ba et al. 2016): gain and bias for each feature.
+    Layer,
+    /// Root mean square normalisation (Zhang and Sennrich 2019): a gain for each feature.
+    Rms,
+    /// The tutorials' variant: one scalar gain and bias, (x − mean) / (unbiased standard deviation + ε).
+    Scalar,
+}
+
+/// Where dropout acts around a sublayer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropoutPosition {
+    /// On the sublayer's output, before the residual is added (paper, section 5.4).
+    Sublayer,
+    /// On the result of residual and norm.
+    AfterNorm,
+}
+
+/// The feed-forward networks' non-linearity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationKind {
+    /// max(0, x), as in the paper.
+    Relu,
+    /// x·Φ(x), the Gaussian error linear unit.
+    Gelu,
+}
+
+/// How a position is told to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// Sinusoids as in the paper (section 3.5): sine and cosine interleaved, exponent 2i/d.
+    SinusoidalInterleaved,
+    /// [sin | cos] with exponent 2i/d.
+    SinusoidalConcatenated,
+    /// [sin | cos] with exponent i/(d/2 − 1), as Marian, fairseq and Tensor2Tensor have it.
+    SinusoidalTensor2tensor,
+    /// A learned vector for each position below `max_len`.
+    Learned,
+    /// Rotary (Su et al. 2021): queries and keys are turned by an angle that grows with the position.
+    Rotary,
+    /// No positions.
+    None,
+}
+
+/// Which embeddings and projections are one matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TieEmbeddings {
+    /// Three matrices.
+    None,
+    /// The decoder's input embedding is the output projection (Press and Wolf 2017).
+    Decoder,
+    /// Both input embeddings are the output projection (paper, section 3.4); needs a shared vocabulary.
+    All,
+}
+
+/// How weights start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// Xavier uniform for weight matrices, zero biases, embeddings N(0, 1/d_model).
+    XavierUniform,
+    /// PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, embeddings N(0, 1).
+    Pytorch,
+    /// N(0, 0.02²) for weights and embeddings, zero biases (GPT-2, BERT).
+    Normal,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            d_model: 256,
+            d_ff: 1024,
+            n_heads: 4,
+            n_encoder_layers: 3,
+            n_decoder_layers: 3,
+            max_len: 512,
+            dropout: 0.1,
+            attention_dropout: 0.0,
+            activation_dropout: 0.0,
+            dropout_position: DropoutPosition::Sublayer,
+            norm_position: NormPosition::Post,
+            norm: NormKind::Layer,
+            activation: ActivationKind::Relu,
+            positions: Positions::SinusoidalInterleaved,
+            scale_embeddings: true,
+            tie_embeddings: TieEmbeddings::All,
+            attention_bias: true,
+            output_bias: false,
+            init: Init::XavierUniform,
+        }
+    }
+}

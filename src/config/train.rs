@@ -1,0 +1,167 @@
+//! `[train]`: batches, loss, optimiser, schedule, validation, checkpoints.
+
+use serde::{Deserialize, Serialize};
+
+/// `[train]`: batches, loss, optimiser, validation, checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Stop after this many updates.
+    pub max_steps: u64,
+    /// Stop after this many passes over the corpus; 0 for no such limit.
+    pub max_epochs: u64,
+    /// Target tokens in a micro-batch, padding counted.
+    pub batch_tokens: usize,
+    /// Micro-batches whose gradients make one update.
+    pub accumulate: usize,
+    /// Probability mass that label smoothing spreads over the whole vocabulary.
+    pub label_smoothing: f64,
+    /// Scales gradients down to this global norm; 0 for no clipping.
+    pub clip_norm: f64,
+    /// Updates between validations; 0 for none.
+    pub validate_every: u64,
+    /// Validation sentences that are translated; the loss is always over all. 0 for no translations.
+    pub validate_sentences: usize,
+    /// Sample translations shown after a validation.
+    pub samples: usize,
+    /// What "best" means.
+    pub best_by: BestBy,
+    /// Stop after this many validations without a better result; 0 for never.
+    pub patience: u64,
+    /// Updates between checkpoints; 0 saves once an epoch.
+    pub save_every: u64,
+    /// How many of the latest checkpoints to keep.
+    pub keep_last: usize,
+    /// Updates between lines in `metrics.jsonl`.
+    pub log_every: u64,
+    /// The optimiser.
+    pub optimizer: OptimizerConfig,
+    /// The learning rate's course.
+    pub schedule: ScheduleConfig,
+}
+
+/// What the best checkpoint is best by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BestBy {
+    /// The lowest validation loss.
+    Loss,
+    /// The highest validation BLEU.
+    Bleu,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            max_steps: 10_000,
+            max_epochs: 0,
+            batch_tokens: 4096,
+            accumulate: 1,
+            label_smoothing: 0.1,
+            clip_norm: 0.0,
+            validate_every: 500,
+            validate_sentences: 200,
+            samples: 3,
+            best_by: BestBy::Loss,
+            patience: 0,
+            save_every: 500,
+            keep_last: 3,
+            log_every: 10,
+            optimizer: OptimizerConfig::default(),
+            schedule: ScheduleConfig::default(),
+        }
+    }
+}
+
+/// `[train.optimizer]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerConfig {
+    /// Which optimiser.
+    pub kind: OptimizerKind,
+    /// The peak of the schedule (for `noam` a factor).
+    pub learning_rate: f64,
+    /// Adam's decay of the mean of gradients.
+    pub beta1: f64,
+    /// Adam's decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Adam's ε.
+    pub epsilon: f64,
+    /// SGD's momentum.
+    pub momentum: f64,
+    /// AdamW's decoupled weight decay; for SGD and Adam an L2 term of the gradient. Biases and norms are exempt.
+    pub weight_decay: f64,
+}
+
+/// Which optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OptimizerKind {
+    /// Stochastic gradient descent, with momentum if set.
+    Sgd,
+    /// Adam (Kingma and Ba 2015).
+    Adam,
+    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+    Adamw,
+}
+
+impl Default for OptimizerConfig {
+    fn default() -> Self {
+        Self {
+            kind: OptimizerKind::Adam,
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.98,
+            epsilon: 1e-9,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        }
+    }
+}
+
+/// `[train.schedule]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScheduleConfig {
+    /// Which schedule.
+    pub kind: ScheduleKind,
+    /// Updates during which the learning rate rises.
+    pub warmup_steps: u64,
+    /// `cosine` reaches its end here; 0 means `max_steps`.
+    pub decay_steps: u64,
+    /// `cosine` and `plateau` do not fall below this fraction of the peak.
+    pub min_factor: f64,
+    /// `plateau`: factor after `plateau_patience` validations without a better loss.
+    pub plateau_factor: f64,
+    /// `plateau`: validations to wait.
+    pub plateau_patience: u64,
+}
+
+/// The learning rate's course.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScheduleKind {
+    /// The same rate throughout, after warm-up.
+    Constant,
+    /// learning_rate · d_model^-½ · min(step^-½, step · warmup^-1½) (paper, equation 3).
+    Noam,
+    /// Linear warm-up to the peak, then falling with the inverse square root of the step.
+    InverseSqrt,
+    /// Linear warm-up to the peak, then half a cosine.
+    Cosine,
+    /// Linear warm-up, then lowered whenever the validation loss stops falling.
+    Plateau,
+}
+
+impl Default for ScheduleConfig {
+    fn default() -> Self {
+        Self {
+            kind: ScheduleKind::InverseSqrt,
+            warmup_steps: 1000,
+            decay_steps: 0,
+            min_factor: 0.0,
+            plateau_factor: 0.5,
+            plateau_patience: 2,
+        }
+    }
+}
