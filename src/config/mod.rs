@@ -22,7 +22,7 @@ pub use model::{
 };
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    BestBy, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainConfig,
+    BestBy, Matmul, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainConfig,
 };
 
 use std::path::PathBuf;

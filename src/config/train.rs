@@ -16,6 +16,8 @@ pub struct TrainConfig {
     pub accumulate: usize,
     /// Probability mass that label smoothing spreads over the whole vocabulary.
     pub label_smoothing: f64,
+    /// How exactly the products of linear maps are computed.
+    pub matmul: Matmul,
     /// Scales gradients down to this global norm; 0 for no clipping.
     pub clip_norm: f64,
     /// Updates between validations; 0 for none.
@@ -40,6 +42,18 @@ pub struct TrainConfig {
     pub schedule: ScheduleConfig,
 }
 
+/// How exactly the products of linear maps are computed in training. Validation and everything else is `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matmul {
+    /// In `f32`.
+    F32,
+    /// From operands rounded to bfloat16, with sums in `f32`: much faster on CPUs with AMX or AVX-512-BF16.
+    Bf16,
+    /// `bf16` where the CPU is faster with it, else `f32`.
+    Auto,
+}
+
 /// What the best checkpoint is best by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +72,7 @@ impl Default for TrainConfig {
             batch_tokens: 4096,
             accumulate: 1,
             label_smoothing: 0.1,
+            matmul: Matmul::F32,
             clip_norm: 0.0,
             validate_every: 500,
             validate_sentences: 200,

@@ -9,6 +9,7 @@ use crate::config::{
     TieEmbeddings,
 };
 use crate::nn::{Pass, Probe};
+use crate::ops::Precision;
 
 const VOCAB: usize = 13;
 
@@ -212,7 +213,11 @@ fn dropout_repeats_with_its_step_and_changes_with_the_next() {
         let model = model(&config);
         let loss = |step| {
             model
-                .loss(&batch(&SRC, &TGT), 0.1, &Pass::training(1, step))
+                .loss(
+                    &batch(&SRC, &TGT),
+                    0.1,
+                    &Pass::training(1, step, Precision::F32),
+                )
                 .sums
                 .loss
         };

@@ -10,7 +10,7 @@ use crate::nn::{
     Decoder, DecoderCache, Dropout, Embedding, Encoder, Initializer, Pass, PositionEncoding,
     Sequence,
 };
-use crate::ops::{self, Activation, IGNORE, PadMask};
+use crate::ops::{self, Finish, IGNORE, PadMask};
 
 /// An encoder-decoder Transformer.
 #[derive(Module, Debug)]
@@ -80,31 +80,34 @@ impl Transformer {
 
     /// The memory that the decoder attends to.
     pub fn encode(&self, src: &Padded, pass: &Pass<'_>) -> Sequence {
-        let x = self.src_embedding.forward(&src.ids, self.embedding_scale);
-        let x = self.src_positions.add(x, src.rows(), 0);
-        let x = ops::dropout_add(x, None, pass.dropout(self.src_dropout));
+        let x = self.src_embedding.forward(
+            &src.ids,
+            src.rows(),
+            0,
+            self.embedding_scale,
+            &self.src_positions,
+            pass.dropout(self.src_dropout),
+        );
         pass.observe(|| "src_embedding".into(), &x);
         self.encoder.forward(sequence(src, x), pass)
     }
 
     /// The decoder's output for every position of `tgt_in`: `[batch · len, d_model]`.
     pub fn decode(&self, tgt_in: &Padded, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
-        let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), 0);
-        let x = ops::dropout_add(x, None, pass.dropout(self.tgt_dropout));
+        let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), 0, pass);
         pass.observe(|| "tgt_embedding".into(), &x);
         self.decoder.forward(sequence(tgt_in, x), memory, pass)
     }
 
     /// Logits `[rows, tgt_vocab]` of the decoder's output.
-    pub fn project(&self, x: Tensor<2>) -> Tensor<2> {
-        let (weight, bias) = self.output();
-        ops::linear(x, weight, bias, Activation::Identity)
+    pub fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        ops::linear(x, vec![self.output()], Finish::plain(pass.precision()))
     }
 
     /// Logits `[batch · len, tgt_vocab]` of every target position, given those before it (teacher forcing).
     pub fn forward(&self, src: &Padded, tgt_in: &Padded, pass: &Pass<'_>) -> Tensor<2> {
         let memory = self.encode(src, pass);
-        self.project(self.decode(tgt_in, &memory, pass))
+        self.project(self.decode(tgt_in, &memory, pass), pass)
     }
 
     /// The label-smoothed loss of a batch, summed over its real target tokens.
@@ -120,15 +123,27 @@ impl Transformer {
             .collect();
         let (weight, bias) = self.output();
         let ops::CrossEntropy { loss, sums } =
-            ops::cross_entropy(x, weight, bias, &targets, label_smoothing);
+            ops::cross_entropy(x, weight, bias, &targets, label_smoothing, pass.precision());
         pass.observe(|| "projection".into(), &loss);
         Loss { sum: loss, sums }
     }
 
-    fn embed_target(&self, ids: &[TokenId], batch: usize, first: usize) -> Tensor<2> {
+    fn embed_target(
+        &self,
+        ids: &[TokenId],
+        batch: usize,
+        first: usize,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
         let embedding = self.tgt_embedding.as_ref().unwrap_or(&self.src_embedding);
-        let x = embedding.forward(ids, self.embedding_scale);
-        self.tgt_positions.add(x, batch, first)
+        embedding.forward(
+            ids,
+            batch,
+            first,
+            self.embedding_scale,
+            &self.tgt_positions,
+            pass.dropout(self.tgt_dropout),
+        )
     }
 
     /// The output projection's weight `[tgt_vocab, d_model]` and bias.
@@ -153,8 +168,9 @@ impl Stepper for Transformer {
     }
 
     fn step(&self, last: &[TokenId], state: &mut TransformerState) -> Tensor<2> {
-        let x = self.embed_target(last, last.len(), state.0.position());
-        self.project(self.decoder.step(x, &mut state.0))
+        let pass = &Pass::inference();
+        let x = self.embed_target(last, last.len(), state.0.position(), pass);
+        self.project(self.decoder.step(x, &mut state.0), pass)
     }
 
     fn select(&self, state: &mut TransformerState, rows: &[usize]) {

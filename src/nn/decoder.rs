@@ -4,8 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::{
-    FeedForward, Initializer, KeysValues, MultiHeadAttention, Norm, Pass, Queries, Residual,
-    Sequence,
+    FeedForward, Initializer, KeysValues, MultiHeadAttention, Norm, Pass, Residual, Sequence,
 };
 use crate::config::{ModelConfig, NormPosition};
 use crate::ops::{Causality, PadMask};
@@ -33,23 +32,27 @@ impl Decoder {
 
     /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`.
     pub fn forward(&self, tgt: Sequence, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
-        self.advance(tgt.x, tgt.len, &mut self.start(memory), pass)
+        let Sequence { x, batch, .. } = tgt;
+        self.run(x, pass, |layer, _, x| {
+            let x = layer.self_attention_residual.forward(x, pass, |x| {
+                layer
+                    .self_attention
+                    .attend_itself(x, batch, None, Causality::Causal, pass)
+            });
+            let source = layer.keys_values(memory, pass);
+            layer.finish(x, source, batch, &memory.pad, pass)
+        })
     }
 
     /// What decoding token by token remembers at its start.
     pub fn start(&self, memory: &Sequence) -> DecoderCache {
-        let layers = self
-            .layers
-            .iter()
-            .map(|layer| LayerCache {
-                own: None,
-                memory: layer
-                    .memory_attention
-                    .keys_values(memory.x.clone(), memory.batch, 0),
-            })
-            .collect();
+        let pass = Pass::inference();
+        let layers = self.layers.iter().map(|layer| LayerCache {
+            own: None,
+            memory: layer.keys_values(memory, &pass),
+        });
         DecoderCache {
-            layers,
+            layers: layers.collect(),
             len: 0,
             sentences: (0..memory.batch).collect(),
             pad: memory.pad.clone(),
@@ -58,25 +61,39 @@ impl Decoder {
 
     /// One more position of every hypothesis: `[rows, d_model]` to the same.
     pub fn step(&self, x: Tensor<2>, cache: &mut DecoderCache) -> Tensor<2> {
-        self.advance(x, 1, cache, &Pass::inference())
+        let pass = &Pass::inference();
+        let DecoderCache {
+            layers,
+            len,
+            sentences,
+            pad,
+        } = cache;
+        let x = self.run(x, pass, |layer, number, x| {
+            let LayerCache { own, memory } = &mut layers[number];
+            let x = layer.self_attention_residual.forward(x, pass, |x| {
+                let (out, all) = layer
+                    .self_attention
+                    .attend_earlier(x, own.take(), *len, pass);
+                *own = Some(all);
+                out
+            });
+            layer.finish(x, memory.clone(), sentences.len(), pad, pass)
+        });
+        *len += 1;
+        x
     }
 
-    /// The next `len` positions of every sequence.
-    fn advance(
+    /// Sends `x` through all layers, each as `run_layer(layer, number, x)` says.
+    fn run(
         &self,
-        x: Tensor<2>,
-        len: usize,
-        cache: &mut DecoderCache,
+        mut x: Tensor<2>,
         pass: &Pass<'_>,
+        mut run_layer: impl FnMut(&DecoderLayer, usize, Tensor<2>) -> Tensor<2>,
     ) -> Tensor<2> {
-        let (batch, first) = (cache.sentences.len(), cache.len);
-        let mut x = x;
-        let layers = self.layers.iter().zip(&mut cache.layers);
-        for (number, (layer, remembered)) in layers.enumerate() {
-            x = layer.forward(x, batch, first, remembered, &cache.pad, pass);
+        for (number, layer) in self.layers.iter().enumerate() {
+            x = run_layer(layer, number, x);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
         }
-        cache.len += len;
         self.close(x, pass)
     }
 
@@ -122,28 +139,23 @@ impl DecoderLayer {
         }
     }
 
-    /// The next positions of `batch` sequences, the first of them number `first`; the cache learns their keys and values.
-    fn forward(
+    fn keys_values(&self, memory: &Sequence, pass: &Pass<'_>) -> KeysValues {
+        self.memory_attention
+            .keys_values(memory.x.clone(), memory.batch, pass)
+    }
+
+    /// What follows the self-attention.
+    fn finish(
         &self,
         x: Tensor<2>,
+        memory: KeysValues,
         batch: usize,
-        first: usize,
-        cache: &mut LayerCache,
         memory_pad: &PadMask,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let x = self.self_attention_residual.forward(x, pass, |x| {
-            let new = self.self_attention.keys_values(x.clone(), batch, first);
-            let source = cache.extend(new, batch);
-            let queries = Queries { x, batch, first };
-            self.self_attention
-                .attend(queries, source, None, Causality::Causal, pass)
-        });
         let x = self.memory_attention_residual.forward(x, pass, |x| {
-            let source = cache.memory.clone();
-            let queries = Queries { x, batch, first: 0 };
             self.memory_attention
-                .attend(queries, source, Some(memory_pad), Causality::Full, pass)
+                .attend_other(x, memory, batch, memory_pad, pass)
         });
         self.feed_forward_residual
             .forward(x, pass, |x| self.feed_forward.forward(x, pass))
@@ -165,17 +177,6 @@ pub struct DecoderCache {
 struct LayerCache {
     own: Option<KeysValues>,
     memory: KeysValues,
-}
-
-impl LayerCache {
-    /// All keys and values so far, `new` ones included.
-    fn extend(&mut self, new: KeysValues, batch: usize) -> KeysValues {
-        let all = match self.own.take() {
-            Some(old) => old.append(new, batch),
-            None => new,
-        };
-        self.own.insert(all).clone()
-    }
 }
 
 impl DecoderCache {
@@ -208,37 +209,23 @@ impl DecoderCache {
 }
 
 impl KeysValues {
-    fn map(self, change: impl Fn(Tensor<2>) -> Tensor<2>) -> Self {
-        Self {
-            keys: change(self.keys),
-            values: change(self.values),
-        }
-    }
-
     fn select(self, rows: &[usize], batch: usize) -> Self {
+        let Self(x) = self;
+        let [all, width] = x.dims();
+        let len = all / batch;
         let indices: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-        self.map(|x| {
-            let [all, d] = x.dims();
-            let len = all / batch;
-            let data = TensorData::new(indices.clone(), [rows.len()]);
-            let indices = Tensor::<1, Int>::from_data(data, &x.device());
-            x.reshape([batch, len * d])
-                .select(0, indices)
-                .reshape([rows.len() * len, d])
-        })
+        let data = TensorData::new(indices, [rows.len()]);
+        let indices = Tensor::<1, Int>::from_data(data, &x.device());
+        let selected = x.reshape([batch, len * width]).select(0, indices);
+        Self(selected.reshape([rows.len() * len, width]))
     }
 
-    fn append(self, new: Self, batch: usize) -> Self {
-        let join = |old: Tensor<2>, new: Tensor<2>| {
-            let [old_rows, d] = old.dims();
-            let [new_rows, _] = new.dims();
-            let old = old.reshape([batch, old_rows / batch * d]);
-            let new = new.reshape([batch, new_rows / batch * d]);
-            Tensor::cat(vec![old, new], 1).reshape([old_rows + new_rows, d])
-        };
-        Self {
-            keys: join(self.keys, new.keys),
-            values: join(self.values, new.values),
-        }
+    /// `new` behind what each of `batch` sequences has already.
+    pub(super) fn append(self, new: Self, batch: usize) -> Self {
+        let [old_rows, width] = self.0.dims();
+        let [new_rows, _] = new.0.dims();
+        let old = self.0.reshape([batch, old_rows / batch * width]);
+        let new = new.0.reshape([batch, new_rows / batch * width]);
+        Self(Tensor::cat(vec![old, new], 1).reshape([old_rows + new_rows, width]))
     }
 }

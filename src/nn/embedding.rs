@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::Initializer;
+use super::{Initializer, PositionEncoding};
 use crate::ops;
 
 /// A table of token vectors.
@@ -21,8 +21,23 @@ impl Embedding {
         }
     }
 
-    /// `scale` times the vectors of `ids`: `[ids.len(), d_model]`.
-    pub fn forward(&self, ids: &[u32], scale: f64) -> Tensor<2> {
-        ops::embedding(ids, self.weight.val(), scale)
+    /// dropout(`scale` · vector of the token + position), for `batch` sequences whose first position is `first`:
+    /// `[ids.len(), d_model]`.
+    pub fn forward(
+        &self,
+        ids: &[u32],
+        batch: usize,
+        first: usize,
+        scale: f64,
+        positions: &PositionEncoding,
+        dropout: Option<ops::Dropout>,
+    ) -> Tensor<2> {
+        let table = self.weight.val();
+        if positions.learned.is_some() {
+            let x = ops::embedding(ids, table, scale, None, None);
+            return ops::dropout_add(positions.add_learned(x, batch, first), None, dropout);
+        }
+        let rows = positions.fixed_rows(first, ids.len() / batch.max(1));
+        ops::embedding(ids, table, scale, rows, dropout)
     }
 }

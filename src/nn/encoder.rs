@@ -2,9 +2,7 @@
 
 use burn::module::Module;
 
-use super::{
-    FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Queries, Residual, Sequence,
-};
+use super::{FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Residual, Sequence};
 use crate::config::{ModelConfig, NormPosition};
 use crate::ops::Causality;
 
@@ -76,14 +74,9 @@ impl EncoderLayer {
         let x = self
             .self_attention_residual
             .forward(src.x.clone(), pass, |x| {
-                let source = self.self_attention.keys_values(x.clone(), src.batch, 0);
-                let queries = Queries {
-                    x,
-                    batch: src.batch,
-                    first: 0,
-                };
+                let pad = Some(&src.pad);
                 self.self_attention
-                    .attend(queries, source, Some(&src.pad), Causality::Full, pass)
+                    .attend_itself(x, src.batch, pad, Causality::Full, pass)
             });
         let x = self
             .feed_forward_residual

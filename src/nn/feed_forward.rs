@@ -6,7 +6,7 @@ use burn::tensor::activation::gelu;
 
 use super::{Dropout, Initializer, Linear, Pass};
 use crate::config::{ActivationKind, ModelConfig};
-use crate::ops::{Activation, dropout_add};
+use crate::ops::{Activation, Finish, dropout_add};
 
 /// activation(x·W₁ + b₁)·W₂ + b₂, for every row by itself.
 #[derive(Module, Debug)]
@@ -34,11 +34,18 @@ impl FeedForward {
 
     /// `[rows, d_model]` to the same.
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        let dropout = pass.dropout(self.dropout);
         let hidden = match self.activation {
-            ActivationKind::Relu => self.inner.forward_activated(x, Activation::Relu),
-            ActivationKind::Gelu => gelu(self.inner.forward(x)),
+            ActivationKind::Relu => self.inner.forward_finished(
+                x,
+                Finish {
+                    activation: Activation::Relu,
+                    dropout,
+                    precision: pass.precision(),
+                },
+            ),
+            ActivationKind::Gelu => dropout_add(gelu(self.inner.forward(x, pass)), None, dropout),
         };
-        self.outer
-            .forward(dropout_add(hidden, None, pass.dropout(self.dropout)))
+        self.outer.forward(hidden, pass)
     }
 }

@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::Initializer;
-use crate::ops::{self, Activation};
+use super::{Initializer, Pass};
+use crate::ops::{self, Finish, Map};
 
 /// y = x·Wᵀ + b.
 #[derive(Module, Debug)]
@@ -27,13 +27,26 @@ impl Linear {
     /// # Shapes
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`
-    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.forward_activated(x, Activation::Identity)
+    pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        self.forward_finished(x, Finish::plain(pass.precision()))
     }
 
-    /// The same with an activation on top.
-    pub fn forward_activated(&self, x: Tensor<2>, activation: Activation) -> Tensor<2> {
-        let bias = self.bias.as_ref().map(Param::val);
-        ops::linear(x, self.weight.val(), bias, activation)
+    /// The same with what `finish` says on top.
+    pub fn forward_finished(&self, x: Tensor<2>, finish: Finish) -> Tensor<2> {
+        ops::linear(x, vec![self.map()], finish)
+    }
+
+    /// The results of several maps side by side, `[rows, N · d_out]`.
+    pub fn forward_all<const N: usize>(
+        maps: [&Self; N],
+        x: Tensor<2>,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let maps = maps.map(Self::map).into();
+        ops::linear(x, maps, Finish::plain(pass.precision()))
+    }
+
+    fn map(&self) -> Map {
+        (self.weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

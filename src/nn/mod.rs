@@ -17,7 +17,7 @@ mod positions;
 mod residual;
 mod sequence;
 
-pub use attention::{KeysValues, MultiHeadAttention, Queries};
+pub use attention::{KeysValues, MultiHeadAttention};
 pub use decoder::{Decoder, DecoderCache, DecoderLayer};
 pub use dropout::Dropout;
 pub use embedding::Embedding;

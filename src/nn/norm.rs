@@ -37,7 +37,21 @@ impl Norm {
 
     /// `[rows, d_model]` to the same.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let bias = self.bias.as_ref().map(Param::val);
-        ops::norm(self.kind, x, self.gain.val(), bias, EPSILON)
+        ops::norm(self.kind, x, self.gain.val(), self.bias(), EPSILON)
+    }
+
+    /// The norm of `x + dropout(y)`, all `[rows, d_model]`.
+    pub fn forward_sum(
+        &self,
+        x: Tensor<2>,
+        y: Tensor<2>,
+        dropout: Option<ops::Dropout>,
+    ) -> Tensor<2> {
+        let gain = self.gain.val();
+        ops::residual_norm(self.kind, [x, y], dropout, gain, self.bias(), EPSILON)
+    }
+
+    fn bias(&self) -> Option<Tensor<1>> {
+        self.bias.as_ref().map(Param::val)
     }
 }

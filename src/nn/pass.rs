@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use burn::tensor::Tensor;
 
 use super::Dropout;
-use crate::ops;
+use crate::ops::{self, Precision};
 
 /// One forward pass: inference or training, watched or not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pass<'a> {
     dropout: Option<DropoutKey>,
+    precision: Precision,
     probe: Option<&'a Probe>,
 }
 
@@ -21,17 +22,27 @@ struct DropoutKey {
 }
 
 impl<'a> Pass<'a> {
-    /// No dropout.
+    /// No dropout, products in full precision.
     pub fn inference() -> Self {
-        Self::default()
-    }
-
-    /// Dropout drawn for micro-batch `step` of the run seeded with `seed`.
-    pub fn training(seed: u64, step: u64) -> Self {
         Self {
-            dropout: Some(DropoutKey { seed, step }),
+            dropout: None,
+            precision: Precision::F32,
             probe: None,
         }
+    }
+
+    /// Dropout drawn for micro-batch `step` of the run seeded with `seed`, products of linear maps in `precision`.
+    pub fn training(seed: u64, step: u64, precision: Precision) -> Self {
+        Self {
+            dropout: Some(DropoutKey { seed, step }),
+            precision,
+            probe: None,
+        }
+    }
+
+    /// How exactly linear maps multiply.
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// The same pass, watched by `probe`.

@@ -7,6 +7,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use super::Initializer;
 use crate::config::{ModelConfig, Positions};
+use crate::ops::PositionRows;
 
 /// Wavelengths run from 2π to this times 2π (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
@@ -19,8 +20,6 @@ pub struct PositionEncoding {
     /// `[max_len, d_model]`, for sinusoids alone.
     #[module(skip)]
     fixed: Option<Arc<Vec<f32>>>,
-    #[module(skip)]
-    d_model: usize,
 }
 
 impl PositionEncoding {
@@ -35,26 +34,26 @@ impl PositionEncoding {
         Self {
             learned: (positions == Positions::Learned).then(|| init.embedding(max_len, d_model)),
             fixed: sinusoids(positions, max_len, d_model).map(Arc::new),
-            d_model,
         }
     }
 
-    /// Adds the vectors of positions `first ..` to `batch` sequences of the same length.
+    /// The fixed vectors of `len` positions from `first` on, for the embedding to add.
+    pub fn fixed_rows(&self, first: usize, len: usize) -> Option<PositionRows> {
+        let table = Arc::clone(self.fixed.as_ref()?);
+        Some(PositionRows { table, first, len })
+    }
+
+    /// Adds the learned vectors, if these positions are learned, of positions `first ..` to `batch` sequences.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, d_model]`
-    pub fn add(&self, x: Tensor<2>, batch: usize, first: usize) -> Tensor<2> {
+    pub fn add_learned(&self, x: Tensor<2>, batch: usize, first: usize) -> Tensor<2> {
+        let Some(table) = &self.learned else {
+            return x;
+        };
         let [rows, d] = x.dims();
         let len = rows / batch.max(1);
-        let vectors = match (&self.learned, &self.fixed) {
-            (Some(table), _) => table.val().slice([first..first + len, 0..d]),
-            (None, Some(table)) => {
-                let values = table[first * d..(first + len) * d].to_vec();
-                let data = TensorData::new(values, [len, d]).convert_dtype(x.dtype());
-                Tensor::from_data(data, (&x.device(), x.dtype()))
-            }
-            (None, None) => return x,
-        };
+        let vectors = table.val().slice([first..first + len, 0..d]);
         (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
     }
 }
@@ -91,23 +90,16 @@ pub fn sinusoids(positions: Positions, len: usize, d_model: usize) -> Option<Vec
 
 /// Rotary positions (Su et al. 2021): pairs of features of queries and keys turn by position · 10000^(−2i/d_head).
 #[derive(Clone, Copy, Debug)]
-pub struct Rotary {
-    n_heads: usize,
-}
+pub struct Rotary;
 
 impl Rotary {
-    /// For attention with `n_heads` heads.
-    pub fn new(n_heads: usize) -> Self {
-        Self { n_heads }
-    }
-
     /// Turns `batch` sequences whose first position is `first`; feature i of a head is paired with feature i + d_head/2.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, n_heads · d_head]`
-    pub fn turn(&self, x: Tensor<2>, batch: usize, first: usize) -> Tensor<2> {
+    pub fn turn(&self, x: Tensor<2>, n_heads: usize, batch: usize, first: usize) -> Tensor<2> {
         let [rows, d] = x.dims();
-        let (len, d_head) = (rows / batch.max(1), d / self.n_heads);
+        let (len, d_head) = (rows / batch.max(1), d / n_heads);
         let half = d_head / 2;
         let (mut sines, mut cosines) = (Vec::new(), Vec::new());
         for position in first..first + len {
@@ -123,7 +115,7 @@ impl Rotary {
             Tensor::<4>::from_data(data, options)
         };
         let (sin, cos) = (table(sines), table(cosines));
-        let x = x.reshape([batch, len, self.n_heads, d_head]);
+        let x = x.reshape([batch, len, n_heads, d_head]);
         let (a, b) = (x.clone().narrow(3, 0, half), x.narrow(3, half, half));
         let turned = vec![
             a.clone() * cos.clone() - b.clone() * sin.clone(),
@@ -165,8 +157,10 @@ mod tests {
         let vector = |values: [f32; 4]| Tensor::<2>::from_data([values], &device);
         let (q, k) = (vector([0.3, -1.0, 0.5, 2.0]), vector([1.0, 0.2, -0.7, 0.4]));
         let score = |i, j| -> f32 {
-            let rotary = Rotary::new(2);
-            let (q, k) = (rotary.turn(q.clone(), 1, i), rotary.turn(k.clone(), 1, j));
+            let (q, k) = (
+                Rotary.turn(q.clone(), 2, 1, i),
+                Rotary.turn(k.clone(), 2, 1, j),
+            );
             (q * k).sum().into_scalar()
         };
         assert!((score(3, 1) - score(9, 7)).abs() < 1e-5);

@@ -42,11 +42,11 @@ impl Residual {
         match (self.norm_position, self.dropout_position) {
             (NormPosition::Post, DropoutPosition::Sublayer) => {
                 let y = sublayer(x.clone());
-                self.norm.forward(dropout_add(y, Some(x), dropout))
+                self.norm.forward_sum(x, y, dropout)
             }
             (NormPosition::Post, DropoutPosition::AfterNorm) => {
                 let y = sublayer(x.clone());
-                dropout_add(self.norm.forward(x + y), None, dropout)
+                dropout_add(self.norm.forward_sum(x, y, None), None, dropout)
             }
             (NormPosition::Pre, DropoutPosition::Sublayer) => {
                 let y = sublayer(self.norm.forward(x.clone()));

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::attention::{AttentionInputs, attention as kernel, attention_backward};
+use attentive_kernels::attention::{
+    AttentionInputs, Operands, OperandsMut, attention as kernel, attention_backward,
+};
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::Dropout;
 use super::fused::{self, Context, Kernel, Pass};
+use super::{Dropout, buffers};
 
 /// Which positions of a batch are padding: true (non-zero) = ignored.
 #[derive(Clone, Debug)]
@@ -41,26 +43,38 @@ impl PadMask {
     }
 }
 
+/// What attends to what; rows are `[d_model]` = all heads, one behind the other.
+#[derive(Clone, Debug)]
+pub enum Attended {
+    /// A sequence to itself: queries, keys and values side by side, `[batch · len, 3 · d_model]`.
+    Itself(Tensor<2>),
+    /// A sequence to another.
+    Other {
+        /// `[batch · tgt_len, d_model]`
+        queries: Tensor<2>,
+        /// Keys and values side by side, `[batch · src_len, 2 · d_model]`.
+        keys_values: Tensor<2>,
+    },
+}
+
 /// softmax(q·kᵀ / √d_head)·v for every head; heads are column blocks of width `d_head`.
 ///
 /// The scores are never stored: the backward pass computes them, and the dropout mask, anew. A query that may see no key
 /// gives zeros.
 ///
 /// # Shapes
-/// - `q`, result: `[batch · tgt_len, n_heads · d_head]`
-/// - `k`, `v`: `[batch · src_len, n_heads · d_head]`
 /// - `pad`: `batch` rows of width `src_len`
+/// - result: `[batch · tgt_len, n_heads · d_head]`
 pub fn attention(
     shape: AttentionShape,
-    q: Tensor<2>,
-    k: Tensor<2>,
-    v: Tensor<2>,
+    attended: Attended,
     pad: Option<&PadMask>,
     causality: Causality,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    if !fused::applies(&q) {
-        return portable(shape, q, k, v, pad, causality, dropout);
+    let (Attended::Itself(first) | Attended::Other { queries: first, .. }) = &attended;
+    if !fused::applies(first) {
+        return portable(shape, attended, pad, causality, dropout);
     }
     let kernel = Attention {
         shape,
@@ -68,15 +82,20 @@ pub fn attention(
         causality,
         dropout,
     };
-    let out = q.dims();
-    fused::apply(kernel, [q.into(), k.into(), v.into()], out)
+    let operands = match attended {
+        Attended::Itself(joined) => vec![joined.into()],
+        Attended::Other {
+            queries,
+            keys_values,
+        } => vec![queries.into(), keys_values.into()],
+    };
+    let (rows, width) = (shape.batch * shape.tgt_len, shape.n_heads * shape.d_head);
+    fused::apply(kernel, operands, [rows, width])
 }
 
 pub(super) fn portable(
     shape: AttentionShape,
-    q: Tensor<2>,
-    k: Tensor<2>,
-    v: Tensor<2>,
+    attended: Attended,
     pad: Option<&PadMask>,
     causality: Causality,
     dropout: Option<Dropout>,
@@ -88,6 +107,15 @@ pub(super) fn portable(
         src_len,
         d_head,
     } = shape;
+    let width = n_heads * d_head;
+    let part = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * width, width);
+    let [q, k, v] = match attended {
+        Attended::Itself(all) => [0, 1, 2].map(|number| part(&all, number)),
+        Attended::Other {
+            queries,
+            keys_values,
+        } => [queries, part(&keys_values, 0), part(&keys_values, 1)],
+    };
     let heads = |x: Tensor<2>, len| x.reshape([batch, len, n_heads, d_head]).swap_dims(1, 2);
     let ignored = ignored(&shape, pad, causality, &q);
     let scores = heads(q, tgt_len).matmul(heads(k, src_len).transpose()) / (d_head as f64).sqrt();
@@ -130,7 +158,7 @@ fn ignored(
     Tensor::<4, Bool>::from_data(data, &like.device()).expand([batch, n_heads, tgt_len, src_len])
 }
 
-/// Inputs: q, k, v.
+/// Inputs: those of an [`Attended`].
 #[derive(Clone, Debug)]
 struct Attention {
     shape: AttentionShape,
@@ -140,11 +168,16 @@ struct Attention {
 }
 
 impl Attention {
-    fn inputs<'a>(&'a self, [q, k, v]: [&'a [f32]; 3]) -> AttentionInputs<'a> {
+    fn inputs<'a>(&'a self, inputs: &[&'a [f32]]) -> AttentionInputs<'a> {
         AttentionInputs {
-            q,
-            k,
-            v,
+            operands: match *inputs {
+                [joined] => Operands::Joined(joined),
+                [queries, keys_values] => Operands::Apart {
+                    queries,
+                    keys_values,
+                },
+                _ => unreachable!("one input or two"),
+            },
             pad: self.pad.as_ref().map(|pad| &*pad.ignored),
             causality: self.causality,
             dropout: self.dropout,
@@ -152,25 +185,35 @@ impl Attention {
     }
 }
 
-impl Kernel<3> for Attention {
+impl Kernel for Attention {
     type Saved = ();
 
-    fn forward(&self, inputs: [&[f32]; 3], _pass: Pass) -> (Vec<f32>, ()) {
-        let mut out = vec![0.0; inputs[0].len()];
+    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
+        let AttentionShape {
+            batch,
+            n_heads,
+            tgt_len,
+            d_head,
+            ..
+        } = self.shape;
+        let mut out = buffers::take(batch * tgt_len * n_heads * d_head);
         kernel(self.shape, self.inputs(inputs), &mut out);
         (out, ())
     }
 
-    fn backward(&self, context: Context<'_, 3, ()>) -> [Option<Vec<f32>>; 3] {
-        let [mut q, mut k, mut v] = context.inputs.map(|input| vec![0.0; input.len()]);
-        attention_backward(
-            self.shape,
-            self.inputs(context.inputs),
-            context.grad,
-            &mut q,
-            &mut k,
-            &mut v,
-        );
-        [Some(q), Some(k), Some(v)]
+    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
+        let inputs = context.inputs.iter();
+        let mut gradients: Vec<_> = inputs.map(|input| buffers::take(input.len())).collect();
+        let targets = match &mut gradients[..] {
+            [joined] => OperandsMut::Joined(joined),
+            [queries, keys_values] => OperandsMut::Apart {
+                queries,
+                keys_values,
+            },
+            _ => unreachable!("one input or two"),
+        };
+        let inputs = self.inputs(context.inputs);
+        attention_backward(self.shape, inputs, context.grad, targets);
+        gradients.into_iter().map(Some).collect()
     }
 }

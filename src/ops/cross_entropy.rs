@@ -9,6 +9,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::fused::{self, Context, Kernel, Pass};
+use super::{Finish, Precision, buffers};
 
 /// What [`cross_entropy`] gives.
 #[derive(Clone, Debug)]
@@ -36,6 +37,7 @@ pub fn cross_entropy(
     bias: Option<Tensor<1>>,
     targets: &[u32],
     label_smoothing: f64,
+    precision: Precision,
 ) -> CrossEntropy {
     if !fused::applies(&x) {
         return portable(x, weight, bias, targets, label_smoothing);
@@ -47,16 +49,16 @@ pub fn cross_entropy(
             rows,
             d_model,
             vocab,
+            precision,
         },
         targets: targets.into(),
         label_smoothing: label_smoothing as f32,
         sums: Arc::default(),
     };
     let sums = Arc::clone(&kernel.sums);
-    let loss = match bias {
-        Some(bias) => fused::apply(kernel, [x.into(), weight.into(), bias.into()], [1]),
-        None => fused::apply(kernel, [x.into(), weight.into()], [1]),
-    };
+    let mut operands = vec![x.into(), weight.into()];
+    operands.extend(bias.map(Into::into));
+    let loss = fused::apply(kernel, operands, [1]);
     CrossEntropy {
         loss,
         sums: sums.get().copied().unwrap_or_default(),
@@ -86,9 +88,8 @@ pub(super) fn portable(
     let golds = indices(golds).unsqueeze_dim::<2>(1);
     let logits = super::linear::portable(
         x.select(0, indices(real)),
-        weight,
-        bias,
-        super::Activation::Identity,
+        vec![(weight, bias)],
+        Finish::plain(Precision::F32),
     );
     let log_probs = log_softmax(logits.clone(), 1);
     let nll = -log_probs.clone().gather(1, golds.clone()).sum();
@@ -106,7 +107,7 @@ pub(super) fn portable(
     }
 }
 
-/// Inputs: x, weight and, with `N` = 3, bias.
+/// Inputs: x, weight and, if there is one, bias.
 #[derive(Clone, Debug)]
 struct CrossEntropyKernel {
     shape: ProjectionShape,
@@ -115,12 +116,12 @@ struct CrossEntropyKernel {
     sums: Arc<OnceLock<LossSums>>,
 }
 
-impl<const N: usize> Kernel<N> for CrossEntropyKernel {
+impl Kernel for CrossEntropyKernel {
     /// The gradients of the summed loss: they come almost free with the forward pass.
     type Saved = Vec<Vec<f32>>;
     const KEEPS_INPUTS: bool = false;
 
-    fn forward(&self, inputs: [&[f32]; N], pass: Pass) -> (Vec<f32>, Self::Saved) {
+    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {
         let bias = inputs.get(2).copied();
         let (shape, targets) = (self.shape, &*self.targets);
         let (sums, gradients) = match pass {
@@ -136,7 +137,7 @@ impl<const N: usize> Kernel<N> for CrossEntropyKernel {
                 (sums, Vec::new())
             }
             Pass::Tracked => {
-                let [mut dx, mut dweight] = [0, 1].map(|i| vec![0.0; inputs[i].len()]);
+                let [mut dx, mut dweight] = [0, 1].map(|i| buffers::take(inputs[i].len()));
                 let mut dbias = bias.map(|bias| vec![0.0; bias.len()]);
                 let sums = cross_entropy_with_gradients(
                     shape,
@@ -157,16 +158,13 @@ impl<const N: usize> Kernel<N> for CrossEntropyKernel {
         (vec![sums.loss as f32], gradients)
     }
 
-    fn backward(&self, context: Context<'_, N, Self::Saved>) -> [Option<Vec<f32>>; N] {
+    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>> {
         let factor = context.grad[0];
-        let mut gradients = context.saved.into_iter();
-        std::array::from_fn(|_| {
-            gradients.next().map(|mut gradient| {
-                if factor != 1.0 {
-                    gradient.iter_mut().for_each(|value| *value *= factor);
-                }
-                gradient
-            })
-        })
+        let mut gradients = context.saved;
+        if factor != 1.0 {
+            let values = gradients.iter_mut().flatten();
+            values.for_each(|value| *value *= factor);
+        }
+        gradients.into_iter().map(Some).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! Dropout and the residual sum behind it.
 
-use attentive_kernels::dropout::{Dropout, dropout_add as kernel, dropout_backward};
+use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
 use burn::tensor::{Tensor, TensorData};
 
+use super::buffers;
 use super::fused::{self, Context, Kernel, Pass};
 
 /// `residual + dropout(x)`, element by element, for tensors of any one shape.
@@ -18,11 +19,11 @@ pub fn dropout_add<const D: usize>(
         (None, Some(residual)) => residual + x,
         (Some(dropout), None) if fused::applies(&x) => {
             let shape = x.dims();
-            fused::apply(DropoutAdd(dropout), [x.into()], shape)
+            fused::apply(DropoutAdd(dropout), vec![x.into()], shape)
         }
         (Some(dropout), Some(residual)) if fused::applies(&x) => {
             let shape = x.dims();
-            fused::apply(DropoutAdd(dropout), [x.into(), residual.into()], shape)
+            fused::apply(DropoutAdd(dropout), vec![x.into(), residual.into()], shape)
         }
         (Some(dropout), None) => portable(x, dropout),
         (Some(dropout), Some(residual)) => residual + portable(x, dropout),
@@ -37,30 +38,30 @@ pub(super) fn portable<const D: usize>(x: Tensor<D>, dropout: Dropout) -> Tensor
     x.clone() * Tensor::from_data(data, (&x.device(), x.dtype()))
 }
 
-/// Inputs: x and, with `N` = 2, the residual.
+/// Inputs: x and, if there is one, the residual.
 #[derive(Clone, Debug)]
 struct DropoutAdd(Dropout);
 
-impl<const N: usize> Kernel<N> for DropoutAdd {
+impl Kernel for DropoutAdd {
     type Saved = ();
     const KEEPS_INPUTS: bool = false;
 
-    fn forward(&self, inputs: [&[f32]; N], _pass: Pass) -> (Vec<f32>, ()) {
-        let mut out = vec![0.0; inputs[0].len()];
-        kernel(inputs[0], inputs.get(1).copied(), Some(self.0), &mut out);
+    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
+        let mut out = buffers::take(inputs[0].len());
+        kernel(0, inputs[0], inputs.get(1).copied(), Some(self.0), &mut out);
         (out, ())
     }
 
-    fn backward(&self, context: Context<'_, N, ()>) -> [Option<Vec<f32>>; N] {
-        std::array::from_fn(|input| {
-            context.wanted[input].then(|| match input {
-                0 => {
-                    let mut dx = vec![0.0; context.grad.len()];
-                    dropout_backward(context.grad, self.0, &mut dx);
-                    dx
-                }
-                _ => context.grad.to_vec(),
-            })
-        })
+    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
+        let through = |dropout| {
+            let mut gradient = buffers::take(context.grad.len());
+            kernel(0, context.grad, None, dropout, &mut gradient);
+            gradient
+        };
+        let masks = [Some(self.0), None];
+        let wanted = context.wanted.iter().zip(masks);
+        wanted
+            .map(|(wanted, mask)| wanted.then(|| through(mask)))
+            .collect()
     }
 }

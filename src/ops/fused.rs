@@ -12,21 +12,26 @@ use burn::tensor::{DType, Device, Tensor};
 use burn_flex::{FlexTensor, Layout};
 use burn_std::{Bytes, Shape};
 
-/// An operation on `N` float tensors with passes of its own.
-pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
+use super::buffers;
+
+/// An operation on some float tensors with passes of its own.
+pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     /// What the forward pass computes on the side for the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
     /// The output, and what the backward pass will want if one can follow (`Pass::Tracked`).
-    fn forward(&self, inputs: [&[f32]; N], pass: Pass) -> (Vec<f32>, Self::Saved);
+    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved);
 
-    /// The gradient of each wanted input.
-    fn backward(&self, context: Context<'_, N, Self::Saved>) -> [Option<Vec<f32>>; N];
+    /// The gradient of each input; `None` is allowed where it is not wanted.
+    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>>;
 
     /// Whether the backward pass reads the inputs; if not, they need not stay in memory.
     const KEEPS_INPUTS: bool = true;
+
     /// Whether the backward pass reads the output.
-    const KEEPS_OUTPUT: bool = false;
+    fn keeps_output(&self) -> bool {
+        false
+    }
 }
 
 /// Whether a backward pass can follow.
@@ -39,20 +44,20 @@ pub(crate) enum Pass {
 }
 
 /// What a backward pass works on.
-pub(crate) struct Context<'a, const N: usize, S> {
+pub(crate) struct Context<'a, S> {
     /// The forward pass's inputs; empty unless `KEEPS_INPUTS`.
-    pub inputs: [&'a [f32]; N],
-    /// The forward pass's output; empty unless `KEEPS_OUTPUT`.
+    pub inputs: &'a [&'a [f32]],
+    /// The forward pass's output; empty unless `keeps_output`.
     pub output: &'a [f32],
     /// What the forward pass saved.
     pub saved: S,
     /// The gradient of the output.
     pub grad: &'a [f32],
     /// Which inputs need a gradient.
-    pub wanted: [bool; N],
+    pub wanted: &'a [bool],
 }
 
-/// A float tensor whose rank the type no longer shows, so that operands of different rank fit in one array.
+/// A float tensor whose rank the type no longer shows, so that operands of different rank fit in one list.
 pub(crate) struct Operand(Tensor<1>);
 
 impl<const D: usize> From<Tensor<D>> for Operand {
@@ -67,19 +72,39 @@ pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
 }
 
 /// Runs `kernel` and records its backward rule if any operand is under autodiff.
-pub(crate) fn apply<const N: usize, const D: usize, K: Kernel<N>>(
+///
+/// # Panics
+/// With no operand or more than seven.
+pub(crate) fn apply<const D: usize, K: Kernel>(
     kernel: K,
-    operands: [Operand; N],
+    operands: Vec<Operand>,
     shape: [usize; D],
 ) -> Tensor<D> {
     if operands.iter().any(|operand| operand.0.is_autodiff()) {
-        let operands = operands
-            .map(|operand| on_cpu(operand.0.autodiff().try_into_primitive::<Autodiff<Flex>>()));
-        Tensor::from_primitive::<Autodiff<Flex>>(track(kernel, operands, shape.to_vec()))
+        let operands: Vec<_> = operands
+            .into_iter()
+            .map(|operand| on_cpu(operand.0.autodiff().try_into_primitive::<Autodiff<Flex>>()))
+            .collect();
+        let shape = shape.to_vec();
+        // Burn knows the number of a rule's parents at compile time.
+        let output = match operands.len() {
+            1 => track::<1, K>(kernel, operands, shape),
+            2 => track::<2, K>(kernel, operands, shape),
+            3 => track::<3, K>(kernel, operands, shape),
+            4 => track::<4, K>(kernel, operands, shape),
+            5 => track::<5, K>(kernel, operands, shape),
+            6 => track::<6, K>(kernel, operands, shape),
+            7 => track::<7, K>(kernel, operands, shape),
+            n => panic!("an operation on {n} tensors"),
+        };
+        Tensor::from_primitive::<Autodiff<Flex>>(output)
     } else {
-        let inputs =
-            operands.map(|operand| contiguous(on_cpu(operand.0.try_into_primitive::<Flex>())));
-        let (output, _) = kernel.forward(inputs.each_ref().map(slice), Pass::Plain);
+        let inputs: Vec<_> = operands
+            .into_iter()
+            .map(|operand| contiguous(on_cpu(operand.0.try_into_primitive::<Flex>())))
+            .collect();
+        let (output, _) = kernel.forward(&slices(&inputs), Pass::Plain);
+        inputs.into_iter().for_each(recycle);
         Tensor::from_primitive::<Flex>(flex_tensor(output, shape.to_vec()))
     }
 }
@@ -88,52 +113,56 @@ fn on_cpu<T, E: Debug>(primitive: Result<T, E>) -> T {
     primitive.expect("all operands of a fused operation live on the CPU")
 }
 
-fn track<const N: usize, K: Kernel<N>>(
+fn track<const N: usize, K: Kernel>(
     kernel: K,
-    operands: [FloatTensor<Autodiff<Flex>>; N],
+    operands: Vec<FloatTensor<Autodiff<Flex>>>,
     shape: Vec<usize>,
 ) -> FloatTensor<Autodiff<Flex>> {
-    let nodes = operands.each_ref().map(|operand| operand.node());
-    let inputs = operands.map(|operand| contiguous(operand.into_primitive()));
-    match Rule(kernel.clone())
+    let nodes = std::array::from_fn(|i| operands[i].node());
+    let inputs: Vec<_> = operands
+        .into_iter()
+        .map(|operand| contiguous(operand.into_primitive()))
+        .collect();
+    match Rule::<N, K>(kernel.clone())
         .prepare::<NoCheckpointing>(nodes)
         .compute_bound()
         .stateful()
     {
         OpsKind::Tracked(operation) => {
-            let (output, saved) = kernel.forward(inputs.each_ref().map(slice), Pass::Tracked);
+            let (output, saved) = kernel.forward(&slices(&inputs), Pass::Tracked);
             let output = flex_tensor(output, shape);
             let state = State {
                 shapes: inputs
-                    .each_ref()
-                    .map(|input| input.layout().shape().clone()),
+                    .iter()
+                    .map(|input| input.layout().shape().clone())
+                    .collect(),
                 saved,
                 inputs: K::KEEPS_INPUTS.then_some(inputs),
-                output: K::KEEPS_OUTPUT.then(|| output.clone()),
+                output: kernel.keeps_output().then(|| output.clone()),
             };
             operation.finish(state, output)
         }
         OpsKind::UnTracked(operation) => {
-            let (output, _) = kernel.forward(inputs.each_ref().map(slice), Pass::Plain);
+            let (output, _) = kernel.forward(&slices(&inputs), Pass::Plain);
             operation.finish(flex_tensor(output, shape))
         }
     }
 }
 
-/// The backward rule of a kernel, as Burn's autodiff wants it.
+/// The backward rule of a kernel with `N` operands, as Burn's autodiff wants it.
 #[derive(Debug)]
-struct Rule<K>(K);
+struct Rule<const N: usize, K>(K);
 
 #[derive(Clone, Debug)]
-struct State<const N: usize, S> {
+struct State<S> {
     saved: S,
-    shapes: [Shape; N],
-    inputs: Option<[FlexTensor; N]>,
+    shapes: Vec<Shape>,
+    inputs: Option<Vec<FlexTensor>>,
     output: Option<FlexTensor>,
 }
 
-impl<const N: usize, K: Kernel<N>> Backward<Flex, N> for Rule<K> {
-    type State = State<N, K::Saved>;
+impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
+    type State = State<K::Saved>;
 
     fn backward(
         self,
@@ -148,16 +177,16 @@ impl<const N: usize, K: Kernel<N>> Backward<Flex, N> for Rule<K> {
             inputs,
             output,
         } = ops.state;
+        let inputs = inputs.unwrap_or_default();
         let gradients = self.0.backward(Context {
-            inputs: match &inputs {
-                Some(inputs) => inputs.each_ref().map(slice),
-                None => [&[]; N],
-            },
+            inputs: &slices(&inputs),
             output: output.as_ref().map_or(&[], slice),
             saved,
             grad: slice(&grad),
-            wanted: ops.parents.each_ref().map(Option::is_some),
+            wanted: &ops.parents.each_ref().map(Option::is_some),
         });
+        let done = inputs.into_iter().chain(output).chain([grad]);
+        done.for_each(recycle);
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 grads.register::<Flex>(parent.id, flex_tensor(gradient, shape));
@@ -174,12 +203,25 @@ fn flex_tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     )
 }
 
+/// Keeps the memory of a tensor that nobody else holds.
+fn recycle(tensor: FlexTensor) {
+    if tensor.is_unique()
+        && let Ok(buffer) = tensor.into_data().try_into_vec()
+    {
+        buffers::give(buffer);
+    }
+}
+
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() {
         tensor
     } else {
         tensor.to_contiguous()
     }
+}
+
+fn slices(tensors: &[FlexTensor]) -> Vec<&[f32]> {
+    tensors.iter().map(slice).collect()
 }
 
 fn slice(tensor: &FlexTensor) -> &[f32] {

@@ -8,6 +8,7 @@
 //! gradients, and a row's result does not depend on what else is in the batch.
 
 mod attention;
+mod buffers;
 mod cross_entropy;
 mod dropout;
 mod embedding;
@@ -17,13 +18,15 @@ mod norm;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{AttentionShape, Causality, PadMask, attention};
+pub use attention::{Attended, AttentionShape, Causality, PadMask, attention};
 pub use attentive_kernels::cross_entropy::{IGNORE, LossSums};
 pub use attentive_kernels::dropout::Dropout;
+pub use attentive_kernels::gemm::Precision;
 pub use attentive_kernels::linear::Activation;
 pub use attentive_kernels::norm::Norm;
+pub use buffers::give as recycle;
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::dropout_add;
-pub use embedding::embedding;
-pub use linear::linear;
-pub use norm::norm;
+pub use embedding::{PositionRows, embedding};
+pub use linear::{Finish, Map, linear};
+pub use norm::{norm, residual_norm};

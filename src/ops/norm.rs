@@ -1,9 +1,13 @@
-//! Layer normalisation and its variants, over the features of each row.
+//! Layer normalisation and its variants, over the features of each row; alone and behind a residual connection.
 
-use attentive_kernels::norm::{Norm, norm as kernel, norm_backward};
+use attentive_kernels::norm::{
+    Norm, NormCall, NormGradients, norm as kernel, norm_backward, residual_norm as residual_kernel,
+    residual_norm_backward,
+};
 use burn::tensor::Tensor;
 
 use super::fused::{self, Context, Kernel, Pass};
+use super::{Dropout, buffers, dropout_add};
 
 /// Normalises every row; see [`Norm`] for the three formulas.
 ///
@@ -20,16 +24,43 @@ pub fn norm(
     if !fused::applies(&x) {
         return portable(kind, x, gain, bias, epsilon);
     }
-    let [rows, d] = x.dims();
-    let kernel = NormKernel {
+    let shape = x.dims();
+    let mut operands = vec![x.into(), gain.into()];
+    operands.extend(bias.map(Into::into));
+    fused::apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
+}
+
+/// The norm of `x + dropout(y)`: a post-norm sublayer's end.
+///
+/// # Shapes
+/// As [`norm`], with `y` of the shape of `x`.
+pub fn residual_norm(
+    kind: Norm,
+    [x, y]: [Tensor<2>; 2],
+    dropout: Option<Dropout>,
+    gain: Tensor<1>,
+    bias: Option<Tensor<1>>,
+    epsilon: f64,
+) -> Tensor<2> {
+    if !fused::applies(&x) {
+        return portable(kind, dropout_add(y, Some(x), dropout), gain, bias, epsilon);
+    }
+    let shape = x.dims();
+    let kernel = ResidualNorm {
+        call: call(kind, shape, epsilon),
+        dropout,
+    };
+    let mut operands = vec![x.into(), y.into(), gain.into()];
+    operands.extend(bias.map(Into::into));
+    fused::apply(kernel, operands, shape)
+}
+
+fn call(kind: Norm, [rows, d]: [usize; 2], epsilon: f64) -> NormCall {
+    NormCall {
         kind,
         rows,
         d,
         epsilon: epsilon as f32,
-    };
-    match bias {
-        Some(bias) => fused::apply(kernel, [x.into(), gain.into(), bias.into()], [rows, d]),
-        None => fused::apply(kernel, [x.into(), gain.into()], [rows, d]),
     }
 }
 
@@ -65,51 +96,97 @@ pub(super) fn portable(
     }
 }
 
-/// Inputs: x, gain and, with `N` = 3, bias.
+/// Inputs: x, gain and, if there is one, bias.
 #[derive(Clone, Debug)]
-struct NormKernel {
-    kind: Norm,
-    rows: usize,
-    d: usize,
-    epsilon: f32,
-}
+struct NormKernel(NormCall);
 
-impl<const N: usize> Kernel<N> for NormKernel {
+impl Kernel for NormKernel {
     type Saved = ();
 
-    fn forward(&self, inputs: [&[f32]; N], _pass: Pass) -> (Vec<f32>, ()) {
+    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
+        let mut out = buffers::take(inputs[0].len());
         let bias = inputs.get(2).copied();
-        let mut out = vec![0.0; inputs[0].len()];
-        kernel(
-            self.kind,
-            self.rows,
-            self.d,
-            inputs[0],
-            inputs[1],
-            bias,
-            self.epsilon,
-            &mut out,
-        );
+        kernel(self.0, inputs[0], inputs[1], bias, &mut out);
         (out, ())
     }
 
-    fn backward(&self, context: Context<'_, N, ()>) -> [Option<Vec<f32>>; N] {
-        let mut gradients = context.inputs.map(|input| vec![0.0; input.len()]);
-        let mut parts = gradients.iter_mut().map(Vec::as_mut_slice);
-        if let (Some(dx), Some(dgain)) = (parts.next(), parts.next()) {
-            norm_backward(
-                self.kind,
-                self.rows,
-                self.d,
-                context.inputs[0],
-                context.inputs[1],
-                self.epsilon,
-                context.grad,
-                dx,
-                dgain,
-                parts.next(),
-            );
+    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
+        let (x, gain) = (context.inputs[0], context.inputs[1]);
+        let mut gradients = Gradients::new(x.len(), gain.len(), context.inputs.len() > 2);
+        norm_backward(self.0, x, gain, context.grad, gradients.targets());
+        let Gradients { x, gain, bias } = gradients;
+        let all = [Some(x), Some(gain), bias];
+        all.into_iter().take(context.inputs.len()).collect()
+    }
+}
+
+/// Inputs: x, y, gain and, if there is one, bias.
+#[derive(Clone, Debug)]
+struct ResidualNorm {
+    call: NormCall,
+    dropout: Option<Dropout>,
+}
+
+impl Kernel for ResidualNorm {
+    /// The sum of both branches, and the gain.
+    type Saved = [Vec<f32>; 2];
+    const KEEPS_INPUTS: bool = false;
+
+    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {
+        let [mut sum, mut out] = [0, 1].map(|_| buffers::take(inputs[0].len()));
+        residual_kernel(
+            self.call,
+            self.dropout,
+            inputs[0],
+            inputs[1],
+            inputs[2],
+            inputs.get(3).copied(),
+            &mut sum,
+            &mut out,
+        );
+        match pass {
+            Pass::Tracked => (out, [sum, inputs[2].to_vec()]),
+            Pass::Plain => {
+                buffers::give(sum);
+                (out, Default::default())
+            }
         }
-        gradients.map(Some)
+    }
+
+    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>> {
+        let [sum, gain] = context.saved;
+        let has_bias = context.wanted.len() > 3;
+        let mut gradients = Gradients::new(sum.len(), gain.len(), has_bias);
+        let mut dy = buffers::take(sum.len());
+        let (call, dropout, targets) = (self.call, self.dropout, gradients.targets());
+        residual_norm_backward(call, dropout, &sum, &gain, context.grad, targets, &mut dy);
+        buffers::give(sum);
+        let Gradients { x, gain, bias } = gradients;
+        let all = [Some(x), Some(dy), Some(gain), bias];
+        all.into_iter().take(context.wanted.len()).collect()
+    }
+}
+
+struct Gradients {
+    x: Vec<f32>,
+    gain: Vec<f32>,
+    bias: Option<Vec<f32>>,
+}
+
+impl Gradients {
+    fn new(elements: usize, gains: usize, has_bias: bool) -> Self {
+        Self {
+            x: buffers::take(elements),
+            gain: vec![0.0; gains],
+            bias: has_bias.then(|| vec![0.0; gains]),
+        }
+    }
+
+    fn targets(&mut self) -> NormGradients<'_> {
+        NormGradients {
+            x: &mut self.x,
+            gain: &mut self.gain,
+            bias: self.bias.as_deref_mut(),
+        }
     }
 }

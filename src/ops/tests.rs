@@ -138,30 +138,63 @@ fn dropout(rate: f32) -> Dropout {
 
 #[test]
 fn linear_matches() {
+    let finishes = [
+        (Activation::Identity, None),
+        (Activation::Identity, Some(dropout(0.3))),
+        (Activation::Relu, None),
+        (Activation::Relu, Some(dropout(0.3))),
+    ];
     for (seed, (rows, d_in, d_out)) in [(1, 1, 1), (5, 7, 3), (13, 4, 17)].into_iter().enumerate() {
-        for activation in [Activation::Identity, Activation::Relu] {
-            let case = Case::new(seed as u64, &[[rows, d_in], [d_out, d_in], [1, d_out]]);
-            case.check(&|form, inputs| {
-                let run = if form == Form::Fused {
-                    linear
-                } else {
-                    super::linear::portable
-                };
-                run(
-                    inputs[0].clone(),
-                    inputs[1].clone(),
-                    Some(vector(&inputs[2])),
-                    activation,
-                )
-            });
-            let case = Case::new(seed as u64, &[[rows, d_in], [d_out, d_in]]);
-            case.check(&|form, inputs| {
-                let run = if form == Form::Fused {
-                    linear
-                } else {
-                    super::linear::portable
-                };
-                run(inputs[0].clone(), inputs[1].clone(), None, activation)
+        for (activation, dropout) in finishes {
+            for (maps, biased) in [(1, true), (1, false), (2, true), (3, false), (3, true)] {
+                let mut shapes = vec![[rows, d_in]];
+                shapes.extend(vec![[d_out, d_in]; maps]);
+                shapes.extend(vec![[1, d_out]; if biased { maps } else { 0 }]);
+                let case = Case::new(seed as u64, &shapes);
+                case.check(&|form, inputs| {
+                    let run = if form == Form::Fused {
+                        linear
+                    } else {
+                        super::linear::portable
+                    };
+                    let map = |map: usize| {
+                        let bias = inputs.get(1 + maps + map).map(vector);
+                        (inputs[1 + map].clone(), bias)
+                    };
+                    let finish = Finish {
+                        activation,
+                        dropout,
+                        precision: Precision::F32,
+                    };
+                    run(inputs[0].clone(), (0..maps).map(map).collect(), finish)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn residual_norms_match() {
+    for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
+        for dropout in [None, Some(dropout(0.3))] {
+            let width = if kind == Norm::Scalar { 1 } else { 5 };
+            let mut shapes = vec![[6, 5], [6, 5], [1, width]];
+            if kind != Norm::Rms {
+                shapes.push([1, width]);
+            }
+            Case::new(3, &shapes).check(&|form, inputs| {
+                let (x, y) = (inputs[0].clone(), inputs[1].clone());
+                let (gain, bias) = (vector(&inputs[2]), inputs.get(3).map(vector));
+                match form {
+                    Form::Fused => residual_norm(kind, [x, y], dropout, gain, bias, 1e-5),
+                    Form::Portable => {
+                        let y = match dropout {
+                            Some(dropout) => super::dropout::portable(y, dropout),
+                            None => y,
+                        };
+                        super::norm::portable(kind, x + y, gain, bias, 1e-5)
+                    }
+                }
             });
         }
     }
@@ -227,21 +260,28 @@ fn attention_matches() {
     ];
     for (seed, (shape, causality, lens, dropout)) in cases.into_iter().enumerate() {
         let width = shape.n_heads * shape.d_head;
-        let source = [shape.batch * shape.src_len, width];
-        let case = Case::new(
-            seed as u64,
-            &[[shape.batch * shape.tgt_len, width], source, source],
-        );
         let pad = lens.map(|lens: Vec<usize>| PadMask::from_lens(&lens, shape.src_len));
-        case.check(&|form, inputs| {
+        let run = |form, attended| {
             let run = if form == Form::Fused {
                 attention
             } else {
                 super::attention::portable
             };
-            let [q, k, v] = [0, 1, 2].map(|i| inputs[i].clone());
-            run(shape, q, k, v, pad.as_ref(), causality, dropout)
+            run(shape, attended, pad.as_ref(), causality, dropout)
+        };
+        let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
+        let apart = Case::new(seed as u64, &[[queries, width], [keys, 2 * width]]);
+        apart.check(&|form, inputs| {
+            let attended = Attended::Other {
+                queries: inputs[0].clone(),
+                keys_values: inputs[1].clone(),
+            };
+            run(form, attended)
         });
+        if shape.tgt_len == shape.src_len {
+            let joined = Case::new(seed as u64, &[[queries, 3 * width]]);
+            joined.check(&|form, inputs| run(form, Attended::Itself(inputs[0].clone())));
+        }
     }
 }
 
@@ -264,14 +304,35 @@ fn dropout_add_matches() {
 
 #[test]
 fn embedding_matches() {
-    Case::new(9, &[[6, 5]]).check(&|form, inputs| {
-        let run = if form == Form::Fused {
-            embedding
-        } else {
-            super::embedding::portable
-        };
-        run(&[3, 0, 3, 5], inputs[0].clone(), 2.0)
-    });
+    let table = std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
+    let rows = PositionRows {
+        table,
+        first: 3,
+        len: 2,
+    };
+    for positions in [None, Some(rows)] {
+        for dropout in [None, Some(dropout(0.3))] {
+            Case::new(9, &[[6, 5]]).check(&|form, inputs| {
+                let run = if form == Form::Fused {
+                    embedding
+                } else {
+                    super::embedding::portable
+                };
+                let ids = [3, 0, 3, 5];
+                run(&ids, inputs[0].clone(), 2.0, positions.clone(), dropout)
+            });
+        }
+    }
+}
+
+fn full_precision(
+    x: Tensor<2>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    targets: &[u32],
+    label_smoothing: f64,
+) -> CrossEntropy {
+    cross_entropy(x, weight, bias, targets, label_smoothing, Precision::F32)
 }
 
 #[test]
@@ -284,21 +345,15 @@ fn cross_entropy_matches() {
                 shapes.push([1, 7]);
             }
             Case::new(10, &shapes).check(&|form, inputs| {
-                let run = if form == Form::Fused {
-                    cross_entropy
-                } else {
-                    super::cross_entropy::portable
-                };
+                let (x, weight) = (inputs[0].clone(), inputs[1].clone());
                 let bias = inputs.get(2).map(vector);
-                run(
-                    inputs[0].clone(),
-                    inputs[1].clone(),
-                    bias,
-                    &targets,
-                    label_smoothing,
-                )
-                .loss
-                .unsqueeze()
+                let found = match form {
+                    Form::Fused => full_precision(x, weight, bias, &targets, label_smoothing),
+                    Form::Portable => {
+                        super::cross_entropy::portable(x, weight, bias, &targets, label_smoothing)
+                    }
+                };
+                found.loss.unsqueeze()
             });
         }
     }
@@ -312,7 +367,7 @@ fn cross_entropy_sums_match() {
     let sums = |run: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, &[u32], f64) -> CrossEntropy| {
         run(inputs[0].clone(), inputs[1].clone(), None, &targets, 0.1).sums
     };
-    let (fused, portable) = (sums(cross_entropy), sums(super::cross_entropy::portable));
+    let (fused, portable) = (sums(full_precision), sums(super::cross_entropy::portable));
     assert_eq!((fused.n_tokens, fused.n_correct), (4, portable.n_correct));
     assert!((fused.loss - portable.loss).abs() < 1e-4);
     assert!((fused.nll - portable.nll).abs() < 1e-4);

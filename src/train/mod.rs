@@ -4,6 +4,7 @@
 //! saving and telling an [`Observer`] as it goes.
 
 mod directory;
+mod learner;
 mod metrics_log;
 mod optimizer;
 mod prepare;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use learner::{Gathered, Learner};
 pub use optimizer::{Optimizer, UpdateScale};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};

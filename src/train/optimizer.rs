@@ -5,7 +5,6 @@ use burn::module::Module;
 use burn::tensor::Device;
 
 use crate::config::{OptimizerConfig, OptimizerKind};
-use crate::error::{Error, Result};
 use crate::model::{Parameter, map_parameters, shapes};
 
 /// An optimiser and what it remembers of each parameter.
@@ -76,33 +75,31 @@ impl Optimizer {
         }
     }
 
-    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`].
+    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. The change is made in place
+    /// if nothing else holds the model's tensors.
+    ///
+    /// # Panics
+    /// If there are not as many gradients as parameters.
     pub fn update<M: Module>(
         &mut self,
         model: M,
         gradients: &[Parameter],
         scale: UpdateScale,
         device: &Device,
-    ) -> Result<M> {
+    ) -> M {
+        assert_eq!(
+            gradients.len(),
+            self.memory.len(),
+            "a gradient for each parameter"
+        );
         let mut parts = gradients.iter().zip(&mut self.memory);
         let config = &self.config;
-        let mut missing = None;
-        let model = map_parameters(model, device, |name, _, mut values| {
-            match parts.next() {
-                Some((gradient, slots)) => {
-                    apply(config, name, &mut values, &gradient.values, slots, scale)
-                }
-                None => missing = Some(name.to_owned()),
+        map_parameters(model, device, |name, _, mut values| {
+            if let Some((gradient, slots)) = parts.next() {
+                apply(config, name, &mut values, &gradient.values, slots, scale);
             }
             values
-        });
-        match missing {
-            Some(name) => Err(Error::Data {
-                problem: format!("no gradient for parameter `{name}`"),
-                hint: None,
-            }),
-            None => Ok(model),
-        }
+        })
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use super::directory::{self, Found};
 use super::report::{Event, Observer};
 use super::validate::ValidationSet;
-use super::{Existing, RunOptions};
+use super::{Existing, Learner, RunOptions};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusConfig};
 use crate::data::{self, Batcher, Budget, Corpus};
-use crate::device::{self, Device};
+use crate::device;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::model::Transformer;
@@ -25,8 +25,7 @@ pub(super) struct Prepared {
     pub config: Config,
     pub run: Run,
     pub tokenizers: Tokenizers,
-    pub model: Transformer,
-    pub device: Device,
+    pub learner: Learner,
     pub batcher: Batcher,
     pub n_pairs: usize,
     pub validation: Option<ValidationSet>,
@@ -100,8 +99,7 @@ pub(super) fn prepare(
         config: config.clone(),
         run,
         tokenizers,
-        model,
-        device,
+        learner: Learner::new(model, config, device),
         batcher,
         n_pairs,
         validation,

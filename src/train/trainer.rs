@@ -3,29 +3,25 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
+use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use super::metrics_log::MetricsLog;
 use super::prepare::Prepared;
 use super::report::{Event, Observer, StartReport, StepReport, ValidationReport};
-use super::validate::add;
-use super::{BestReport, Optimizer, Plateau, Schedule, StopReason, Summary, UpdateScale};
+use super::{BestReport, Gathered, Plateau, Schedule, StopReason, Summary, UpdateScale};
 use crate::batch::Batch;
 use crate::checkpoint::{RecordedScore, Snapshot, TrainingState};
 use crate::config::BestBy;
 use crate::error::{Error, NotFinite, Result};
 use crate::interrupt::Interrupt;
 use crate::metrics::perplexity;
-use crate::model::{Parameter, parameters, take_gradients};
-use crate::nn::{Pass, Probe};
-use crate::ops::LossSums;
+use crate::model::{Parameter, parameters};
 
 /// A run in progress.
 pub(super) struct Trainer<'a> {
     setup: Prepared,
-    optimizer: Optimizer,
     schedule: Schedule,
     progress: Progress,
     step: u64,
@@ -45,13 +41,6 @@ struct Progress {
     validations_without_better: u64,
 }
 
-/// The sum over the micro-batches of one update.
-struct Gathered {
-    sums: LossSums,
-    gradients: Vec<Parameter>,
-    lines: Vec<usize>,
-}
-
 impl<'a> Trainer<'a> {
     pub(super) fn new(
         setup: Prepared,
@@ -60,7 +49,6 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self> {
         let config = &setup.config;
         let mut trainer = Self {
-            optimizer: Optimizer::new(&config.train.optimizer, &setup.model),
             schedule: Schedule::new(
                 &config.train.schedule,
                 config.train.optimizer.learning_rate,
@@ -85,8 +73,8 @@ impl<'a> Trainer<'a> {
     fn restore(&mut self, step: u64) -> Result<()> {
         let run = &self.setup.run;
         let state: TrainingState<Progress> = run.state(step)?;
-        self.optimizer
-            .restore(run.optimizer(step, &self.optimizer.state_shapes())?);
+        let optimizer = self.setup.learner.optimizer_mut();
+        optimizer.restore(run.optimizer(step, &optimizer.state_shapes())?);
         self.setup.batcher.seek(state.position)?;
         self.progress = state.progress;
         self.step = state.step;
@@ -133,7 +121,7 @@ impl<'a> Trainer<'a> {
         let report = StartReport {
             step: self.step,
             max_steps: setup.config.train.max_steps,
-            n_parameters: setup.model.num_params(),
+            n_parameters: setup.learner.model().num_params(),
             n_pairs: setup.n_pairs,
             src_vocab: setup.tokenizers.src().vocab_size(),
             tgt_vocab: setup.tokenizers.tgt().vocab_size(),
@@ -161,28 +149,14 @@ impl<'a> Trainer<'a> {
         let start = Instant::now();
         let epoch = self.setup.batcher.position().epoch;
         let step = self.step + 1;
-        let Gathered {
-            sums,
-            gradients,
-            lines,
-        } = self.gather(step)?;
-        let n_tokens = sums.n_tokens.max(1) as f64;
-        let squares: f64 = gradients
-            .iter()
-            .map(|gradient| sum_of_squares(&gradient.values))
-            .sum();
-        let gradient_norm = squares.sqrt() / n_tokens;
+        let (gathered, lines) = self.gather(step)?;
+        let (sums, n_tokens) = (gathered.sums, gathered.n_tokens());
+        let gradient_norm = gathered.gradient_norm();
         if !gradient_norm.is_finite() {
-            let layer = gradients
-                .iter()
-                .find(|gradient| first_non_finite(&gradient.values).is_some());
-            let layer = layer.map_or("the sum of all gradients", |gradient| &gradient.name);
-            return Err(self.not_finite(
-                step,
-                sums.loss / n_tokens,
-                format!("gradient of {layer}"),
-                lines,
-            ));
+            let layer = gathered.first_non_finite();
+            let layer = layer.unwrap_or("the sum of all gradients");
+            let loss = sums.loss / n_tokens;
+            return Err(self.not_finite(step, loss, format!("gradient of {layer}"), lines));
         }
         let clip = self.setup.config.train.clip_norm;
         let clipping = if clip > 0.0 && gradient_norm > clip {
@@ -196,10 +170,7 @@ impl<'a> Trainer<'a> {
             learning_rate,
             gradient_scale: clipping / n_tokens,
         };
-        let model = self.setup.model.clone();
-        self.setup.model = self
-            .optimizer
-            .update(model, &gradients, scale, &self.setup.device)?;
+        self.setup.learner.update(gathered, scale);
         self.step = step;
         Ok(StepReport {
             step,
@@ -215,56 +186,28 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    fn gather(&mut self, step: u64) -> Result<Gathered> {
+    /// The gradients of one update, and the corpus lines that they come from.
+    fn gather(&mut self, step: u64) -> Result<(Gathered, Vec<usize>)> {
         let accumulate = self.setup.config.train.accumulate.max(1) as u64;
-        let mut gathered = Gathered {
-            sums: LossSums::default(),
-            gradients: Vec::new(),
-            lines: Vec::new(),
-        };
-        for micro in 0..accumulate {
+        let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
+        for number in (step - 1) * accumulate..step * accumulate {
             let batch = self.setup.batcher.next_batch();
-            let pass = Pass::training(self.setup.config.seed, (step - 1) * accumulate + micro);
-            let loss =
-                self.setup
-                    .model
-                    .loss(&batch, self.setup.config.train.label_smoothing, &pass);
-            gathered.lines.extend(&batch.lines);
+            let loss = self.setup.learner.loss(&batch, number);
+            lines.extend(&batch.lines);
             if !loss.sums.loss.is_finite() {
-                let layer = self.first_non_finite_layer(&batch, pass);
+                let layer = self.first_non_finite_layer(&batch, number);
                 let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
                 return Err(self.not_finite(step, value, layer, batch.lines));
             }
-            let gradients = take_gradients(&self.setup.model, &mut loss.sum.backward());
-            add(&mut gathered.sums, &loss.sums);
-            if gathered.gradients.is_empty() {
-                gathered.gradients = gradients;
-            } else {
-                for (total, new) in gathered.gradients.iter_mut().zip(gradients) {
-                    total
-                        .values
-                        .iter_mut()
-                        .zip(new.values)
-                        .for_each(|(total, new)| *total += new);
-                }
-            }
+            self.setup.learner.gather(loss, &mut gathered);
         }
-        Ok(gathered)
+        Ok((gathered, lines))
     }
 
-    fn first_non_finite_layer(&self, batch: &Batch, pass: Pass<'_>) -> String {
-        let model = self.setup.model.valid();
-        if let Some(name) = damaged(&parameters(&model)) {
-            return name;
-        }
-        let probe = Probe::default();
-        model.loss(
-            batch,
-            self.setup.config.train.label_smoothing,
-            &pass.probed(&probe),
-        );
-        probe
-            .first_non_finite()
+    fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> String {
+        let learner = &self.setup.learner;
+        damaged(&parameters(learner.model()))
+            .or_else(|| learner.first_non_finite_layer(batch, number))
             .unwrap_or_else(|| "projection".into())
     }
 
@@ -304,12 +247,13 @@ impl<'a> Trainer<'a> {
             return Ok(false);
         };
         let Prepared {
-            model,
+            learner,
             config,
             tokenizers,
             ..
         } = &self.setup;
-        let mut report = validation.measure(model.valid(), config, tokenizers, self.step)?;
+        let mut report =
+            validation.measure(learner.model().valid(), config, tokenizers, self.step)?;
         if !report.loss.is_finite() {
             let layer = "validation".into();
             return Err(self.not_finite(self.step, report.loss, layer, Vec::new()));
@@ -360,7 +304,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn save(&mut self, best: bool) -> Result<()> {
-        let weights = parameters(&self.setup.model);
+        let weights = parameters(self.setup.learner.model());
         if let Some(name) = damaged(&weights) {
             return Err(self.not_finite(self.step, f64::NAN, name, Vec::new()));
         }
@@ -376,7 +320,7 @@ impl<'a> Trainer<'a> {
         let snapshot = Snapshot {
             state: &state,
             weights: &weights,
-            optimizer: &self.optimizer.state(),
+            optimizer: &setup.learner.optimizer().state(),
             provenance: &setup.provenance,
         };
         let path = setup

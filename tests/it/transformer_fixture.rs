@@ -119,9 +119,7 @@ fn check(variant: &str, config: &ModelConfig) {
             learning_rate: 0.01,
             gradient_scale: 1.0 / loss.sums.n_tokens as f64,
         };
-        model = optimizer
-            .update(model, &gradients, scale, &device)
-            .expect("an update");
+        model = optimizer.update(model, &gradients, scale, &device);
     }
     // A key's bias shifts all scores of a query alike, so its true gradient is zero: Adam enlarges mere rounding there.
     let mut trained = parameters(&model);

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use attentive_kernels::gemm::{Accumulate, View, gemm};
+use attentive_kernels::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 
 /// How the operands lie in memory.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +38,12 @@ fn speed(layout: Layout, m: usize, n: usize, k: usize) -> f64 {
         .map(|_| {
             let start = Instant::now();
             gemm(
-                m,
-                n,
-                k,
+                GemmShape { m, n, k },
                 black_box(left),
                 black_box(right),
                 black_box(&mut out),
                 Accumulate::Overwrite,
+                Precision::F32,
             );
             start.elapsed().as_secs_f64()
         })

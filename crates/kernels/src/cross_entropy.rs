@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::gemm::{Accumulate, View, gemm};
+use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -24,6 +24,8 @@ pub struct ProjectionShape {
     pub d_model: usize,
     /// Classes.
     pub vocab: usize,
+    /// Of the products.
+    pub precision: Precision,
 }
 
 /// Sums over the positions whose target is not [`IGNORE`].
@@ -139,6 +141,7 @@ impl Problem<'_> {
             rows,
             d_model,
             vocab,
+            ..
         } = self.shape;
         assert_eq!(self.x.len(), rows * d_model, "`x` of {shape:?}");
         assert_eq!(self.weight.len(), vocab * d_model, "`weight` of {shape:?}");
@@ -157,7 +160,7 @@ impl Problem<'_> {
 
     /// One block of real rows.
     fn block(&self, rows: &[usize], gradients: Option<&mut Gradients<'_>>, sums: &mut LossSums) {
-        let ProjectionShape { d_model, vocab, .. } = self.shape;
+        let shape @ ProjectionShape { d_model, vocab, .. } = self.shape;
         let n = rows.len();
         with_scratch(n * (d_model + vocab), |scratch| {
             let (gathered, logits) = scratch.split_at_mut(n * d_model);
@@ -169,7 +172,13 @@ impl Problem<'_> {
                 View::rows(gathered, d_model),
                 View::transposed(self.weight, d_model),
             );
-            gemm(n, vocab, d_model, x, weight, logits, Accumulate::Overwrite);
+            let product = GemmShape {
+                m: n,
+                n: vocab,
+                k: d_model,
+            };
+            let overwrite = Accumulate::Overwrite;
+            gemm(product, x, weight, logits, overwrite, shape.precision);
             for loss in self.rows_losses(rows, logits, gradients.is_some()) {
                 sums.loss += loss.smoothed;
                 sums.nll += loss.nll;
@@ -215,31 +224,32 @@ impl Problem<'_> {
         grad: &[f32],
         gradients: &mut Gradients<'_>,
     ) {
-        let ProjectionShape { d_model, vocab, .. } = self.shape;
+        let ProjectionShape {
+            d_model,
+            vocab,
+            precision,
+            ..
+        } = self.shape;
         let n = rows.len();
         let (transposed, x) = (View::transposed(grad, vocab), View::rows(gathered, d_model));
-        gemm(
-            vocab,
-            d_model,
-            n,
-            transposed,
-            x,
-            gradients.weight,
-            Accumulate::Add,
-        );
+        let product = GemmShape {
+            m: vocab,
+            n: d_model,
+            k: n,
+        };
+        let dweight = &mut *gradients.weight;
+        gemm(product, transposed, x, dweight, Accumulate::Add, precision);
         if let Some(dbias) = gradients.bias.as_deref_mut() {
-            add_column_sums(grad, dbias);
+            add_column_sums(View::rows(grad, vocab), n, dbias);
         }
         let (grad, weight) = (View::rows(grad, vocab), View::rows(self.weight, d_model));
-        gemm(
-            n,
-            d_model,
-            vocab,
-            grad,
-            weight,
-            gathered,
-            Accumulate::Overwrite,
-        );
+        let product = GemmShape {
+            m: n,
+            n: d_model,
+            k: vocab,
+        };
+        let overwrite = Accumulate::Overwrite;
+        gemm(product, grad, weight, gathered, overwrite, precision);
         for (from, &row) in rows.iter().enumerate() {
             gradients.x[row * d_model..][..d_model]
                 .copy_from_slice(&gathered[from * d_model..][..d_model]);

@@ -27,13 +27,18 @@ impl Dropout {
         fill_scales(*self, start, out);
     }
 
+    /// Drops elements of `x`.
+    pub fn apply(&self, x: &mut [f32]) {
+        for_row_chunks(x, 1, |start, x| drop_chunk(x, *self, start));
+    }
+
     /// An element is kept if its 16 random bits are at least this.
     fn threshold(&self) -> u32 {
         (self.rate.clamp(0.0, 1.0) * 65536.0).round() as u32
     }
 
     /// What kept elements are multiplied by.
-    fn kept_scale(&self) -> f32 {
+    pub(crate) fn kept_scale(&self) -> f32 {
         let kept = 65536 - self.threshold();
         if kept == 0 {
             0.0
@@ -123,6 +128,17 @@ vectorised! {
 }
 
 vectorised! {
+    /// `x = x ⊙ scales`, for elements from `start` on.
+    fn drop_chunk(x: &mut [f32], dropout: Dropout, start: usize) {
+        dropout.for_groups(start, x.len(), |range, scales| {
+            for (x, &scale) in x[range].iter_mut().zip(scales) {
+                *x *= scale;
+            }
+        });
+    }
+}
+
+vectorised! {
     fn add_into(out: &mut [f32], residual: &[f32]) {
         for (out, &residual) in out.iter_mut().zip(residual) {
             *out += residual;
@@ -130,11 +146,17 @@ vectorised! {
     }
 }
 
-/// `out` = `residual` + dropout(`x`), all of one length. Without `dropout` nothing is dropped.
+/// `out` = `residual` + dropout(`x`), all of one length, for elements from `first` on. Without `dropout` nothing is dropped.
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn dropout_add(x: &[f32], residual: Option<&[f32]>, dropout: Option<Dropout>, out: &mut [f32]) {
+pub fn dropout_add(
+    first: usize,
+    x: &[f32],
+    residual: Option<&[f32]>,
+    dropout: Option<Dropout>,
+    out: &mut [f32],
+) {
     assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
     if let Some(residual) = residual {
         assert_eq!(
@@ -146,21 +168,13 @@ pub fn dropout_add(x: &[f32], residual: Option<&[f32]>, dropout: Option<Dropout>
     for_row_chunks(out, 1, |start, out| {
         let end = start + out.len();
         match dropout {
-            Some(dropout) => scale_chunk(&x[start..end], dropout, start, out),
+            Some(dropout) => scale_chunk(&x[start..end], dropout, first + start, out),
             None => out.copy_from_slice(&x[start..end]),
         }
         if let Some(residual) = residual {
             add_into(out, &residual[start..end]);
         }
     });
-}
-
-/// `dx` = `grad_out` through the mask of `dropout`.
-///
-/// # Panics
-/// If the lengths differ.
-pub fn dropout_backward(grad_out: &[f32], dropout: Dropout, dx: &mut [f32]) {
-    dropout_add(grad_out, None, Some(dropout), dx);
 }
 
 #[cfg(test)]
@@ -222,6 +236,7 @@ mod tests {
         let x = random(100, 1);
         let mut out = vec![0.0; 100];
         dropout_add(
+            0,
             &x,
             None,
             Some(Dropout {
@@ -231,12 +246,14 @@ mod tests {
             &mut out,
         );
         assert_eq!(out, x);
-        dropout_backward(
+        dropout_add(
+            0,
             &x,
-            Dropout {
+            None,
+            Some(Dropout {
                 rate: 1.0,
                 ..DROPOUT
-            },
+            }),
             &mut out,
         );
         assert!(out.iter().all(|&x| x == 0.0));
@@ -247,7 +264,13 @@ mod tests {
         let (x, residual) = (random(100_003, 1), random(100_003, 2));
         let run = |len: usize| {
             let mut out = vec![f32::NAN; len];
-            dropout_add(&x[..len], Some(&residual[..len]), Some(DROPOUT), &mut out);
+            dropout_add(
+                0,
+                &x[..len],
+                Some(&residual[..len]),
+                Some(DROPOUT),
+                &mut out,
+            );
             out
         };
         assert_same_on_all_pools(|| run(x.len()));
@@ -261,7 +284,7 @@ mod tests {
             );
         }
         let mut dx = vec![0.0; x.len()];
-        dropout_backward(&x, DROPOUT, &mut dx);
+        dropout_add(0, &x, None, Some(DROPOUT), &mut dx);
         assert!(
             dx.iter()
                 .zip(&all)

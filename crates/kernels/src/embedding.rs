@@ -1,21 +1,33 @@
-//! Rows of a table, and the gradient that goes back to them.
+//! Rows of a table with positions added, and the gradient that goes back to the rows.
 
 use rayon::prelude::*;
 
 use crate::parallel::{for_row_chunks, is_large};
 
-/// `out[i]` = `scale` · `table[ids[i]]`, with `table` `[vocab, d]` and `out` `[ids.len(), d]`.
+/// `out[i]` = `scale` · `table[ids[i]]` + `positions[i mod len]`, with `table` `[vocab, d]`, `positions` `[len, d]` and
+/// `out` `[ids.len(), d]`.
 ///
 /// # Panics
 /// If an id is not below the size of the table, or a slice does not fit.
-pub fn embedding(ids: &[u32], table: &[f32], d: usize, scale: f32, out: &mut [f32]) {
+pub fn embedding(
+    ids: &[u32],
+    table: &[f32],
+    d: usize,
+    scale: f32,
+    positions: Option<&[f32]>,
+    out: &mut [f32],
+) {
     assert_eq!(out.len(), ids.len() * d, "`out` is [{}, {d}]", ids.len());
+    let len = positions.map_or(1, |positions| rows_of(positions, d).max(1));
     let vocab = rows_of(table, d);
     for_row_chunks(out, d, |first, out| {
-        for (out, &id) in out.chunks_exact_mut(d.max(1)).zip(&ids[first..]) {
-            let id = id as usize;
+        for (row, out) in out.chunks_exact_mut(d.max(1)).enumerate() {
+            let id = ids[first + row] as usize;
             assert!(id < vocab, "token id {id} in a table of {vocab}");
             scale_row(&table[id * d..][..d], scale, out);
+            if let Some(positions) = positions {
+                add_scaled_row(&positions[(first + row) % len * d..][..d], 1.0, out);
+            }
         }
     });
 }
@@ -98,7 +110,7 @@ mod tests {
                 random(n * d, 3),
             );
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
-            embedding(&ids, &table, d, 1.7, &mut out);
+            embedding(&ids, &table, d, 1.7, None, &mut out);
             embedding_backward(&ids, &grad, d, 1.7, &mut dtable);
             let scale = f64::from(1.7f32);
             assert_close(
@@ -113,6 +125,24 @@ mod tests {
     }
 
     #[test]
+    fn positions_repeat_for_every_sequence() {
+        let (table, positions) = ([1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        let mut out = [0.0; 12];
+        embedding(
+            &[0, 1, 0, 1, 1, 0],
+            &table,
+            2,
+            2.0,
+            Some(&positions),
+            &mut out,
+        );
+        let expected = [
+            12.0, 24.0, 36.0, 48.0, 52.0, 64.0, 16.0, 28.0, 36.0, 48.0, 52.0, 64.0,
+        ];
+        assert_eq!(out, expected);
+    }
+
+    #[test]
     fn threads_change_nothing() {
         let (ids, table, grad) = (
             random_below(1000, 400, 1),
@@ -121,7 +151,7 @@ mod tests {
         );
         assert_same_on_all_pools(|| {
             let (mut out, mut dtable) = (grad.clone(), table.clone());
-            embedding(&ids, &table, 200, 2.0, &mut out);
+            embedding(&ids, &table, 200, 2.0, None, &mut out);
             embedding_backward(&ids, &grad, 200, 2.0, &mut dtable);
             [out, dtable].concat()
         });
@@ -130,6 +160,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "token id 3 in a table of 3")]
     fn an_unknown_id_is_refused() {
-        embedding(&[3], &[0.0; 6], 2, 1.0, &mut [0.0; 2]);
+        embedding(&[3], &[0.0; 6], 2, 1.0, None, &mut [0.0; 2]);
     }
 }

@@ -1,8 +1,9 @@
-//! Fully connected layers: `y = activation(x Wᵀ + b)`, and their gradients.
+//! Fully connected layers, one or several over the same input, and their gradients.
 
 use rayon::prelude::*;
 
-use crate::gemm::{Accumulate, Epilogue, View, gemm, gemm_parallel};
+use crate::dropout::Dropout;
+use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
 use crate::parallel::{for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
@@ -21,134 +22,195 @@ pub enum Activation {
     Relu,
 }
 
-/// The shape of a linear layer's call.
+/// A call: `out = dropout(activation(x Wᵀ + b))` for each of some maps (W, b), whose results stand side by side.
 #[derive(Clone, Copy, Debug)]
-pub struct LinearShape {
+pub struct LinearCall {
     /// Rows of input and output.
     pub rows: usize,
     /// Columns of the input.
     pub d_in: usize,
-    /// Columns of the output.
+    /// Columns of one map's result.
     pub d_out: usize,
+    /// What follows each map.
+    pub activation: Activation,
+    /// What follows the activation, which must then be [`Activation::Relu`]: its zeros hide the mask.
+    pub dropout: Option<Dropout>,
+    /// Of the products.
+    pub precision: Precision,
 }
 
-impl LinearShape {
-    fn check(&self, x: &[f32], weight: &[f32], out: &[f32]) {
-        let Self { rows, d_in, d_out } = *self;
-        assert_eq!(x.len(), rows * d_in, "`x` is [{rows}, {d_in}]");
-        assert_eq!(weight.len(), d_out * d_in, "`weight` is [{d_out}, {d_in}]");
-        assert_eq!(out.len(), rows * d_out, "`out` is [{rows}, {d_out}]");
-    }
+/// One map.
+#[derive(Clone, Copy, Debug)]
+pub struct Affine<'a> {
+    /// `[d_out, d_in]`
+    pub weight: &'a [f32],
+    /// `[d_out]`
+    pub bias: Option<&'a [f32]>,
 }
 
-/// `out` `[rows, d_out]` = activation(`x` `[rows, d_in]` · `weight` `[d_out, d_in]`ᵀ + `bias` `[d_out]`).
-///
-/// # Panics
-/// If a slice does not fit the shape.
-pub fn linear(
-    shape: LinearShape,
-    x: &[f32],
-    weight: &[f32],
-    bias: Option<&[f32]>,
-    activation: Activation,
-    out: &mut [f32],
-) {
-    shape.check(x, weight, out);
-    let LinearShape { rows, d_in, d_out } = shape;
-    if let Some(bias) = bias {
-        assert_eq!(bias.len(), d_out, "`bias` is [{d_out}]");
-    }
-    let mut out = TileMut::new(out, rows, d_out, d_out);
-    let (x, weight) = (View::rows(x, d_in), View::transposed(weight, d_in));
-    gemm_parallel(
-        d_in,
-        x,
-        weight,
-        &mut out,
-        Accumulate::Overwrite,
-        Epilogue { bias, activation },
-    );
-}
-
-/// Where [`linear_backward`] puts the gradients. What is `None` is not computed.
+/// Where the gradients of one map go. What is `None` is not computed.
 #[derive(Debug, Default)]
-pub struct LinearGradients<'a> {
-    /// Of the input, `[rows, d_in]`.
-    pub x: Option<&'a mut [f32]>,
-    /// Of the weight, `[d_out, d_in]`.
+pub struct AffineGradients<'a> {
+    /// `[d_out, d_in]`
     pub weight: Option<&'a mut [f32]>,
-    /// Of the bias, `[d_out]`.
+    /// `[d_out]`
     pub bias: Option<&'a mut [f32]>,
 }
 
-/// The gradients of [`linear`], whose result was `out`, from the gradient `grad_out` of that result, both
-/// `[rows, d_out]`. `out` is read for [`Activation::Relu`] only.
+impl LinearCall {
+    fn check(&self, x: &[f32], maps: &[Affine<'_>], out: &[f32]) {
+        let Self {
+            rows, d_in, d_out, ..
+        } = *self;
+        let width = maps.len() * d_out;
+        assert_eq!(x.len(), rows * d_in, "`x` is [{rows}, {d_in}]");
+        assert_eq!(out.len(), rows * width, "`out` is [{rows}, {width}]");
+        for map in maps {
+            assert_eq!(
+                map.weight.len(),
+                d_out * d_in,
+                "`weight` is [{d_out}, {d_in}]"
+            );
+            if let Some(bias) = map.bias {
+                assert_eq!(bias.len(), d_out, "`bias` is [{d_out}]");
+            }
+        }
+        assert!(
+            self.dropout.is_none() || self.activation == Activation::Relu,
+            "dropout follows a ReLU"
+        );
+    }
+}
+
+/// `out` `[rows, maps.len() * d_out]` from `x` `[rows, d_in]`.
 ///
 /// # Panics
-/// If a slice does not fit the shape.
+/// If a slice does not fit.
+pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32]) {
+    call.check(x, maps, out);
+    let LinearCall {
+        rows, d_in, d_out, ..
+    } = call;
+    let width = maps.len() * d_out;
+    let tile = TileMut::new(out, rows, width, width);
+    for (number, map) in maps.iter().enumerate() {
+        // SAFETY: the maps' columns are disjoint, and one is written after the other.
+        let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
+        let epilogue = Epilogue {
+            bias: map.bias,
+            activation: call.activation,
+        };
+        gemm_into(
+            d_in,
+            View::rows(x, d_in),
+            View::transposed(map.weight, d_in),
+            &mut part,
+            Accumulate::Overwrite,
+            call.precision,
+            epilogue,
+        );
+    }
+    if let Some(dropout) = call.dropout {
+        dropout.apply(out);
+    }
+}
+
+/// The gradients of [`linear`], whose result was `out`, from the gradient `grad_out` of that result: `dx` `[rows, d_in]`
+/// and those of each map. `out` is read for [`Activation::Relu`] only.
+///
+/// # Panics
+/// If a slice does not fit.
 pub fn linear_backward(
-    shape: LinearShape,
+    call: LinearCall,
     x: &[f32],
-    weight: &[f32],
+    maps: &[Affine<'_>],
     out: &[f32],
     grad_out: &[f32],
-    activation: Activation,
-    gradients: LinearGradients<'_>,
+    dx: Option<&mut [f32]>,
+    gradients: &mut [AffineGradients<'_>],
 ) {
-    let LinearShape { rows, d_out, .. } = shape;
-    shape.check(x, weight, grad_out);
-    match activation {
-        Activation::Identity => affine_backward(shape, x, weight, grad_out, gradients),
+    call.check(x, maps, grad_out);
+    match call.activation {
+        Activation::Identity => affine_backward(call, x, maps, grad_out, dx, gradients),
         Activation::Relu => {
-            assert_eq!(out.len(), rows * d_out, "`out` is [{rows}, {d_out}]");
-            with_scratch(rows * d_out, |masked| {
+            assert_eq!(out.len(), grad_out.len(), "`out` and its gradient");
+            let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
+            with_scratch(out.len(), |masked| {
                 for_row_chunks(masked, 1, |start, masked| {
                     let end = start + masked.len();
-                    mask_relu(&out[start..end], &grad_out[start..end], masked);
+                    mask_relu(&out[start..end], &grad_out[start..end], scale, masked);
                 });
-                affine_backward(shape, x, weight, masked, gradients);
+                affine_backward(call, x, maps, masked, dx, gradients);
             });
         }
     }
 }
 
 vectorised! {
-    fn mask_relu(out: &[f32], grad_out: &[f32], masked: &mut [f32]) {
+    fn mask_relu(out: &[f32], grad_out: &[f32], scale: f32, masked: &mut [f32]) {
         for ((masked, &out), &grad) in masked.iter_mut().zip(out).zip(grad_out) {
-            *masked = if out > 0.0 { grad } else { 0.0 };
+            *masked = if out > 0.0 { grad * scale } else { 0.0 };
         }
     }
 }
 
 fn affine_backward(
-    shape: LinearShape,
+    call: LinearCall,
     x: &[f32],
-    weight: &[f32],
+    maps: &[Affine<'_>],
     grad: &[f32],
-    gradients: LinearGradients<'_>,
+    dx: Option<&mut [f32]>,
+    gradients: &mut [AffineGradients<'_>],
 ) {
-    let LinearShape { rows, d_in, d_out } = shape;
-    if let Some(dx) = gradients.x {
-        let (grad, weight) = (View::rows(grad, d_out), View::rows(weight, d_in));
-        gemm(rows, d_in, d_out, grad, weight, dx, Accumulate::Overwrite);
+    let LinearCall {
+        rows,
+        d_in,
+        d_out,
+        precision,
+        ..
+    } = call;
+    assert_eq!(gradients.len(), maps.len(), "gradients for each map");
+    let grad = View::rows(grad, maps.len() * d_out);
+    let product = |k, a, b, out: &mut [f32], accumulate| {
+        let mut out = TileMut::new(out, out.len() / d_in.max(1), d_in, d_in);
+        gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
+    };
+    if let Some(dx) = dx {
+        assert_eq!(dx.len(), rows * d_in, "`dx` is [{rows}, {d_in}]");
+        let mut accumulate = Accumulate::Overwrite;
+        for (number, map) in maps.iter().enumerate() {
+            let grad = grad.from(0, number * d_out);
+            let weight = View::rows(map.weight, d_in);
+            product(d_out, grad, weight, dx, accumulate);
+            accumulate = Accumulate::Add;
+        }
     }
-    if let Some(dweight) = gradients.weight {
-        let (grad, x) = (View::transposed(grad, d_out), View::rows(x, d_in));
-        gemm(d_out, d_in, rows, grad, x, dweight, Accumulate::Overwrite);
-    }
-    if let Some(dbias) = gradients.bias {
-        assert_eq!(dbias.len(), d_out, "`bias` gradient is [{d_out}]");
-        dbias.fill(0.0);
-        add_column_sums(grad, dbias);
+    for (number, gradients) in gradients.iter_mut().enumerate() {
+        let grad = grad.from(0, number * d_out);
+        if let Some(dweight) = gradients.weight.as_deref_mut() {
+            assert_eq!(
+                dweight.len(),
+                d_out * d_in,
+                "`dweight` is [{d_out}, {d_in}]"
+            );
+            let x = View::rows(x, d_in);
+            product(rows, grad.t(), x, dweight, Accumulate::Overwrite);
+        }
+        if let Some(dbias) = gradients.bias.as_deref_mut() {
+            assert_eq!(dbias.len(), d_out, "`dbias` is [{d_out}]");
+            dbias.fill(0.0);
+            add_column_sums(grad, rows, dbias);
+        }
     }
 }
 
-/// Adds to `sums[j]` the sum of column j of the row-major `matrix` with `sums.len()` columns.
-pub(crate) fn add_column_sums(matrix: &[f32], sums: &mut [f32]) {
-    let d = sums.len();
-    let task =
-        |(block, sums): (usize, &mut [f32])| add_column_block(matrix, d, block * SUM_COLS, sums);
-    if is_large(matrix.len()) {
+/// Adds to `sums[j]` the sum of column j of the first `rows` rows of `matrix`, whose rows are contiguous.
+pub(crate) fn add_column_sums(matrix: View<'_>, rows: usize, sums: &mut [f32]) {
+    let task = |(block, sums): (usize, &mut [f32])| {
+        let columns = matrix.from(0, block * SUM_COLS);
+        add_column_block(columns.data, columns.row_stride, rows, sums);
+    };
+    if is_large(rows * sums.len()) {
         sums.par_chunks_mut(SUM_COLS).enumerate().for_each(task);
     } else {
         sums.chunks_mut(SUM_COLS).enumerate().for_each(task);
@@ -156,12 +218,13 @@ pub(crate) fn add_column_sums(matrix: &[f32], sums: &mut [f32]) {
 }
 
 vectorised! {
-    fn add_column_block(matrix: &[f32], d: usize, first: usize, sums: &mut [f32]) {
-        for rows in matrix.chunks(SUM_ROWS * d) {
+    /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i.
+    fn add_column_block(columns: &[f32], stride: usize, rows: usize, sums: &mut [f32]) {
+        for first in (0..rows).step_by(SUM_ROWS) {
             let mut block = [0.0f32; SUM_COLS];
             let block = &mut block[..sums.len()];
-            for row in rows.chunks_exact(d) {
-                for (sum, &x) in block.iter_mut().zip(&row[first..]) {
+            for row in first..rows.min(first + SUM_ROWS) {
+                for (sum, &x) in block.iter_mut().zip(&columns[row * stride..]) {
                     *sum += x;
                 }
             }
@@ -173,113 +236,4 @@ vectorised! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reference;
-    use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
-
-    const SHAPES: [(usize, usize, usize); 6] = [
-        (1, 1, 1),
-        (5, 17, 33),
-        (70, 64, 20),
-        (300, 9, 7),
-        (0, 4, 3),
-        (3, 0, 2),
-    ];
-
-    #[test]
-    fn forward_and_backward_match_the_twins() {
-        for (rows, d_in, d_out) in SHAPES {
-            for activation in [Activation::Identity, Activation::Relu] {
-                let shape = LinearShape { rows, d_in, d_out };
-                let (x, w, b) = (
-                    random(rows * d_in, 1),
-                    random(d_out * d_in, 2),
-                    random(d_out, 3),
-                );
-                let grad = random(rows * d_out, 4);
-                let mut out = vec![f32::NAN; rows * d_out];
-                linear(shape, &x, &w, Some(&b), activation, &mut out);
-                let what = format!("{shape:?} {activation:?}");
-                let twin =
-                    reference::linear(shape, &wide(&x), &wide(&w), Some(&wide(&b)), activation);
-                assert_close(&out, &twin, 1e-5, &what);
-                let (mut dx, mut dw, mut db) = (x.clone(), w.clone(), b.clone());
-                let gradients = LinearGradients {
-                    x: Some(&mut dx),
-                    weight: Some(&mut dw),
-                    bias: Some(&mut db),
-                };
-                linear_backward(shape, &x, &w, &out, &grad, activation, gradients);
-                let (x, w, out, grad) = (wide(&x), wide(&w), wide(&out), wide(&grad));
-                let twins = reference::linear_backward(shape, &x, &w, &out, &grad, activation);
-                for (found, twin) in [dx, dw, db].iter().zip(&twins) {
-                    assert_close(found, twin, 2e-5, &what);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
-        let (d_in, d_out) = (40, 30);
-        let (x, w, zero) = (
-            random(50 * d_in, 1),
-            random(d_out * d_in, 2),
-            vec![0.0; d_out],
-        );
-        let run = |rows: usize, bias: Option<&[f32]>| {
-            let mut out = vec![0.0; rows * d_out];
-            let shape = LinearShape { rows, d_in, d_out };
-            linear(
-                shape,
-                &x[..rows * d_in],
-                &w,
-                bias,
-                Activation::Relu,
-                &mut out,
-            );
-            bits(&out)
-        };
-        let all = run(50, None);
-        assert!(run(50, Some(&zero)) == all);
-        for rows in [1, 2, 7, 49] {
-            assert!(run(rows, None) == all[..rows * d_out], "{rows} rows");
-        }
-    }
-
-    #[test]
-    fn nan_passes_through_relu() {
-        let shape = LinearShape {
-            rows: 1,
-            d_in: 1,
-            d_out: 1,
-        };
-        let mut out = [0.0];
-        linear(shape, &[f32::NAN], &[1.0], None, Activation::Relu, &mut out);
-        assert!(out[0].is_nan());
-    }
-
-    #[test]
-    fn threads_change_nothing() {
-        let shape = LinearShape {
-            rows: 500,
-            d_in: 150,
-            d_out: 300,
-        };
-        let (x, w, b) = (random(500 * 150, 1), random(300 * 150, 2), random(300, 3));
-        let grad = random(500 * 300, 4);
-        assert_same_on_all_pools(|| {
-            let mut out = vec![0.0; 500 * 300];
-            linear(shape, &x, &w, Some(&b), Activation::Relu, &mut out);
-            let (mut dx, mut dw, mut db) = (x.clone(), w.clone(), b.clone());
-            let gradients = LinearGradients {
-                x: Some(&mut dx),
-                weight: Some(&mut dw),
-                bias: Some(&mut db),
-            };
-            linear_backward(shape, &x, &w, &out, &grad, Activation::Relu, gradients);
-            [out, dx, dw, db].concat()
-        });
-    }
-}
+mod tests;

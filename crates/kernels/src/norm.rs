@@ -1,8 +1,9 @@
-//! Layer norm and its relatives, row by row.
+//! Layer norm and its relatives, row by row; alone, and behind a residual connection with dropout.
 
 use rayon::prelude::*;
 
-use crate::parallel::{for_row_chunks, is_large};
+use crate::dropout::{Dropout, dropout_add};
+use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of, sum_of_two};
 
@@ -27,29 +28,37 @@ impl Norm {
             Self::Scalar => 1,
         }
     }
+}
 
-    fn check(
-        self,
-        rows: usize,
-        d: usize,
-        x: &[f32],
-        gain: &[f32],
-        bias: Option<&[f32]>,
-        out: &[f32],
-    ) {
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub struct NormCall {
+    /// Which norm.
+    pub kind: Norm,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub d: usize,
+    /// ε.
+    pub epsilon: f32,
+}
+
+impl NormCall {
+    fn check(&self, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &[f32]) {
+        let Self { kind, rows, d, .. } = *self;
         assert_eq!(x.len(), rows * d, "`x` is [{rows}, {d}]");
         assert_eq!(out.len(), rows * d, "the result is [{rows}, {d}]");
         assert_eq!(
             gain.len(),
-            self.gain_len(d),
-            "`gain` of {self:?} with {d} columns"
+            kind.gain_len(d),
+            "`gain` of {kind:?} with {d} columns"
         );
         if let Some(bias) = bias {
-            assert!(self != Self::Rms, "{self:?} has no bias");
+            assert!(kind != Norm::Rms, "{kind:?} has no bias");
             assert_eq!(
                 bias.len(),
-                self.gain_len(d),
-                "`bias` of {self:?} with {d} columns"
+                kind.gain_len(d),
+                "`bias` of {kind:?} with {d} columns"
             );
         }
     }
@@ -59,27 +68,59 @@ impl Norm {
 ///
 /// # Panics
 /// If a slice does not fit, or [`Norm::Rms`] is given a bias.
-#[allow(clippy::too_many_arguments)]
-pub fn norm(
-    kind: Norm,
-    rows: usize,
-    d: usize,
-    x: &[f32],
-    gain: &[f32],
-    bias: Option<&[f32]>,
-    eps: f32,
-    out: &mut [f32],
-) {
-    kind.check(rows, d, x, gain, bias, out);
-    if d == 0 {
+pub fn norm(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &mut [f32]) {
+    call.check(x, gain, bias, out);
+    if call.d == 0 {
         return;
     }
-    for_row_chunks(out, d, |first, out| {
-        for (row, out) in out.chunks_exact_mut(d).enumerate() {
-            let x = &x[(first + row) * d..][..d];
-            norm_row(kind, x, gain, bias, eps, out);
-        }
+    for_row_chunks(out, call.d, |first, out| {
+        norm_rows(call, &x[first * call.d..][..out.len()], gain, bias, out);
     });
+}
+
+/// `sum` = `x` + dropout(`y`) and `out` = its norm, all `[rows, d]`.
+///
+/// # Panics
+/// As [`norm`].
+#[allow(clippy::too_many_arguments)]
+pub fn residual_norm(
+    call: NormCall,
+    dropout: Option<Dropout>,
+    x: &[f32],
+    y: &[f32],
+    gain: &[f32],
+    bias: Option<&[f32]>,
+    sum: &mut [f32],
+    out: &mut [f32],
+) {
+    call.check(x, gain, bias, out);
+    assert_eq!(y.len(), x.len(), "both branches have one shape");
+    assert_eq!(sum.len(), x.len(), "the sum has their shape");
+    if call.d == 0 {
+        return;
+    }
+    let chunk = (CHUNK / call.d).max(1) * call.d;
+    let one = |(number, (sum, out)): (usize, (&mut [f32], &mut [f32]))| {
+        let part = number * chunk..number * chunk + sum.len();
+        dropout_add(part.start, &y[part.clone()], Some(&x[part]), dropout, sum);
+        norm_rows(call, sum, gain, bias, out);
+    };
+    if is_large(sum.len()) {
+        let chunks = sum.par_chunks_mut(chunk).zip(out.par_chunks_mut(chunk));
+        chunks.enumerate().for_each(one);
+    } else {
+        let chunks = sum.chunks_mut(chunk).zip(out.chunks_mut(chunk));
+        chunks.enumerate().for_each(one);
+    }
+}
+
+fn norm_rows(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &mut [f32]) {
+    let NormCall {
+        kind, d, epsilon, ..
+    } = call;
+    for (x, out) in x.chunks_exact(d).zip(out.chunks_exact_mut(d)) {
+        norm_row(kind, x, gain, bias, epsilon, out);
+    }
 }
 
 /// What a row is normalised by: x̂ = (x − mean) · inverse.
@@ -151,24 +192,69 @@ vectorised! {
     }
 }
 
-/// The gradients of [`norm`] from `grad_out` `[rows, d]`: `dx` `[rows, d]`, `dgain` and `dbias` as long as the gain.
+/// Where gradients go.
+#[derive(Debug)]
+pub struct NormGradients<'a> {
+    /// Of the input, `[rows, d]`; of both inputs' sum for [`residual_norm_backward`].
+    pub x: &'a mut [f32],
+    /// As long as the gain.
+    pub gain: &'a mut [f32],
+    /// As long as the gain.
+    pub bias: Option<&'a mut [f32]>,
+}
+
+/// The gradients of [`norm`] from `grad_out` `[rows, d]`.
 ///
 /// # Panics
 /// If a slice does not fit, or [`Norm::Rms`] is given a bias.
-#[allow(clippy::too_many_arguments)]
 pub fn norm_backward(
-    kind: Norm,
-    rows: usize,
-    d: usize,
+    call: NormCall,
     x: &[f32],
     gain: &[f32],
-    eps: f32,
     grad_out: &[f32],
-    dx: &mut [f32],
-    dgain: &mut [f32],
-    mut dbias: Option<&mut [f32]>,
+    gradients: NormGradients<'_>,
 ) {
-    kind.check(rows, d, x, gain, dbias.as_deref(), dx);
+    backward(call, x, gain, grad_out, gradients, |_, _, _| (), &mut []);
+}
+
+/// The gradients of [`residual_norm`], whose `sum` was saved, from `grad_out` `[rows, d]`: that of `x` is that of the
+/// sum, and `dy` `[rows, d]` that of `y`.
+///
+/// # Panics
+/// As [`norm_backward`].
+pub fn residual_norm_backward(
+    call: NormCall,
+    dropout: Option<Dropout>,
+    sum: &[f32],
+    gain: &[f32],
+    grad_out: &[f32],
+    gradients: NormGradients<'_>,
+    dy: &mut [f32],
+) {
+    assert_eq!(dy.len(), sum.len(), "both branches have one shape");
+    let through = |first: usize, dsum: &[f32], dy: &mut [f32]| {
+        dropout_add(first, dsum, None, dropout, dy);
+    };
+    backward(call, sum, gain, grad_out, gradients, through, dy);
+}
+
+/// [`norm_backward`], with `then(first element, dx, further)` for each chunk of rows and the same chunk of `further`.
+fn backward(
+    call: NormCall,
+    x: &[f32],
+    gain: &[f32],
+    grad_out: &[f32],
+    gradients: NormGradients<'_>,
+    then: impl Fn(usize, &[f32], &mut [f32]) + Sync + Send,
+    further: &mut [f32],
+) {
+    let NormCall { rows, d, .. } = call;
+    let NormGradients {
+        x: dx,
+        gain: dgain,
+        bias: mut dbias,
+    } = gradients;
+    call.check(x, gain, dbias.as_deref(), dx);
     assert_eq!(grad_out.len(), rows * d, "`grad_out` is [{rows}, {d}]");
     assert_eq!(dgain.len(), gain.len(), "`dgain` is as long as `gain`");
     dgain.fill(0.0);
@@ -178,29 +264,30 @@ pub fn norm_backward(
     if rows == 0 || d == 0 {
         return;
     }
-    let gains = gain.len();
-    let chunk_backward = |(chunk, (dx, sums)): (usize, (&mut [f32], &mut [f32]))| {
-        let elements = chunk * SUM_ROWS * d..chunk * SUM_ROWS * d + dx.len();
-        rows_backward(
-            kind,
-            d,
-            &x[elements.clone()],
-            gain,
-            eps,
-            &grad_out[elements],
-            dx,
-            sums,
-        );
-    };
+    let (gains, chunk) = (gain.len(), SUM_ROWS * d);
     with_scratch(rows.div_ceil(SUM_ROWS) * 2 * gains, |sums| {
-        if is_large(dx.len()) {
-            let chunks = dx
-                .par_chunks_mut(SUM_ROWS * d)
-                .zip(sums.par_chunks_mut(2 * gains));
-            chunks.enumerate().for_each(chunk_backward);
+        let mut further = further.chunks_mut(chunk);
+        let tasks: Vec<_> = dx
+            .chunks_mut(chunk)
+            .zip(sums.chunks_mut(2 * gains))
+            .map(|(dx, sums)| (dx, sums, further.next().unwrap_or_default()))
+            .collect();
+        let one = |(number, (dx, sums, further)): (usize, (&mut [f32], &mut [f32], &mut [f32]))| {
+            let part = number * chunk..number * chunk + dx.len();
+            rows_backward(
+                call,
+                &x[part.clone()],
+                gain,
+                &grad_out[part.clone()],
+                dx,
+                sums,
+            );
+            then(part.start, dx, further);
+        };
+        if is_large(rows * d) {
+            tasks.into_par_iter().enumerate().for_each(one);
         } else {
-            let chunks = dx.chunks_mut(SUM_ROWS * d).zip(sums.chunks_mut(2 * gains));
-            chunks.enumerate().for_each(chunk_backward);
+            tasks.into_iter().enumerate().for_each(one);
         }
         for sums in sums.chunks_exact(2 * gains) {
             let (gain_sums, bias_sums) = sums.split_at(gains);
@@ -221,17 +308,20 @@ vectorised! {
 }
 
 /// One chunk of rows; `sums` receives their gain gradients, then their bias gradients.
-#[allow(clippy::too_many_arguments)]
 fn rows_backward(
-    kind: Norm,
-    d: usize,
+    call: NormCall,
     x: &[f32],
     gain: &[f32],
-    eps: f32,
     grad_out: &[f32],
     dx: &mut [f32],
     sums: &mut [f32],
 ) {
+    let NormCall {
+        kind,
+        d,
+        epsilon: eps,
+        ..
+    } = call;
     sums.fill(0.0);
     let (dgain, dbias) = sums.split_at_mut(gain.len());
     with_scratch(d, |scaled| {
@@ -297,6 +387,15 @@ mod tests {
 
     const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
 
+    fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
+        NormCall {
+            kind,
+            rows,
+            d,
+            epsilon: 1e-5,
+        }
+    }
+
     /// A gain, and the bias that the kind allows.
     fn parameters(kind: Norm, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
         let len = kind.gain_len(d);
@@ -306,17 +405,19 @@ mod tests {
     /// Output, dx, dgain and dbias, one behind the other.
     fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
         let (gain, bias) = parameters(kind, d);
-        let rows = x.len() / d;
+        let call = call(kind, x.len() / d, d);
         let (mut out, mut dx) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
         let (mut dgain, mut dbias) = (
             vec![f32::NAN; gain.len()],
             vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)],
         );
-        norm(kind, rows, d, x, &gain, bias.as_deref(), 1e-5, &mut out);
-        let wanted = bias.is_some().then_some(&mut dbias[..]);
-        norm_backward(
-            kind, rows, d, x, &gain, 1e-5, grad, &mut dx, &mut dgain, wanted,
-        );
+        norm(call, x, &gain, bias.as_deref(), &mut out);
+        let gradients = NormGradients {
+            x: &mut dx,
+            gain: &mut dgain,
+            bias: bias.is_some().then_some(&mut dbias[..]),
+        };
+        norm_backward(call, x, &gain, grad, gradients);
         [out, dx, dgain, dbias]
     }
 
@@ -346,6 +447,58 @@ mod tests {
                 if kind != Norm::Rms {
                     assert_close(&dbias, &twin_dbias, 1e-4, &what);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn behind_a_residual_connection_it_is_dropout_sum_and_norm() {
+        let dropped = Dropout {
+            rate: 0.3,
+            seed: 1,
+            step: 2,
+            site: 3,
+        };
+        for (kind, dropout) in KINDS
+            .into_iter()
+            .flat_map(|kind| [(kind, None), (kind, Some(dropped))])
+        {
+            for (rows, d) in [(1, 3), (150, 33), (700, 130)] {
+                let (x, y, grad) = (
+                    random(rows * d, 1),
+                    random(rows * d, 5),
+                    random(rows * d, 4),
+                );
+                let (gain, bias) = parameters(kind, d);
+                let mut expected = vec![0.0; x.len()];
+                dropout_add(0, &y, Some(&x), dropout, &mut expected);
+                let [out, dx, dgain, _] = run(kind, d, &expected, &grad);
+                let call = call(kind, rows, d);
+                let (mut sum, mut found) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
+                residual_norm(
+                    call,
+                    dropout,
+                    &x,
+                    &y,
+                    &gain,
+                    bias.as_deref(),
+                    &mut sum,
+                    &mut found,
+                );
+                assert_eq!((bits(&sum), bits(&found)), (bits(&expected), bits(&out)));
+                let mut found = [x.clone(), gain.clone(), gain.clone(), y.clone()];
+                let [found_dx, found_dgain, found_dbias, dy] = &mut found;
+                let gradients = NormGradients {
+                    x: found_dx,
+                    gain: found_dgain,
+                    bias: bias.is_some().then_some(found_dbias),
+                };
+                residual_norm_backward(call, dropout, &sum, &gain, &grad, gradients, dy);
+                let mut expected_dy = vec![0.0; x.len()];
+                dropout_add(0, &dx, None, dropout, &mut expected_dy);
+                assert_eq!(bits(&found[0]), bits(&dx));
+                assert_eq!(bits(&found[1]), bits(&dgain));
+                assert_eq!(bits(&found[3]), bits(&expected_dy));
             }
         }
     }

@@ -6,7 +6,7 @@
 use crate::attention::{AttentionShape, Causality};
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
-use crate::linear::{Activation, LinearShape};
+use crate::linear::{Activation, LinearCall};
 use crate::norm::Norm;
 use crate::optimizer::{AdamStep, SgdStep};
 use crate::philox::philox;
@@ -29,40 +29,48 @@ pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// [`crate::linear::linear`].
-pub fn linear(
-    shape: LinearShape,
-    x: &[f64],
-    weight: &[f64],
-    bias: Option<&[f64]>,
-    activation: Activation,
-) -> Vec<f64> {
-    let LinearShape { rows, d_in, d_out } = shape;
+/// [`crate::linear::linear`] with one map.
+pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
+    let LinearCall {
+        rows, d_in, d_out, ..
+    } = call;
     let mut out = gemm(rows, d_out, d_in, x, &transpose(d_out, d_in, weight));
     for (i, y) in out.iter_mut().enumerate() {
         *y += bias.map_or(0.0, |bias| bias[i % d_out]);
-        if activation == Activation::Relu {
+        if call.activation == Activation::Relu {
             *y = y.max(0.0);
         }
+        *y *= call
+            .dropout
+            .map_or(1.0, |dropout| dropout_scale(dropout, i));
     }
     out
 }
 
-/// [`crate::linear::linear_backward`]: the gradients of input, weight and bias.
+/// [`crate::linear::linear_backward`] of one map: the gradients of input, weight and bias.
 pub fn linear_backward(
-    shape: LinearShape,
+    call: LinearCall,
     x: &[f64],
     weight: &[f64],
     out: &[f64],
     grad_out: &[f64],
-    activation: Activation,
 ) -> [Vec<f64>; 3] {
-    let LinearShape { rows, d_in, d_out } = shape;
-    let passes = |y: f64| activation == Activation::Identity || y > 0.0;
-    let grad: Vec<f64> = out
-        .iter()
-        .zip(grad_out)
-        .map(|(&y, &g)| if passes(y) { g } else { 0.0 })
+    let LinearCall {
+        rows, d_in, d_out, ..
+    } = call;
+    let passes = |y: f64| call.activation == Activation::Identity || y > 0.0;
+    let scale = |i| {
+        call.dropout
+            .map_or(1.0, |dropout| dropout_scale(dropout, i))
+    };
+    let grad: Vec<f64> = (0..out.len())
+        .map(|i| {
+            if passes(out[i]) {
+                grad_out[i] * scale(i)
+            } else {
+                0.0
+            }
+        })
         .collect();
     let dx = gemm(rows, d_in, d_out, &grad, weight);
     let dweight = gemm(d_out, d_in, rows, &transpose(rows, d_out, &grad), x);
@@ -294,13 +302,17 @@ pub fn cross_entropy(
         rows,
         d_model,
         vocab,
+        precision,
     } = shape;
-    let layer = LinearShape {
+    let layer = LinearCall {
         rows,
         d_in: d_model,
         d_out: vocab,
+        activation: Activation::Identity,
+        dropout: None,
+        precision,
     };
-    let logits = linear(layer, x, weight, bias, Activation::Identity);
+    let logits = linear(layer, x, weight, bias);
     let mut dlogits = vec![0.0; logits.len()];
     let mut sums = LossSums::default();
     for (row, &target) in targets
@@ -322,10 +334,7 @@ pub fn cross_entropy(
         sums.n_correct +=
             usize::from(logits.iter().position(|&z| z == best) == Some(target as usize));
     }
-    (
-        sums,
-        linear_backward(layer, x, weight, &logits, &dlogits, Activation::Identity),
-    )
+    (sums, linear_backward(layer, x, weight, &logits, &dlogits))
 }
 
 /// [`crate::embedding::embedding`].

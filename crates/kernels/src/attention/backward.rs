@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::softmax::{drop_weights, softmax_backward_row};
 use super::{
-    AttentionInputs, AttentionShape, Head, QUERY_BLOCK, is_large, query_block, row_stride,
+    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, is_large, query_block,
+    row_stride,
 };
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
@@ -12,20 +13,17 @@ use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// The gradients of [`super::attention`] from `grad_out` `[batch, tgt_len, n_heads * d_head]`: `dq` of that shape, `dk`
-/// and `dv` `[batch, src_len, n_heads * d_head]`.
+/// The gradients of [`super::attention`] from `grad_out` `[batch, tgt_len, n_heads * d_head]`.
 ///
 /// # Panics
-/// If a slice does not fit the shape.
+/// If a slice does not fit the shape, or `gradients` have another form than the operands.
 pub fn attention_backward(
     shape: AttentionShape,
     inputs: AttentionInputs<'_>,
     grad_out: &[f32],
-    dq: &mut [f32],
-    dk: &mut [f32],
-    dv: &mut [f32],
+    gradients: OperandsMut<'_>,
 ) {
-    inputs.check(shape);
+    let views = inputs.views(shape);
     let AttentionShape {
         batch,
         n_heads,
@@ -33,30 +31,21 @@ pub fn attention_backward(
         src_len,
         d_head,
     } = shape;
-    assert_eq!(grad_out.len(), inputs.q.len(), "`grad_out` of {shape:?}");
-    assert_eq!(dq.len(), inputs.q.len(), "`dq` of {shape:?}");
-    assert_eq!(dk.len(), inputs.k.len(), "`dk` of {shape:?}");
-    assert_eq!(dv.len(), inputs.k.len(), "`dv` of {shape:?}");
     let width = shape.width();
-    let dq = TileMut::new(dq, batch * tgt_len, width, width);
-    let dk = TileMut::new(dk, batch * src_len, width, width);
-    let dv = TileMut::new(dv, batch * src_len, width, width);
+    let elements = batch * tgt_len * width;
+    assert_eq!(grad_out.len(), elements, "`grad_out` of {shape:?}");
+    let targets = gradients.targets(shape);
     for_each(batch * n_heads, is_large(shape), |index| {
-        let head = Head::new(shape, inputs, index);
-        let (sentence, col) = (index / n_heads, index % n_heads * d_head);
+        let head = Head::new(shape, inputs, views, index);
+        let (sentence, number) = (index / n_heads, index % n_heads);
         // SAFETY: each task has a sentence and head of its own, and this call borrows the gradients mutably.
-        let mut part = unsafe {
-            Gradients {
-                q: dq.part(sentence * tgt_len, col, tgt_len, d_head),
-                k: dk.part(sentence * src_len, col, src_len, d_head),
-                v: dv.part(sentence * src_len, col, src_len, d_head),
-            }
-        };
+        let [q, k, v] = unsafe { targets.head(shape, sentence, number) };
+        let mut part = Gradients { q, k, v };
         for key in 0..src_len {
             part.k.row_mut(key).fill(0.0);
             part.v.row_mut(key).fill(0.0);
         }
-        let grad_out = View::rows(grad_out, width).from(sentence * tgt_len, col);
+        let grad_out = View::rows(grad_out, width).from(sentence * tgt_len, number * d_head);
         for block in 0..tgt_len.div_ceil(QUERY_BLOCK) {
             block_backward(
                 &head,

@@ -4,9 +4,11 @@
 //! so padding a batch further changes nothing.
 
 mod backward;
+mod operands;
 mod softmax;
 
 pub use backward::attention_backward;
+pub use operands::{Operands, OperandsMut};
 
 use std::ops::Range;
 
@@ -16,14 +18,14 @@ use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
 use crate::tile::TileMut;
+use operands::Views;
 
 /// Queries whose scores are computed together.
 const QUERY_BLOCK: usize = 128;
 /// Multiply-adds of a call that are worth a second thread.
 const LARGE: usize = 1 << 18;
 
-/// The shape of a call. Queries are `[batch, tgt_len, n_heads * d_head]`, keys and values
-/// `[batch, src_len, n_heads * d_head]`; head h owns the columns from `h * d_head` on.
+/// The shape of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionShape {
     /// Sentences.
@@ -62,12 +64,8 @@ pub enum Causality {
 /// What attention reads.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a> {
-    /// Queries, `[batch, tgt_len, n_heads * d_head]`.
-    pub q: &'a [f32],
-    /// Keys, `[batch, src_len, n_heads * d_head]`.
-    pub k: &'a [f32],
-    /// Values, as the keys.
-    pub v: &'a [f32],
+    /// Queries, keys and values.
+    pub operands: Operands<'a>,
     /// `[batch, src_len]`: keys that are not 0 here are ignored.
     pub pad: Option<&'a [u8]>,
     /// Which keys a query may see.
@@ -76,16 +74,12 @@ pub struct AttentionInputs<'a> {
     pub dropout: Option<Dropout>,
 }
 
-impl AttentionInputs<'_> {
-    fn check(&self, shape: AttentionShape) {
-        let queries = shape.batch * shape.tgt_len * shape.width();
-        let keys = shape.batch * shape.src_len * shape.width();
-        assert_eq!(self.q.len(), queries, "`q` of {shape:?}");
-        assert_eq!(self.k.len(), keys, "`k` of {shape:?}");
-        assert_eq!(self.v.len(), keys, "`v` of {shape:?}");
+impl<'a> AttentionInputs<'a> {
+    fn views(&self, shape: AttentionShape) -> Views<'a> {
         if let Some(pad) = self.pad {
             assert_eq!(pad.len(), shape.batch * shape.src_len, "`pad` of {shape:?}");
         }
+        self.operands.views(shape)
     }
 }
 
@@ -95,7 +89,7 @@ impl AttentionInputs<'_> {
 /// # Panics
 /// If a slice does not fit the shape.
 pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [f32]) {
-    inputs.check(shape);
+    let views = inputs.views(shape);
     let AttentionShape {
         batch,
         n_heads,
@@ -103,11 +97,12 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
         d_head,
         ..
     } = shape;
-    assert_eq!(out.len(), inputs.q.len(), "`out` of {shape:?}");
+    let elements = batch * tgt_len * shape.width();
+    assert_eq!(out.len(), elements, "`out` of {shape:?}");
     let blocks = tgt_len.div_ceil(QUERY_BLOCK);
     let out = TileMut::new(out, batch * tgt_len, shape.width(), shape.width());
     for_each(batch * n_heads * blocks, is_large(shape), |task| {
-        let head = Head::new(shape, inputs, task / blocks);
+        let head = Head::new(shape, inputs, views, task / blocks);
         let queries = query_block(tgt_len, task % blocks);
         let (rows, keys) = (queries.len(), head.keys_seen(&queries));
         let stride = row_stride(keys);
@@ -164,9 +159,14 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn new(shape: AttentionShape, inputs: AttentionInputs<'a>, index: usize) -> Self {
+    fn new(
+        shape: AttentionShape,
+        inputs: AttentionInputs<'a>,
+        views: Views<'a>,
+        index: usize,
+    ) -> Self {
         let (sentence, col) = (index / shape.n_heads, index % shape.n_heads * shape.d_head);
-        let view = |data, len| View::rows(data, shape.width()).from(sentence * len, col);
+        let part = |view: View<'a>, len| view.from(sentence * len, col);
         let pad = inputs
             .pad
             .map(|pad| &pad[sentence * shape.src_len..][..shape.src_len]);
@@ -180,9 +180,9 @@ impl<'a> Head<'a> {
                     .map_or(0, |last| last + 1)
             }),
             pad,
-            q: view(inputs.q, shape.tgt_len),
-            k: view(inputs.k, shape.src_len),
-            v: view(inputs.v, shape.src_len),
+            q: part(views.q, shape.tgt_len),
+            k: part(views.k, shape.src_len),
+            v: part(views.v, shape.src_len),
         }
     }
 

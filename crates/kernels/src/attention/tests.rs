@@ -39,44 +39,48 @@ impl Case {
         }
     }
 
-    fn inputs(&self) -> AttentionInputs<'_> {
-        let Self {
-            q,
-            k,
-            v,
-            pad,
-            causality,
-            dropout,
-            ..
-        } = self;
+    fn inputs<'a>(&'a self, operands: Operands<'a>) -> AttentionInputs<'a> {
         AttentionInputs {
-            q,
-            k,
-            v,
-            pad: pad.as_deref(),
-            causality: *causality,
-            dropout: *dropout,
+            operands,
+            pad: self.pad.as_deref(),
+            causality: self.causality,
+            dropout: self.dropout,
         }
+    }
+
+    fn width(&self) -> usize {
+        self.shape.n_heads * self.shape.d_head
     }
 
     /// Output, dq, dk, dv.
     fn run(&self) -> [Vec<f32>; 4] {
-        let fresh = |like: &[f32]| vec![f32::NAN; like.len()];
-        let (mut out, mut dq, mut dk, mut dv) = (
-            fresh(&self.q),
-            fresh(&self.q),
-            fresh(&self.k),
-            fresh(&self.v),
-        );
-        attention(self.shape, self.inputs(), &mut out);
-        attention_backward(
-            self.shape,
-            self.inputs(),
-            &self.grad,
-            &mut dq,
-            &mut dk,
-            &mut dv,
-        );
+        let keys_values = side_by_side(&[&self.k, &self.v], self.width());
+        let operands = Operands::Apart {
+            queries: &self.q,
+            keys_values: &keys_values,
+        };
+        let mut out = vec![f32::NAN; self.q.len()];
+        let (mut dq, mut dkv) = (out.clone(), vec![f32::NAN; keys_values.len()]);
+        attention(self.shape, self.inputs(operands), &mut out);
+        let gradients = OperandsMut::Apart {
+            queries: &mut dq,
+            keys_values: &mut dkv,
+        };
+        attention_backward(self.shape, self.inputs(operands), &self.grad, gradients);
+        let [dk, dv] = columns(&dkv, self.width());
+        [out, dq, dk, dv]
+    }
+
+    /// The same from joined operands.
+    fn run_joined(&self) -> [Vec<f32>; 4] {
+        let joined = side_by_side(&[&self.q, &self.k, &self.v], self.width());
+        let operands = Operands::Joined(&joined);
+        let mut out = vec![f32::NAN; self.q.len()];
+        let mut gradient = vec![f32::NAN; joined.len()];
+        attention(self.shape, self.inputs(operands), &mut out);
+        let gradients = OperandsMut::Joined(&mut gradient);
+        attention_backward(self.shape, self.inputs(operands), &self.grad, gradients);
+        let [dq, dk, dv] = columns(&gradient, self.width());
         [out, dq, dk, dv]
     }
 
@@ -107,6 +111,46 @@ impl Case {
         for (found, twin) in gradients.iter().zip(&twin.backward(&wide(&self.grad))) {
             assert_close(found, twin, 2e-5, &what);
         }
+    }
+}
+
+/// Matrices with rows of `width` as columns of one.
+fn side_by_side(parts: &[&[f32]], width: usize) -> Vec<f32> {
+    let rows = parts[0].len() / width.max(1);
+    let row = |row: usize| {
+        parts
+            .iter()
+            .flat_map(move |part| &part[row * width..][..width])
+    };
+    (0..rows).flat_map(row).copied().collect()
+}
+
+/// The opposite of [`side_by_side`].
+fn columns<const N: usize>(joined: &[f32], width: usize) -> [Vec<f32>; N] {
+    std::array::from_fn(|part| {
+        let rows = joined.chunks(N * width.max(1));
+        rows.flat_map(|row| &row[part * width..][..width])
+            .copied()
+            .collect()
+    })
+}
+
+#[test]
+fn joined_operands_give_the_same_bits() {
+    for causality in [Causality::Full, Causality::Causal] {
+        let mut case = Case::new(2, 3, 140, 140, 5);
+        case.causality = causality;
+        case.pad = Some((0..280).map(|i| u8::from(i % 140 > 120)).collect());
+        case.dropout = Some(Dropout {
+            rate: 0.2,
+            seed: 1,
+            step: 2,
+            site: 3,
+        });
+        assert_eq!(
+            case.run().map(|part| bits(&part)),
+            case.run_joined().map(|part| bits(&part))
+        );
     }
 }
 

@@ -25,6 +25,7 @@ impl Case {
                 rows,
                 d_model,
                 vocab,
+                precision: Precision::F32,
             },
             x: random(rows * d_model, 1).iter().map(|x| 2.0 * x).collect(),
             weight: random(vocab * d_model, 2),

@@ -3,6 +3,7 @@
 //! An output element is the sum over blocks of `KC` of the products' running sum in each block, from the first to the
 //! last. Nothing else enters its value, so it is the same however many rows, columns and threads there are.
 
+mod bf16;
 mod micro;
 mod pack;
 
@@ -99,6 +100,33 @@ pub enum Accumulate {
     Add,
 }
 
+/// How exactly the operands enter a product. Sums are always of `f32`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// As they are.
+    F32,
+    /// Rounded to bfloat16, which some CPUs multiply much faster; on others the rounded operands are multiplied as `f32`.
+    Bf16,
+}
+
+impl Precision {
+    /// The faster of the two on this CPU.
+    pub fn fastest() -> Self {
+        Self::F32
+    }
+}
+
+/// The sizes of a product of `[m, k]` and `[k, n]`.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmShape {
+    /// Rows of the first operand and of the output.
+    pub m: usize,
+    /// Columns of the second operand and of the output.
+    pub n: usize,
+    /// Products in each sum.
+    pub k: usize,
+}
+
 /// What is done to an output element after its last product.
 #[derive(Clone, Copy)]
 pub(crate) struct Epilogue<'a> {
@@ -121,21 +149,47 @@ impl Epilogue<'_> {
 /// # Panics
 /// If a slice is too short for its shape.
 pub fn gemm(
-    m: usize,
-    n: usize,
-    k: usize,
+    shape: GemmShape,
     a: View<'_>,
     b: View<'_>,
     out: &mut [f32],
     accumulate: Accumulate,
+    precision: Precision,
 ) {
+    let GemmShape { m, n, k } = shape;
     assert_eq!(out.len(), m * n, "`out` is [{m}, {n}]");
     let mut out = TileMut::new(out, m, n, n);
-    gemm_parallel(k, a, b, &mut out, accumulate, Epilogue::NONE);
+    gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
 }
 
-/// [`gemm`] into a rectangle, on several threads where that pays.
-pub(crate) fn gemm_parallel(
+/// [`gemm`] into a rectangle.
+pub(crate) fn gemm_into(
+    k: usize,
+    a: View<'_>,
+    b: View<'_>,
+    out: &mut TileMut<'_>,
+    accumulate: Accumulate,
+    precision: Precision,
+    epilogue: Epilogue<'_>,
+) {
+    let (m, n) = (out.rows(), out.cols());
+    a.assert_holds("a", m, k);
+    b.assert_holds("b", k, n);
+    match precision {
+        Precision::F32 => gemm_parallel(k, a, b, out, accumulate, epilogue),
+        Precision::Bf16 => with_scratch((m + n) * k, |room| {
+            let (room_a, room_b) = room.split_at_mut(m * k);
+            let (a, b) = (
+                bf16::rounded(a, m, k, room_a),
+                bf16::rounded(b, k, n, room_b),
+            );
+            gemm_parallel(k, a, b, out, accumulate, epilogue);
+        }),
+    }
+}
+
+/// [`gemm_into`] in `f32`, on several threads where that pays.
+fn gemm_parallel(
     k: usize,
     a: View<'_>,
     b: View<'_>,

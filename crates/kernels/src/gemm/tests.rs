@@ -54,10 +54,24 @@ fn matches_the_twin_in_every_layout() {
         for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
             let what = format!("[{m}, {k}] · [{k}, {n}], layout {layout}");
             let mut out = vec![f32::NAN; m * n];
-            gemm(m, n, k, a, b, &mut out, Accumulate::Overwrite);
+            gemm(
+                GemmShape { m, n, k },
+                a,
+                b,
+                &mut out,
+                Accumulate::Overwrite,
+                Precision::F32,
+            );
             assert_close(&out, &product, 1e-5, &what);
             out.copy_from_slice(&start);
-            gemm(m, n, k, a, b, &mut out, Accumulate::Add);
+            gemm(
+                GemmShape { m, n, k },
+                a,
+                b,
+                &mut out,
+                Accumulate::Add,
+                Precision::F32,
+            );
             assert_close(&out, &sum, 1e-5, &what);
         }
     }
@@ -89,13 +103,12 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
     let rows = |m: usize| {
         let mut out = vec![0.0; m * n];
         gemm(
-            m,
-            n,
-            k,
+            GemmShape { m, n, k },
             View::rows(&a, k),
             View::transposed(&w, k),
             &mut out,
             Accumulate::Overwrite,
+            Precision::F32,
         );
         bits(&out)
     };
@@ -115,13 +128,12 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
     let last_row = |n: usize| {
         let mut out = vec![0.0; m * n];
         gemm(
-            m,
-            n,
-            k,
+            GemmShape { m, n, k },
             View::rows(&a, k),
             View::transposed(&w, k),
             &mut out,
             Accumulate::Overwrite,
+            Precision::F32,
         );
         bits(&out[(m - 1) * n..])
     };
@@ -147,22 +159,20 @@ fn threads_change_nothing() {
             let mut out = vec![0.0; 2 * m * n];
             let (left, right) = out.split_at_mut(m * n);
             gemm(
-                m,
-                n,
-                k,
+                GemmShape { m, n, k },
                 View::rows(&a, k),
                 View::rows(&b, n),
                 left,
                 Accumulate::Overwrite,
+                Precision::F32,
             );
             gemm(
-                m,
-                n,
-                k,
+                GemmShape { m, n, k },
                 View::transposed(&a, m),
                 View::transposed(&b, k),
                 right,
                 Accumulate::Overwrite,
+                Precision::F32,
             );
             out
         });
@@ -202,12 +212,57 @@ fn columns_of_a_wider_matrix_stay_untouched() {
 fn a_short_operand_is_refused() {
     let mut out = [0.0; 8];
     gemm(
-        2,
-        4,
-        3,
+        GemmShape { m: 2, n: 4, k: 3 },
         View::rows(&[1.0; 6], 3),
         View::rows(&[1.0; 11], 4),
         &mut out,
         Accumulate::Overwrite,
+        Precision::F32,
     );
+}
+
+#[test]
+fn rounding_goes_to_the_nearest_even_bfloat16() {
+    let cases = [
+        (1.0, 1.0),
+        (1.0 + 1.0 / 256.0, 1.0),
+        (1.0 + 3.0 / 256.0, 1.0 + 4.0 / 256.0),
+        (1.0 + 1.01 / 256.0, 1.0 + 2.0 / 256.0),
+        (-0.0, -0.0),
+        (f32::INFINITY, f32::INFINITY),
+        (f32::MAX, f32::INFINITY),
+        (f32::MIN_POSITIVE, f32::MIN_POSITIVE),
+    ];
+    for (x, rounded) in cases {
+        assert_eq!(bf16::round(x).to_bits(), f32::to_bits(rounded), "{x}");
+    }
+    assert!(bf16::round(f32::from_bits(0x7F80_0001)).is_nan());
+    assert!(bf16::round(f32::from_bits(0xFFFF_FFFF)).is_nan());
+}
+
+#[test]
+fn bf16_products_are_those_of_rounded_operands() {
+    for (m, n, k) in SHAPES {
+        let data = operands(m, n, k);
+        let rounded =
+            |x: &[f32]| -> Vec<f64> { x.iter().map(|&x| bf16::round(x).into()).collect() };
+        let product = reference::gemm(m, n, k, &rounded(&data[0]), &rounded(&data[2]));
+        for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
+            let what = format!("[{m}, {k}] · [{k}, {n}], layout {layout}");
+            let shape = GemmShape { m, n, k };
+            let mut out = vec![f32::NAN; m * n];
+            gemm(
+                shape,
+                a,
+                b,
+                &mut out,
+                Accumulate::Overwrite,
+                Precision::Bf16,
+            );
+            assert_close(&out, &product, 1e-5, &what);
+            gemm(shape, a, b, &mut out, Accumulate::Add, Precision::Bf16);
+            let twice: Vec<f64> = product.iter().map(|x| 2.0 * x).collect();
+            assert_close(&out, &twice, 2e-5, &what);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Each backward twin against central differences of its forward twin.
 
 use super::*;
+use crate::gemm::Precision;
 use crate::testing::{assert_derivative, random, wide};
 
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -9,24 +10,27 @@ fn numbers(len: usize, seed: u32) -> Vec<f64> {
 
 #[test]
 fn linear_gradients_are_derivatives() {
-    let shape = LinearShape {
-        rows: 3,
-        d_in: 4,
-        d_out: 5,
-    };
     for activation in [Activation::Identity, Activation::Relu] {
+        let call = LinearCall {
+            rows: 3,
+            d_in: 4,
+            d_out: 5,
+            activation,
+            dropout: None,
+            precision: Precision::F32,
+        };
         let (x, w, b, g) = (
             numbers(12, 1),
             numbers(20, 2),
             numbers(5, 3),
             numbers(15, 4),
         );
-        let out = linear(shape, &x, &w, Some(&b), activation);
+        let out = linear(call, &x, &w, Some(&b));
         assert!(out.iter().any(|&y| y <= 0.0) && out.iter().any(|&y| y > 0.0));
-        let [dx, dw, db] = linear_backward(shape, &x, &w, &out, &g, activation);
-        assert_derivative(&x, &g, &dx, |x| linear(shape, x, &w, Some(&b), activation));
-        assert_derivative(&w, &g, &dw, |w| linear(shape, &x, w, Some(&b), activation));
-        assert_derivative(&b, &g, &db, |b| linear(shape, &x, &w, Some(b), activation));
+        let [dx, dw, db] = linear_backward(call, &x, &w, &out, &g);
+        assert_derivative(&x, &g, &dx, |x| linear(call, x, &w, Some(&b)));
+        assert_derivative(&w, &g, &dw, |w| linear(call, &x, w, Some(&b)));
+        assert_derivative(&b, &g, &db, |b| linear(call, &x, &w, Some(b)));
     }
 }
 
@@ -113,6 +117,7 @@ fn cross_entropy_gradients_are_derivatives() {
         rows: 4,
         d_model: 3,
         vocab: 5,
+        precision: Precision::F32,
     };
     let targets = [2, IGNORE, 4, 0];
     for smoothing in [0.0, 0.2] {

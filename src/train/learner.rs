@@ -1,0 +1,137 @@
+//! A model and its optimiser: the gradients of an update, and the update.
+
+use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
+use burn::module::Module;
+
+use super::validate::add;
+use super::{Optimizer, UpdateScale};
+use crate::batch::Batch;
+use crate::config::{Config, Matmul};
+use crate::device::Device;
+use crate::model::{Loss, Parameter, Transformer, take_gradients};
+use crate::nn::{Pass, Probe};
+use crate::ops::{self, LossSums, Precision};
+
+/// A model that learns.
+#[derive(Debug)]
+pub struct Learner {
+    /// Absent only while it is being updated, so that its memory can be changed in place.
+    model: Option<Transformer>,
+    optimizer: Optimizer,
+    seed: u64,
+    label_smoothing: f64,
+    precision: Precision,
+    device: Device,
+}
+
+/// The sums over the micro-batches of one update.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Of losses and tokens.
+    pub sums: LossSums,
+    /// Of gradients, in the order of [`crate::model::parameters`].
+    gradients: Vec<Parameter>,
+}
+
+impl Learner {
+    /// Trains `model`, whose parameters live on `device` under autodiff, as `config` says.
+    pub fn new(model: Transformer, config: &Config, device: Device) -> Self {
+        Self {
+            optimizer: Optimizer::new(&config.train.optimizer, &model),
+            model: Some(model),
+            seed: config.seed,
+            label_smoothing: config.train.label_smoothing,
+            precision: match config.train.matmul {
+                Matmul::F32 => Precision::F32,
+                Matmul::Bf16 => Precision::Bf16,
+                Matmul::Auto => Precision::fastest(),
+            },
+            device,
+        }
+    }
+
+    /// The model as it stands.
+    pub fn model(&self) -> &Transformer {
+        self.model
+            .as_ref()
+            .expect("the model is away during an update only")
+    }
+
+    /// The optimiser, whose memory a checkpoint holds.
+    pub fn optimizer(&self) -> &Optimizer {
+        &self.optimizer
+    }
+
+    /// The same, to restore that memory.
+    pub fn optimizer_mut(&mut self) -> &mut Optimizer {
+        &mut self.optimizer
+    }
+
+    /// The loss of `batch` with the dropout of micro-batch `number`, counted over the whole run.
+    pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
+        self.model()
+            .loss(batch, self.label_smoothing, &self.pass(number))
+    }
+
+    /// The first layer that puts out a number that is not finite for this micro-batch.
+    pub fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> Option<String> {
+        let probe = Probe::default();
+        let pass = self.pass(number);
+        let model = self.model().valid();
+        model.loss(batch, self.label_smoothing, &pass.probed(&probe));
+        probe.first_non_finite()
+    }
+
+    fn pass(&self, number: u64) -> Pass<'static> {
+        Pass::training(self.seed, number, self.precision)
+    }
+
+    /// Adds a micro-batch's loss and its gradients to what is gathered.
+    pub fn gather(&self, loss: Loss, gathered: &mut Gathered) {
+        add(&mut gathered.sums, &loss.sums);
+        let gradients = take_gradients(self.model(), &mut loss.sum.backward());
+        if gathered.gradients.is_empty() {
+            gathered.gradients = gradients;
+            return;
+        }
+        for (total, new) in gathered.gradients.iter_mut().zip(gradients) {
+            let pairs = total.values.iter_mut().zip(&new.values);
+            pairs.for_each(|(total, new)| *total += new);
+            ops::recycle(new.values);
+        }
+    }
+
+    /// Changes the model by the mean gradient over all gathered tokens times `scale`.
+    pub fn update(&mut self, gathered: Gathered, scale: UpdateScale) {
+        let model = self
+            .model
+            .take()
+            .expect("the model is away during an update only");
+        let model = self
+            .optimizer
+            .update(model, &gathered.gradients, scale, &self.device);
+        self.model = Some(model);
+        let used = gathered.gradients.into_iter();
+        used.for_each(|gradient| ops::recycle(gradient.values));
+    }
+}
+
+impl Gathered {
+    /// The Euclidean norm of the mean gradient per token.
+    pub fn gradient_norm(&self) -> f64 {
+        let squares = |gradient: &Parameter| sum_of_squares(&gradient.values);
+        self.gradients.iter().map(squares).sum::<f64>().sqrt() / self.n_tokens()
+    }
+
+    /// The first parameter whose gradient holds a number that is not finite.
+    pub fn first_non_finite(&self) -> Option<&str> {
+        let mut gradients = self.gradients.iter();
+        let damaged = gradients.find(|gradient| first_non_finite(&gradient.values).is_some());
+        damaged.map(|gradient| gradient.name.as_str())
+    }
+
+    /// Target tokens, at least 1.
+    pub fn n_tokens(&self) -> f64 {
+        self.sums.n_tokens.max(1) as f64
+    }
+}
