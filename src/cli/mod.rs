@@ -11,13 +11,16 @@ mod info;
 mod input;
 mod message;
 mod output;
+mod profile;
 mod progress;
 mod samples;
 mod score;
 mod search;
+mod threads;
 mod train;
 mod translate;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use attentive::error::Result;
@@ -36,6 +39,9 @@ Examples:
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Compute on N threads [default: one for each core]. No result depends on it.
+    #[arg(long, value_name = "N", global = true)]
+    threads: Option<NonZeroUsize>,
 }
 
 #[derive(Subcommand)]
@@ -69,7 +75,8 @@ impl Command {
 ///
 /// A reader of standard output that closes it early, as `head` does, has had enough: that is success, and silent.
 pub(crate) fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let Cli { command, threads } = Cli::parse();
+    match threads::choose(threads).and_then(|()| command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

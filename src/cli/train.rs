@@ -1,5 +1,6 @@
 //! `attentive train`: from a configuration to a model directory.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use attentive::config::Config;
@@ -8,13 +9,14 @@ use attentive::interrupt::Interrupt;
 use attentive::train::{self, RunOptions, StopReason, Summary};
 
 use super::existing::ExistingArgs;
-use super::message;
 use super::progress::Progress;
+use super::{message, profile};
 
 const EXAMPLES: &str = "\
 Examples:
   attentive train configs/multi30k.toml
   attentive train configs/multi30k.toml --resume
+  attentive train configs/multi30k.toml --profile
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
 
 Ctrl-C saves and stops; `--resume` goes on as if the run had never stopped.";
@@ -32,12 +34,25 @@ pub(super) struct Args {
     /// The directory to write the model to [default: `runs/` and the configuration's name].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Train for N updates, print where the time goes, and save nothing [default: 20].
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20",
+        conflicts_with_all = ["out", "resume", "force"]
+    )]
+    profile: Option<NonZeroU64>,
     #[command(flatten)]
     existing: ExistingArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let config = Config::load(&args.config, &args.set)?;
+    if let Some(updates) = args.profile {
+        return profile::run(&config, updates.get());
+    }
     let out = match &args.out {
         Some(out) => out.clone(),
         None => default_out(&args.config)?,

@@ -186,7 +186,21 @@ impl Attention {
 }
 
 impl Kernel for Attention {
+    const NAME: &'static str = "attention";
     type Saved = ();
+
+    /// Scores and sums; backward the scores again and the gradients of both products' operands.
+    fn flops(&self) -> [f64; 2] {
+        let AttentionShape {
+            batch,
+            n_heads,
+            tgt_len,
+            src_len,
+            d_head,
+        } = self.shape;
+        let product = 2.0 * (batch * n_heads * tgt_len * src_len * d_head) as f64;
+        [2.0 * product, 5.0 * product]
+    }
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
         let AttentionShape {

@@ -43,6 +43,7 @@ pub(super) fn portable<const D: usize>(x: Tensor<D>, dropout: Dropout) -> Tensor
 struct DropoutAdd(Dropout);
 
 impl Kernel for DropoutAdd {
+    const NAME: &'static str = "dropout";
     type Saved = ();
     const KEEPS_INPUTS: bool = false;
 

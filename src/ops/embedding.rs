@@ -88,6 +88,7 @@ struct Embedding {
 }
 
 impl Kernel for Embedding {
+    const NAME: &'static str = "embedding";
     type Saved = usize;
     const KEEPS_INPUTS: bool = false;
 

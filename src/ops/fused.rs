@@ -13,9 +13,13 @@ use burn_flex::{FlexTensor, Layout};
 use burn_std::{Bytes, Shape};
 
 use super::buffers;
+use super::profile::{Spent, timed};
 
 /// An operation on some float tensors with passes of its own.
 pub(crate) trait Kernel: Clone + Debug + Send + 'static {
+    /// What a profile calls it.
+    const NAME: &'static str;
+
     /// What the forward pass computes on the side for the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
@@ -31,6 +35,11 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     /// Whether the backward pass reads the output.
     fn keeps_output(&self) -> bool {
         false
+    }
+
+    /// Floating-point operations of the matrix products in a forward and in a backward pass.
+    fn flops(&self) -> [f64; 2] {
+        [0.0; 2]
     }
 }
 
@@ -103,10 +112,19 @@ pub(crate) fn apply<const D: usize, K: Kernel>(
             .into_iter()
             .map(|operand| contiguous(on_cpu(operand.0.try_into_primitive::<Flex>())))
             .collect();
-        let (output, _) = kernel.forward(&slices(&inputs), Pass::Plain);
+        let (output, _) = forward(&kernel, &inputs, Pass::Plain);
         inputs.into_iter().for_each(recycle);
         Tensor::from_primitive::<Flex>(flex_tensor(output, shape.to_vec()))
     }
+}
+
+fn forward<K: Kernel>(kernel: &K, inputs: &[FlexTensor], pass: Pass) -> (Vec<f32>, K::Saved) {
+    let book = |spent: &mut Spent, elapsed| {
+        spent.calls += 1;
+        spent.forward += elapsed;
+        spent.flops += kernel.flops()[0];
+    };
+    timed(K::NAME, book, || kernel.forward(&slices(inputs), pass))
 }
 
 fn on_cpu<T, E: Debug>(primitive: Result<T, E>) -> T {
@@ -129,7 +147,7 @@ fn track<const N: usize, K: Kernel>(
         .stateful()
     {
         OpsKind::Tracked(operation) => {
-            let (output, saved) = kernel.forward(&slices(&inputs), Pass::Tracked);
+            let (output, saved) = forward(&kernel, &inputs, Pass::Tracked);
             let output = flex_tensor(output, shape);
             let state = State {
                 shapes: inputs
@@ -143,7 +161,7 @@ fn track<const N: usize, K: Kernel>(
             operation.finish(state, output)
         }
         OpsKind::UnTracked(operation) => {
-            let (output, _) = kernel.forward(&slices(&inputs), Pass::Plain);
+            let (output, _) = forward(&kernel, &inputs, Pass::Plain);
             operation.finish(flex_tensor(output, shape))
         }
     }
@@ -178,13 +196,18 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
             output,
         } = ops.state;
         let inputs = inputs.unwrap_or_default();
-        let gradients = self.0.backward(Context {
+        let context = Context {
             inputs: &slices(&inputs),
             output: output.as_ref().map_or(&[], slice),
             saved,
             grad: slice(&grad),
             wanted: &ops.parents.each_ref().map(Option::is_some),
-        });
+        };
+        let book = |spent: &mut Spent, elapsed| {
+            spent.backward += elapsed;
+            spent.flops += self.0.flops()[1];
+        };
+        let gradients = timed(K::NAME, book, || self.0.backward(context));
         let done = inputs.into_iter().chain(output).chain([grad]);
         done.for_each(recycle);
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {

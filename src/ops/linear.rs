@@ -110,10 +110,19 @@ impl Linear {
 }
 
 impl Kernel for Linear {
+    const NAME: &'static str = "linear";
     type Saved = ();
 
     fn keeps_output(&self) -> bool {
         self.call.activation == Activation::Relu
+    }
+
+    fn flops(&self) -> [f64; 2] {
+        let LinearCall {
+            rows, d_in, d_out, ..
+        } = self.call;
+        let product = 2.0 * (rows * d_in * self.maps * d_out) as f64;
+        [product, 2.0 * product]
     }
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {

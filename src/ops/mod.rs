@@ -15,6 +15,7 @@ mod embedding;
 mod fused;
 mod linear;
 mod norm;
+mod profile;
 #[cfg(test)]
 mod tests;
 
@@ -30,3 +31,4 @@ pub use dropout::dropout_add;
 pub use embedding::{PositionRows, embedding};
 pub use linear::{Finish, Map, linear};
 pub use norm::{norm, residual_norm};
+pub use profile::{Spent, profiled};

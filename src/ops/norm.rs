@@ -101,6 +101,7 @@ pub(super) fn portable(
 struct NormKernel(NormCall);
 
 impl Kernel for NormKernel {
+    const NAME: &'static str = "norm";
     type Saved = ();
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
@@ -128,6 +129,7 @@ struct ResidualNorm {
 }
 
 impl Kernel for ResidualNorm {
+    const NAME: &'static str = "dropout, sum, norm";
     /// The sum of both branches, and the gain.
     type Saved = [Vec<f32>; 2];
     const KEEPS_INPUTS: bool = false;

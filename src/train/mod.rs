@@ -8,6 +8,7 @@ mod learner;
 mod metrics_log;
 mod optimizer;
 mod prepare;
+mod profile;
 pub mod report;
 mod schedule;
 mod trainer;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use learner::{Gathered, Learner};
 pub use optimizer::{Optimizer, UpdateScale};
+pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};
 

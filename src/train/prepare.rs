@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::directory::{self, Found};
+use super::directory::{self, Found, StoredRun};
 use super::report::{Event, Observer};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, RunOptions};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusConfig};
 use crate::data::{self, Batcher, Budget, Corpus};
-use crate::device;
+use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::model::Transformer;
@@ -19,17 +19,23 @@ use crate::text::{self, Tokenizers};
 /// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
+/// What the data give.
+#[derive(Debug)]
+pub(super) struct Material {
+    pub tokenizers: Tokenizers,
+    pub batcher: Batcher,
+    pub n_pairs: usize,
+    pub validation: Option<ValidationSet>,
+    pub provenance: Provenance,
+}
+
 /// Everything that a run needs.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub config: Config,
     pub run: Run,
-    pub tokenizers: Tokenizers,
+    pub material: Material,
     pub learner: Learner,
-    pub batcher: Batcher,
-    pub n_pairs: usize,
-    pub validation: Option<ValidationSet>,
-    pub provenance: Provenance,
     /// The update of the checkpoint to go on from.
     pub resume_at: Option<u64>,
 }
@@ -49,19 +55,70 @@ pub(super) fn prepare(
             dir.display()
         )));
     }
+    let stored = match &found {
+        Found::Run(stored) => Some((dir, &**stored)),
+        Found::Nothing | Found::Replaceable => None,
+    };
+    let material = material(config, stored, &options.interrupt, observer)?;
+    let resumes = stored.is_some();
+    directory::claim(
+        dir,
+        found,
+        config,
+        &material.tokenizers,
+        &material.provenance,
+    )?;
+    let device = device::cpu().autodiff();
+    let run = Run::new(dir);
+    let resume_at = if resumes { run.last()? } else { None };
+    let model = match resume_at {
+        Some(step) => checkpoint::load_weights(
+            config,
+            &material.tokenizers,
+            &run.folder(step).join(files::WEIGHTS),
+            &device,
+        )?,
+        None => fresh_model(config, &material.tokenizers, &device),
+    };
+    Ok(Prepared {
+        config: config.clone(),
+        run,
+        material,
+        learner: Learner::new(model, config, device),
+        resume_at,
+    })
+}
+
+/// The model before its first update.
+pub(super) fn fresh_model(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    device: &Device,
+) -> Transformer {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    Transformer::new(&config.model, src, tgt, config.seed, device)
+}
+
+/// Reads the corpora, and learns tokenizers or takes those of a stored run in the directory named with it.
+pub(super) fn material(
+    config: &Config,
+    stored: Option<(&Path, &StoredRun)>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Material> {
     let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
     note(observer, "training data", &train);
     let valid = read_validation(config, &train, observer)?;
-    stop_if_asked(&options.interrupt)?;
+    stop_if_asked(interrupt)?;
     let provenance = provenance(config, &train, valid.as_ref());
-    let tokenizers = match &found {
-        Found::Run(run) => {
+    let tokenizers = match stored {
+        Some((dir, run)) => {
             check_same_data(dir, &run.provenance, &provenance)?;
             run.tokenizers.clone()
         }
-        Found::Nothing | Found::Replaceable => learn(config, &train)?,
+        None => learn(config, &train)?,
     };
-    stop_if_asked(&options.interrupt)?;
+    stop_if_asked(interrupt)?;
     let special = tokenizers.tgt().special();
     let (pairs, encoded) = data::encode(
         &train,
@@ -77,34 +134,13 @@ pub(super) fn prepare(
     let validation = valid
         .map(|valid| validation_set(config, &tokenizers, valid, observer))
         .transpose()?;
-    stop_if_asked(&options.interrupt)?;
-    let resumes = matches!(found, Found::Run(_));
-    directory::claim(dir, found, config, &tokenizers, &provenance)?;
-    let device = device::cpu().autodiff();
-    let run = Run::new(dir);
-    let resume_at = if resumes { run.last()? } else { None };
-    let model = match resume_at {
-        Some(step) => checkpoint::load_weights(
-            config,
-            &tokenizers,
-            &run.folder(step).join(files::WEIGHTS),
-            &device,
-        )?,
-        None => {
-            let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-            Transformer::new(&config.model, src, tgt, config.seed, &device)
-        }
-    };
-    Ok(Prepared {
-        config: config.clone(),
-        run,
+    stop_if_asked(interrupt)?;
+    Ok(Material {
         tokenizers,
-        learner: Learner::new(model, config, device),
         batcher,
         n_pairs,
         validation,
         provenance,
-        resume_at,
     })
 }
 

@@ -75,7 +75,7 @@ impl<'a> Trainer<'a> {
         let state: TrainingState<Progress> = run.state(step)?;
         let optimizer = self.setup.learner.optimizer_mut();
         optimizer.restore(run.optimizer(step, &optimizer.state_shapes())?);
-        self.setup.batcher.seek(state.position)?;
+        self.setup.material.batcher.seek(state.position)?;
         self.progress = state.progress;
         self.step = state.step;
         run.mend(self.progress.best.map(|best| best.step), step)?;
@@ -107,7 +107,7 @@ impl<'a> Trainer<'a> {
         }
         Ok(Summary {
             step: self.step,
-            epoch: self.setup.batcher.position().epoch,
+            epoch: self.setup.material.batcher.position().epoch,
             best: self.progress.best,
             stopped,
             seconds: start.elapsed().as_secs_f64(),
@@ -122,17 +122,18 @@ impl<'a> Trainer<'a> {
             step: self.step,
             max_steps: setup.config.train.max_steps,
             n_parameters: setup.learner.model().num_params(),
-            n_pairs: setup.n_pairs,
-            src_vocab: setup.tokenizers.src().vocab_size(),
-            tgt_vocab: setup.tokenizers.tgt().vocab_size(),
-            steps_per_epoch: (setup.batcher.batches_per_epoch() as u64).div_ceil(accumulate),
+            n_pairs: setup.material.n_pairs,
+            src_vocab: setup.material.tokenizers.src().vocab_size(),
+            tgt_vocab: setup.material.tokenizers.tgt().vocab_size(),
+            steps_per_epoch: (setup.material.batcher.batches_per_epoch() as u64)
+                .div_ceil(accumulate),
         };
         self.observer.on(&Event::Start(&report));
     }
 
     fn finished(&self) -> Option<StopReason> {
         let train = &self.setup.config.train;
-        let epochs = self.setup.batcher.position().epoch;
+        let epochs = self.setup.material.batcher.position().epoch;
         if self.step >= train.max_steps {
             Some(StopReason::MaxSteps)
         } else if train.max_epochs > 0 && epochs >= train.max_epochs {
@@ -147,7 +148,7 @@ impl<'a> Trainer<'a> {
     /// One update: gradients of `accumulate` micro-batches, clipping, optimiser.
     fn update(&mut self) -> Result<StepReport> {
         let start = Instant::now();
-        let epoch = self.setup.batcher.position().epoch;
+        let epoch = self.setup.material.batcher.position().epoch;
         let step = self.step + 1;
         let (gathered, lines) = self.gather(step)?;
         let (sums, n_tokens) = (gathered.sums, gathered.n_tokens());
@@ -191,7 +192,7 @@ impl<'a> Trainer<'a> {
         let accumulate = self.setup.config.train.accumulate.max(1) as u64;
         let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
         for number in (step - 1) * accumulate..step * accumulate {
-            let batch = self.setup.batcher.next_batch();
+            let batch = self.setup.material.batcher.next_batch();
             let loss = self.setup.learner.loss(&batch, number);
             lines.extend(&batch.lines);
             if !loss.sums.loss.is_finite() {
@@ -243,17 +244,21 @@ impl<'a> Trainer<'a> {
         if !(is_regular || every > 0 && is_last) {
             return Ok(false);
         }
-        let Some(validation) = &self.setup.validation else {
+        let Some(validation) = &self.setup.material.validation else {
             return Ok(false);
         };
         let Prepared {
             learner,
             config,
-            tokenizers,
+            material,
             ..
         } = &self.setup;
-        let mut report =
-            validation.measure(learner.model().valid(), config, tokenizers, self.step)?;
+        let mut report = validation.measure(
+            learner.model().valid(),
+            config,
+            &material.tokenizers,
+            self.step,
+        )?;
         if !report.loss.is_finite() {
             let layer = "validation".into();
             return Err(self.not_finite(self.step, report.loss, layer, Vec::new()));
@@ -293,7 +298,7 @@ impl<'a> Trainer<'a> {
 
     fn save_if_due(&mut self, epoch: u64, better: bool) -> Result<()> {
         let due = match self.setup.config.train.save_every {
-            0 => self.setup.batcher.position().epoch > epoch,
+            0 => self.setup.material.batcher.position().epoch > epoch,
             every => self.step.is_multiple_of(every),
         };
         if due || better {
@@ -310,18 +315,18 @@ impl<'a> Trainer<'a> {
         }
         let setup = &mut self.setup;
         let scores = self.scores.iter().filter(|(step, _)| *step == self.step);
-        setup.provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
-        setup.provenance.step = self.step;
+        setup.material.provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
+        setup.material.provenance.step = self.step;
         let state = TrainingState {
             step: self.step,
-            position: setup.batcher.position(),
+            position: setup.material.batcher.position(),
             progress: self.progress.clone(),
         };
         let snapshot = Snapshot {
             state: &state,
             weights: &weights,
             optimizer: &setup.learner.optimizer().state(),
-            provenance: &setup.provenance,
+            provenance: &setup.material.provenance,
         };
         let path = setup
             .run
