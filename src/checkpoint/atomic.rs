@@ -1,7 +1,7 @@
 //! Files that are whole or not there: written under a temporary name, synced, renamed.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -9,8 +9,16 @@ use crate::error::{Error, Result};
 /// Marks what a killed process may have left unfinished.
 const TEMPORARY: &str = ".tmp-";
 
+/// What a file is to hold: a function that writes the file of that name.
+pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
+
 /// Writes `path` so that at any instant it holds the old or the new content.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    write_with(path, &|path| fs::write(path, content))
+}
+
+/// [`write_file`] for content that is never in memory as a whole.
+pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
     let temporary = temporary(path);
     let outcome = write_synced(&temporary, content)
         .and_then(|()| fs::rename(&temporary, path))
@@ -23,7 +31,7 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Writes folder `path`, which must not exist, so that it appears with all `files` or not at all.
-pub fn write_folder(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
+pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
     let temporary = temporary(path);
     let outcome = fs::create_dir_all(&temporary)
         .and_then(|()| {
@@ -65,10 +73,9 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!("{TEMPORARY}{name}"))
 }
 
-fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(content)?;
-    file.sync_all()
+fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()> {
+    content(path)?;
+    File::options().write(true).open(path)?.sync_all()
 }
 
 /// Makes a rename survive a power cut; where folders cannot be opened as files, the system has no need of it.
@@ -117,7 +124,11 @@ mod tests {
     fn a_folder_appears_whole() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("step-1");
-        write_folder(&path, &[("a", b"1".to_vec()), ("b", b"2".to_vec())]).expect("write");
+        let files: [(&str, &Content<'_>); 2] = [
+            ("a", &|path| fs::write(path, b"1")),
+            ("b", &|path| fs::write(path, b"2")),
+        ];
+        write_folder(&path, &files).expect("write");
         assert_eq!(fs::read(path.join("b")).expect("read"), b"2");
         assert!(!folder.path().join(".tmp-step-1").exists());
     }

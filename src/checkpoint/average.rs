@@ -73,6 +73,8 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     };
     write_recipe(out, &config, &tokenizers)?;
     atomic::write_file(&out.join(files::PROVENANCE), &to_json(&provenance)?)?;
-    atomic::write_file(&out.join(files::WEIGHTS), &weights::to_bytes(&mean)?)?;
+    atomic::write_with(&out.join(files::WEIGHTS), &|path| {
+        weights::write(path, &mean)
+    })?;
     Ok(steps)
 }

@@ -42,7 +42,7 @@ pub struct Snapshot<'a, P> {
     /// The weights.
     pub weights: &'a [Parameter],
     /// The optimiser's tensors.
-    pub optimizer: &'a [Parameter],
+    pub optimizer: &'a [&'a Parameter],
     /// Where the weights come from.
     pub provenance: &'a Provenance,
 }
@@ -73,7 +73,7 @@ impl Run {
         let step = snapshot.state.step;
         let folder = step_folder(&self.dir, step);
         let provenance = to_json(snapshot.provenance)?;
-        let model = weights::to_bytes(snapshot.weights)?;
+        let state = to_json(snapshot.state)?;
         if folder.exists() {
             // Left by a run that stopped before it could point to this checkpoint; ours holds the same.
             fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
@@ -83,10 +83,14 @@ impl Run {
         atomic::write_folder(
             &folder,
             &[
-                (files::WEIGHTS, model.clone()),
-                (OPTIMIZER, weights::to_bytes(snapshot.optimizer)?),
-                (STATE, to_json(snapshot.state)?),
-                (files::PROVENANCE, provenance.clone()),
+                (files::WEIGHTS, &|path| {
+                    weights::write(path, snapshot.weights)
+                }),
+                (OPTIMIZER, &|path| {
+                    weights::write(path, snapshot.optimizer.iter().copied())
+                }),
+                (STATE, &|path| fs::write(path, &state)),
+                (files::PROVENANCE, &|path| fs::write(path, &provenance)),
             ],
         )?;
         self.point(LAST, step)?;
@@ -95,7 +99,9 @@ impl Run {
         }
         if best || self.best()?.is_none() {
             atomic::write_file(&self.dir.join(files::PROVENANCE), &provenance)?;
-            atomic::write_file(&self.dir.join(files::WEIGHTS), &model)?;
+            atomic::write_with(&self.dir.join(files::WEIGHTS), &|path| {
+                weights::write(path, snapshot.weights)
+            })?;
         }
         self.prune(keep_last)?;
         Ok(folder)

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
+use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
 use crate::error::{Error, Result};
@@ -20,26 +22,28 @@ impl View for Stored<'_> {
         &self.0.shape
     }
     fn data(&self) -> Cow<'_, [u8]> {
-        self.0
-            .values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect::<Vec<u8>>()
-            .into()
+        if cfg!(target_endian = "little") {
+            return bytemuck::cast_slice(&self.0.values).into();
+        }
+        let values = self.0.values.iter();
+        let bytes: Vec<u8> = values.flat_map(|value| value.to_le_bytes()).collect();
+        bytes.into()
     }
     fn data_len(&self) -> usize {
         4 * self.0.values.len()
     }
 }
 
-/// The content of a safetensors file with these parameters. The same parameters give the same bytes.
-pub fn to_bytes(parameters: &[Parameter]) -> Result<Vec<u8>> {
-    let tensors = parameters
-        .iter()
-        .map(|parameter| (parameter.name.as_str(), Stored(parameter)));
-    safetensors::serialize(tensors, None).map_err(|error| Error::Data {
-        problem: format!("the weights cannot be written as safetensors: {error}"),
-        hint: None,
+/// Writes a safetensors file with these parameters. The same parameters give the same bytes.
+pub fn write<'a>(
+    path: &Path,
+    parameters: impl IntoIterator<Item = &'a Parameter>,
+) -> io::Result<()> {
+    let parameters = parameters.into_iter();
+    let tensors = parameters.map(|parameter| (parameter.name.as_str(), Stored(parameter)));
+    safetensors::serialize_to_file(tensors, None, path).map_err(|error| match error {
+        SafeTensorError::IoError(error) => error,
+        other => io::Error::other(other),
     })
 }
 
@@ -128,7 +132,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("model.safetensors");
-        fs::write(&path, to_bytes(&[parameter]).expect("bytes")).expect("write");
+        write(&path, &[parameter]).expect("write");
         (folder, path, vec![("a.weight".into(), vec![2, 1])])
     }
 

@@ -50,8 +50,8 @@ impl Optimizer {
     }
 
     /// The tensors to save, each named `SLOT.PARAMETER`.
-    pub fn state(&self) -> Vec<Parameter> {
-        self.memory.iter().flatten().cloned().collect()
+    pub fn state(&self) -> Vec<&Parameter> {
+        self.memory.iter().flatten().collect()
     }
 
     /// Names and shapes of [`Optimizer::state`].
