@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use attentive::config::Matmul;
 use attentive::train::report::{Event, Observer, StartReport, StepReport, ValidationReport};
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
@@ -161,6 +162,8 @@ fn start_line(report: &StartReport) -> String {
         src_vocab,
         tgt_vocab,
         steps_per_epoch,
+        memory,
+        matmul,
     } = report;
     let count = |n: usize| HumanCount(n as u64).to_string();
     let course = match step {
@@ -171,13 +174,19 @@ fn start_line(report: &StartReport) -> String {
             HumanCount(*max_steps)
         ),
     };
+    let products = match matmul {
+        Matmul::Bf16 => "bf16",
+        Matmul::F32 | Matmul::Auto => "f32",
+    };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} pairs, {} updates an epoch; {course}",
+        "{} parameters; vocabularies of {} and {}; {} pairs, {} updates an epoch; {course}; \
+         {products} products; about {:.0} MB of memory at most",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
         count(*n_pairs),
-        HumanCount(*steps_per_epoch)
+        HumanCount(*steps_per_epoch),
+        *memory as f64 / 1e6
     )
 }
 
@@ -278,6 +287,8 @@ mod tests {
             src_vocab: 400,
             tgt_vocab: 500,
             steps_per_epoch: 120,
+            memory: 400_000_000,
+            matmul: Matmul::F32,
         }
     }
 

@@ -12,6 +12,7 @@ const FREE: &[&str] = &[
     "train.keep_last",
     "train.log_every",
     "train.max_epochs",
+    "train.max_memory_mb",
     "train.max_steps",
     "train.patience",
     "train.samples",

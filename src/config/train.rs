@@ -14,6 +14,8 @@ pub struct TrainConfig {
     pub batch_tokens: usize,
     /// Micro-batches whose gradients make one update.
     pub accumulate: usize,
+    /// Memory that training may take, in millions of bytes; 0 for what is free.
+    pub max_memory_mb: u64,
     /// Probability mass that label smoothing spreads over the whole vocabulary.
     pub label_smoothing: f64,
     /// How exactly the products of linear maps are computed.
@@ -71,6 +73,7 @@ impl Default for TrainConfig {
             max_epochs: 0,
             batch_tokens: 4096,
             accumulate: 1,
+            max_memory_mb: 0,
             label_smoothing: 0.1,
             matmul: Matmul::F32,
             clip_norm: 0.0,

@@ -58,6 +58,15 @@ impl Budget {
     }
 }
 
+/// Tokens of a batch, padding counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchSize {
+    /// On the source side.
+    pub src_tokens: usize,
+    /// On the target side.
+    pub tgt_tokens: usize,
+}
+
 /// A place in the endless sequence of batches: that of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
@@ -149,6 +158,19 @@ impl Batcher {
     /// Batches of the current epoch. Other epochs may have a few more or less, as other pairs come together.
     pub fn batches_per_epoch(&self) -> usize {
         self.batches.len()
+    }
+
+    /// The most source tokens and the most target tokens of any batch of the current epoch.
+    pub fn largest(&self) -> BatchSize {
+        let mut largest = BatchSize::default();
+        for batch in &self.batches {
+            let pairs = || self.order[batch.clone()].iter().map(|&i| &self.pairs[i]);
+            let longest = |len: fn(&EncodedPair) -> usize| pairs().map(len).max().unwrap_or(0);
+            let tokens = |len: fn(&EncodedPair) -> usize| batch.len() * longest(len);
+            largest.src_tokens = largest.src_tokens.max(tokens(EncodedPair::src_len));
+            largest.tgt_tokens = largest.tgt_tokens.max(tokens(EncodedPair::tgt_len));
+        }
+        largest
     }
 
     /// Lays out `epoch` and stands at its beginning.

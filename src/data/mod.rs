@@ -8,7 +8,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub use batcher::{Batcher, Budget, Position, fixed_batches};
+pub use batcher::{BatchSize, Batcher, Budget, Position, fixed_batches};
 pub use corpus::{Corpus, MAX_LINE_BYTES, Pair, ReadStats, read};
 pub use encoded::{EncodeStats, EncodedPair, encode};
 pub use lines::{SourceFile, read_lines};

@@ -36,8 +36,17 @@ pub(super) fn take(len: usize) -> Vec<f32> {
             buffer.resize(len, 0.0);
             buffer
         }
-        None => vec![0.0; len],
+        None => {
+            let mut buffer = Vec::with_capacity(rounded(len));
+            buffer.resize(len, 0.0);
+            buffer
+        }
     }
+}
+
+/// A size at most an eighth above `len`, so that buffers for batches of almost one size are interchangeable.
+fn rounded(len: usize) -> usize {
+    len.next_multiple_of(1 << (len.max(8).ilog2() - 3))
 }
 
 /// Gives a buffer back for later use.

@@ -149,13 +149,16 @@ fn track<const N: usize, K: Kernel>(
         OpsKind::Tracked(operation) => {
             let (output, saved) = forward(&kernel, &inputs, Pass::Tracked);
             let output = flex_tensor(output, shape);
+            let shapes = inputs.iter().map(|input| input.layout().shape().clone());
             let state = State {
-                shapes: inputs
-                    .iter()
-                    .map(|input| input.layout().shape().clone())
-                    .collect(),
+                shapes: shapes.collect(),
                 saved,
-                inputs: K::KEEPS_INPUTS.then_some(inputs),
+                inputs: if K::KEEPS_INPUTS {
+                    inputs
+                } else {
+                    inputs.into_iter().for_each(recycle);
+                    Vec::new()
+                },
                 output: kernel.keeps_output().then(|| output.clone()),
             };
             operation.finish(state, output)
@@ -175,7 +178,7 @@ struct Rule<const N: usize, K>(K);
 struct State<S> {
     saved: S,
     shapes: Vec<Shape>,
-    inputs: Option<Vec<FlexTensor>>,
+    inputs: Vec<FlexTensor>,
     output: Option<FlexTensor>,
 }
 
@@ -195,7 +198,6 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
             inputs,
             output,
         } = ops.state;
-        let inputs = inputs.unwrap_or_default();
         let context = Context {
             inputs: &slices(&inputs),
             output: output.as_ref().map_or(&[], slice),

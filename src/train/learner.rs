@@ -57,6 +57,14 @@ impl Learner {
             .expect("the model is away during an update only")
     }
 
+    /// How linear maps multiply, `auto` resolved.
+    pub fn matmul(&self) -> Matmul {
+        match self.precision {
+            Precision::F32 => Matmul::F32,
+            Precision::Bf16 => Matmul::Bf16,
+        }
+    }
+
     /// The optimiser, whose memory a checkpoint holds.
     pub fn optimizer(&self) -> &Optimizer {
         &self.optimizer

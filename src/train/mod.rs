@@ -5,6 +5,7 @@
 
 mod directory;
 mod learner;
+mod memory;
 mod metrics_log;
 mod optimizer;
 mod prepare;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use learner::{Gathered, Learner};
+pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};

@@ -103,6 +103,11 @@ impl Optimizer {
     }
 }
 
+/// How many numbers the optimiser remembers of each parameter.
+pub(super) fn slots(config: &OptimizerConfig) -> usize {
+    slot_names(config).len()
+}
+
 /// What the optimiser remembers of each parameter.
 fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     match config.kind {

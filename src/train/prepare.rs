@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use burn::module::Module;
+
 use super::directory::{self, Found, StoredRun};
 use super::report::{Event, Observer};
 use super::validate::ValidationSet;
-use super::{Existing, Learner, RunOptions};
+use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusConfig};
 use crate::data::{self, Batcher, Budget, Corpus};
@@ -36,6 +38,7 @@ pub(super) struct Prepared {
     pub run: Run,
     pub material: Material,
     pub learner: Learner,
+    pub memory: Memory,
     /// The update of the checkpoint to go on from.
     pub resume_at: Option<u64>,
 }
@@ -60,17 +63,9 @@ pub(super) fn prepare(
         Found::Nothing | Found::Replaceable => None,
     };
     let material = material(config, stored, &options.interrupt, observer)?;
-    let resumes = stored.is_some();
-    directory::claim(
-        dir,
-        found,
-        config,
-        &material.tokenizers,
-        &material.provenance,
-    )?;
-    let device = device::cpu().autodiff();
     let run = Run::new(dir);
-    let resume_at = if resumes { run.last()? } else { None };
+    let resume_at = stored.map_or(Ok(None), |_| run.last())?;
+    let device = device::cpu().autodiff();
     let model = match resume_at {
         Some(step) => checkpoint::load_weights(
             config,
@@ -80,13 +75,37 @@ pub(super) fn prepare(
         )?,
         None => fresh_model(config, &material.tokenizers, &device),
     };
+    let memory = check_memory(config, &model, &material)?;
+    directory::claim(
+        dir,
+        found,
+        config,
+        &material.tokenizers,
+        &material.provenance,
+    )?;
     Ok(Prepared {
         config: config.clone(),
         run,
         material,
         learner: Learner::new(model, config, device),
+        memory,
         resume_at,
     })
+}
+
+/// Predicts the memory that training will take, and refuses what does not fit.
+pub(super) fn check_memory(
+    config: &Config,
+    model: &Transformer,
+    material: &Material,
+) -> Result<Memory> {
+    let vocab = material.tokenizers.tgt().vocab_size();
+    let batch = material.batcher.largest();
+    let memory = Memory::predict(config, model.num_params(), vocab, batch);
+    if let Some(limit) = memory::limit(config) {
+        memory.check(config, limit)?;
+    }
+    Ok(memory)
 }
 
 /// The model before its first update.

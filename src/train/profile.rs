@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::prepare::{fresh_model, material};
+use super::prepare::{check_memory, fresh_model, material};
 use super::report::Observer;
 use super::{Gathered, Learner, UpdateScale};
 use crate::batch::Batch;
@@ -52,6 +52,7 @@ pub fn profile(
     let mut material = material(config, None, interrupt, observer)?;
     let device = device::cpu().autodiff();
     let model = fresh_model(config, &material.tokenizers, &device);
+    check_memory(config, &model, &material)?;
     let mut stopwatch = Stopwatch {
         learner: Learner::new(model, config, device),
         accumulate: config.train.accumulate.max(1) as u64,

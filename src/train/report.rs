@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::config::Matmul;
 use crate::metrics::Score;
 
 /// Watches a training run.
@@ -62,6 +63,10 @@ pub struct StartReport {
     pub tgt_vocab: usize,
     /// Updates in a pass over the corpus, as of the current epoch.
     pub steps_per_epoch: u64,
+    /// The predicted peak of memory, in bytes.
+    pub memory: u64,
+    /// How linear maps multiply.
+    pub matmul: Matmul,
 }
 
 /// One update.

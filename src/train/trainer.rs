@@ -125,6 +125,8 @@ impl<'a> Trainer<'a> {
             n_pairs: setup.material.n_pairs,
             src_vocab: setup.material.tokenizers.src().vocab_size(),
             tgt_vocab: setup.material.tokenizers.tgt().vocab_size(),
+            memory: setup.memory.peak() as u64,
+            matmul: setup.learner.matmul(),
             steps_per_epoch: (setup.material.batcher.batches_per_epoch() as u64)
                 .div_ceil(accumulate),
         };

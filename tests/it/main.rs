@@ -8,6 +8,7 @@ mod cli_help;
 mod cli_model;
 mod cli_pipes;
 mod cli_score;
+mod cli_training;
 mod layers;
 mod multi30k;
 mod run;
