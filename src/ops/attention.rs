@@ -44,6 +44,8 @@ impl PadMask {
 }
 
 /// What attends to what; rows are `[d_model]` = all heads, one behind the other.
+// A value lives for one call: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Attended {
     /// A sequence to itself: queries, keys and values side by side, `[batch · len, 3 · d_model]`.

@@ -267,21 +267,19 @@ fn backward(
     let (gains, chunk) = (gain.len(), SUM_ROWS * d);
     with_scratch(rows.div_ceil(SUM_ROWS) * 2 * gains, |sums| {
         let mut further = further.chunks_mut(chunk);
-        let tasks: Vec<_> = dx
-            .chunks_mut(chunk)
-            .zip(sums.chunks_mut(2 * gains))
-            .map(|(dx, sums)| (dx, sums, further.next().unwrap_or_default()))
-            .collect();
-        let one = |(number, (dx, sums, further)): (usize, (&mut [f32], &mut [f32], &mut [f32]))| {
-            let part = number * chunk..number * chunk + dx.len();
-            rows_backward(
-                call,
-                &x[part.clone()],
-                gain,
-                &grad_out[part.clone()],
+        let chunks = dx.chunks_mut(chunk).zip(sums.chunks_mut(2 * gains));
+        let tasks: Vec<_> = chunks
+            .map(|(dx, sums)| Chunk {
                 dx,
                 sums,
-            );
+                further: further.next().unwrap_or_default(),
+            })
+            .collect();
+        let one = |(number, task): (usize, Chunk<'_>)| {
+            let Chunk { dx, sums, further } = task;
+            let part = number * chunk..number * chunk + dx.len();
+            let (x, grad_out) = (&x[part.clone()], &grad_out[part.clone()]);
+            rows_backward(call, x, gain, grad_out, dx, sums);
             then(part.start, dx, further);
         };
         if is_large(rows * d) {
@@ -297,6 +295,13 @@ fn backward(
             }
         }
     });
+}
+
+/// What one task of [`backward`] writes.
+struct Chunk<'a> {
+    dx: &'a mut [f32],
+    sums: &'a mut [f32],
+    further: &'a mut [f32],
 }
 
 vectorised! {

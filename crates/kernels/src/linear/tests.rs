@@ -52,8 +52,7 @@ impl<const N: usize> Case<N> {
         }
     }
 
-    /// Output, dx, and the gradients of all weights and then of all biases.
-    fn run(&self) -> (Vec<f32>, Vec<f32>, [Vec<f32>; N], [Vec<f32>; N]) {
+    fn run(&self) -> Found<N> {
         let maps: [Affine<'_>; N] = std::array::from_fn(|map| Affine {
             weight: &self.weights[map],
             bias: Some(&self.biases[map]),
@@ -71,8 +70,16 @@ impl<const N: usize> Case<N> {
             .collect();
         let Self { call, x, grad, .. } = self;
         linear_backward(*call, x, &maps, &out, grad, Some(&mut dx), &mut gradients);
-        (out, dx, dw, db)
+        Found { out, dx, dw, db }
     }
+}
+
+/// What a call gives.
+struct Found<const N: usize> {
+    out: Vec<f32>,
+    dx: Vec<f32>,
+    dw: [Vec<f32>; N],
+    db: [Vec<f32>; N],
 }
 
 #[test]
@@ -88,7 +95,12 @@ fn forward_and_backward_match_the_twins() {
                 ..call(rows, d_in, d_out, activation)
             };
             let case = Case::<1>::new(call);
-            let (out, dx, [dw], [db]) = case.run();
+            let Found {
+                out,
+                dx,
+                dw: [dw],
+                db: [db],
+            } = case.run();
             let what = format!("{call:?}");
             let (x, w, b) = (wide(&case.x), wide(&case.weights[0]), wide(&case.biases[0]));
             let twin = reference::linear(call, &x, &w, Some(&b));
@@ -104,7 +116,7 @@ fn forward_and_backward_match_the_twins() {
 #[test]
 fn several_maps_give_the_bits_of_each_alone() {
     let case = Case::<3>::new(call(70, 33, 20, Activation::Identity));
-    let (out, dx, dw, db) = case.run();
+    let Found { out, dx, dw, db } = case.run();
     let mut total = vec![0.0; dx.len()];
     for map in 0..3 {
         let columns = |x: &[f32]| -> Vec<f32> {
@@ -116,13 +128,13 @@ fn several_maps_give_the_bits_of_each_alone() {
         alone.weights[0].clone_from(&case.weights[map]);
         alone.biases[0].clone_from(&case.biases[map]);
         alone.grad = columns(&case.grad);
-        let (alone_out, alone_dx, [alone_dw], [alone_db]) = alone.run();
-        assert_eq!(bits(&alone_out), bits(&columns(&out)));
-        assert_eq!(bits(&alone_dw), bits(&dw[map]));
-        assert_eq!(bits(&alone_db), bits(&db[map]));
+        let alone = alone.run();
+        assert_eq!(bits(&alone.out), bits(&columns(&out)));
+        assert_eq!(bits(&alone.dw[0]), bits(&dw[map]));
+        assert_eq!(bits(&alone.db[0]), bits(&db[map]));
         total
             .iter_mut()
-            .zip(alone_dx)
+            .zip(alone.dx)
             .for_each(|(total, dx)| *total += dx);
     }
     assert_close(&dx, &wide(&total), 1e-6, "dx of three maps");
@@ -184,7 +196,7 @@ fn threads_change_nothing() {
             ..call(500, 150, 300, Activation::Relu)
         });
         assert_same_on_all_pools(|| {
-            let (out, dx, dw, db) = case.run();
+            let Found { out, dx, dw, db } = case.run();
             [out, dx, dw.concat(), db.concat()].concat()
         });
     }

@@ -1,0 +1,72 @@
+"""Times eager PyTorch training steps of an encoder-decoder Transformer on random tokens without padding.
+
+Takes the arguments of examples/training_step.rs and prints the same lines: the seconds and the loss of each step.
+"""
+
+import argparse
+import time
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """nn.Transformer with separate embeddings and output projection."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.src_embedding = nn.Embedding(options.vocab, options.d_model)
+        self.tgt_embedding = nn.Embedding(options.vocab, options.d_model)
+        self.transformer = nn.Transformer(
+            options.d_model,
+            options.n_heads,
+            options.n_layers,
+            options.n_layers,
+            options.d_ff,
+            options.dropout,
+            batch_first=True,
+        )
+        self.projection = nn.Linear(options.d_model, options.vocab)
+
+    def forward(self, src, tgt):
+        causal = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1])
+        hidden = self.transformer(
+            self.src_embedding(src), self.tgt_embedding(tgt), tgt_mask=causal, tgt_is_causal=True
+        )
+        return self.projection(hidden)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in dict(
+        d_model=256, d_ff=1024, n_heads=4, n_layers=3, vocab=8000, batch=64, length=32, steps=6, threads=2
+    ).items():
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    torch.manual_seed(1)
+    torch.set_num_threads(options.threads)
+    model = Model(options).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+    criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+    src, tgt_in, tgt_out = (torch.randint(options.vocab, (options.batch, options.length)) for _ in range(3))
+    for _ in range(options.steps):
+        start = time.perf_counter()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+            logits = model(src, tgt_in)
+            loss = criterion(logits.flatten(0, 1).float(), tgt_out.flatten())
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        seconds = time.perf_counter() - start
+        tokens = options.batch * options.length / seconds
+        print(f"{seconds:.4f} s, loss {loss.item():.3f}, {tokens:.0f} tokens/s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
