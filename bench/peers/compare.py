@@ -63,15 +63,12 @@ def run(command, limit):
     """Seconds of every step but the first, and the peak of memory in MB. A process past `limit` is stopped."""
     environment = dict(os.environ, OMP_NUM_THREADS=command[-1])
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    os.set_blocking(process.stdout.fileno(), False)
-    start, text, peak = time.monotonic(), "", 0
+    start, peak = time.monotonic(), 0
     while process.poll() is None and time.monotonic() - start < limit:
-        text += process.stdout.read() or ""
         peak = max(peak, high_water_mark(process.pid))
         time.sleep(0.02)
     process.kill()
-    process.wait()
-    text += process.stdout.read() or ""
+    text, _ = process.communicate()
     seconds = [float(found) for found in re.findall(r"^([\d.]+) s, loss", text, re.MULTILINE)]
     if not seconds:
         # Not even one step: all that is known is that a step takes longer.
