@@ -187,18 +187,22 @@ impl Tile {
             _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
             _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
         };
+        use std::hint::black_box;
         // SAFETY: all addresses lie in what the caller vouches for; masked lanes are not touched.
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-            let (mut a, mut b) = (self.a, self.b);
+            // Three addresses that the compiler does not know to be related: from one, it would make a chain of additions
+            // that takes as long as the products.
+            let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
+            let mut b = self.b;
             for _ in 0..self.depth {
                 let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(16)));
                 for (row, sums) in sums.iter_mut().enumerate() {
-                    let a = _mm512_set1_ps(*a.add(row * self.a_row));
+                    let a = _mm512_set1_ps(*a[row / 4].add(row % 4 * self.a_row));
                     sums[0] = _mm512_fmadd_ps(a, b0, sums[0]);
                     sums[1] = _mm512_fmadd_ps(a, b1, sums[1]);
                 }
-                a = a.wrapping_add(self.a_col);
+                a = a.map(|a| a.wrapping_add(self.a_col));
                 b = b.add(2 * 16);
             }
             let used = u32::MAX >> (32 - self.cols);

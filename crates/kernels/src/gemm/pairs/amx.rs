@@ -26,6 +26,10 @@ static FULL: Configuration = Configuration {
     rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
 };
 
+/// A whole tile of the output, where only a part of it is wanted.
+#[repr(C, align(64))]
+struct Room([[f32; TILE]; TILE]);
+
 /// The calling thread's matrix unit, ready to be used. Dropped, it is back in its initial state, so that the system has
 /// nothing to save for threads that do something else.
 pub(super) struct Configured {
@@ -53,8 +57,8 @@ impl Configured {
             // SAFETY: all of the tile's output is wanted.
             return unsafe { self.multiply_into(tile, tile.out, tile.out_row) };
         }
-        let mut room = [[0.0f32; TILE]; TILE];
-        for (row, room) in room.iter_mut().enumerate().take(tile.rows) {
+        let mut room = Room([[0.0; TILE]; TILE]);
+        for (row, room) in room.0.iter_mut().enumerate().take(tile.rows) {
             // SAFETY: the output is writable for its rows and columns.
             let out =
                 unsafe { std::slice::from_raw_parts(tile.out.add(row * tile.out_row), tile.cols) };
@@ -63,8 +67,8 @@ impl Configured {
             }
         }
         // SAFETY: the room is a whole tile.
-        unsafe { self.multiply_into(tile, room.as_mut_ptr().cast(), TILE) }
-        for (row, room) in room.iter().enumerate().take(tile.rows) {
+        unsafe { self.multiply_into(tile, room.0.as_mut_ptr().cast(), TILE) }
+        for (row, room) in room.0.iter().enumerate().take(tile.rows) {
             // SAFETY: as above.
             let out = unsafe {
                 std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols)

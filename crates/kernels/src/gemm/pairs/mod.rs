@@ -53,12 +53,20 @@ struct Tile {
     add: bool,
 }
 
-/// The packed operands: panels of `steps` blocks each.
+/// A packed operand: for each `STEPS` blocks of depth, or what is left, all panels one after the other.
 #[derive(Clone, Copy)]
 struct Packed<'a> {
-    left: &'a [Block],
-    right: &'a [Block],
-    steps: usize,
+    blocks: &'a [Block],
+    panels: usize,
+}
+
+impl Packed<'_> {
+    /// Two panels at the `steps` blocks of depth from `start` on. Where there is no second one, the first one stands in:
+    /// what is made of it is not wanted.
+    fn two_panels(&self, start: usize, steps: usize, panel: usize) -> [*const Block; 2] {
+        let panels = &self.blocks[start * self.panels..][..self.panels * steps];
+        [panel, (panel + 1).min(self.panels - 1)].map(|panel| panels[panel * steps..].as_ptr())
+    }
 }
 
 /// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
@@ -73,34 +81,39 @@ pub(super) fn product(
 ) {
     let (m, n) = (out.rows(), out.cols());
     let steps = k.div_ceil(DEPTH);
-    let left_len = m.div_ceil(WIDTH) * steps;
-    with_blocks(left_len + n.div_ceil(WIDTH) * steps, |blocks| {
-        let (left, right) = blocks.split_at_mut(left_len);
-        pack::pack(Side::Left, a, m, k, left);
-        pack::pack(Side::Right, b.t(), n, k, right);
-        let (left, right) = (&*left, &*right);
-        let wanted = wanted_tasks(m * n * k, TASK_WORK);
-        let grain = Grain {
-            rows: TASK_ROWS,
-            cols: TASK_COLS,
-            min_rows: 2 * TILE,
-            min_cols: 2 * TILE,
-            tile_rows: TILE,
-            tile_cols: TILE,
+    let (left_panels, right_panels) = (m.div_ceil(WIDTH), n.div_ceil(WIDTH));
+    let task_size = Grain {
+        rows: TASK_ROWS,
+        cols: TASK_COLS,
+        min_rows: 2 * TILE,
+        min_cols: 2 * TILE,
+        tile_rows: TILE,
+        tile_cols: TILE,
+    };
+    with_blocks((left_panels + right_panels) * steps, |blocks| {
+        let (left, right) = blocks.split_at_mut(left_panels * steps);
+        rayon::join(
+            || pack::pack(Side::Left, a, m, k, left),
+            || pack::pack(Side::Right, b.t(), n, k, right),
+        );
+        let left = Packed {
+            blocks: left,
+            panels: left_panels,
         };
-        let task = grain.rectangle(m, n, wanted);
+        let right = Packed {
+            blocks: right,
+            panels: right_panels,
+        };
+        let wanted = wanted_tasks(m * n * k, TASK_WORK);
+        let task = task_size.rectangle(m, n, wanted);
         for_each_rectangle(
             task,
             wanted > 1,
             out,
             epilogue,
             |row, col, part, epilogue| {
-                let packed = Packed {
-                    left: &left[row / WIDTH * steps..],
-                    right: &right[col / WIDTH * steps..],
-                    steps,
-                };
-                rectangle(isa, packed, part, accumulate);
+                let first = (row / WIDTH, col / WIDTH);
+                rectangle(isa, steps, left, right, first, part, accumulate);
                 finish(part, 0..part.rows(), epilogue);
             },
         );
@@ -117,34 +130,38 @@ fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
     })
 }
 
-/// One task's part of the output, without the epilogue.
-fn rectangle(isa: PairIsa, packed: Packed<'_>, out: &mut TileMut<'_>, accumulate: Accumulate) {
-    let (m, n, steps) = (out.rows(), out.cols(), packed.steps);
+/// One task's part of the output, without the epilogue: from the `first` panels on.
+fn rectangle(
+    isa: PairIsa,
+    all_steps: usize,
+    left: Packed<'_>,
+    right: Packed<'_>,
+    first: (usize, usize),
+    out: &mut TileMut<'_>,
+    accumulate: Accumulate,
+) {
+    let (m, n) = (out.rows(), out.cols());
     let unit = (isa == PairIsa::Amx).then(|| {
         // SAFETY: the CPU and the system have AMX.
         unsafe { amx::Configured::new() }
     });
-    for start in (0..steps).step_by(STEPS) {
-        // The second panel of a tile may be missing: then the first one is multiplied again, for nothing.
-        let two = |blocks: &[Block], panel: usize, panels: usize| {
-            [panel, (panel + 1).min(panels - 1)]
-                .map(|p| &raw const blocks[p * steps..][..steps][start])
-        };
+    for start in (0..all_steps).step_by(STEPS) {
+        let steps = STEPS.min(all_steps - start);
         for col in (0..n).step_by(TILE) {
-            let right = two(packed.right, col / WIDTH, n.div_ceil(WIDTH));
+            let right = right.two_panels(start, steps, first.1 + col / WIDTH);
             for row in (0..m).step_by(TILE) {
                 let tile = Tile {
-                    left: two(packed.left, row / WIDTH, m.div_ceil(WIDTH)),
+                    left: left.two_panels(start, steps, first.0 + row / WIDTH),
                     right,
-                    steps: STEPS.min(steps - start),
+                    steps,
                     out: out.address(row, col),
                     out_row: out.row_stride(),
                     rows: TILE.min(m - row),
                     cols: TILE.min(n - col),
                     add: start > 0 || accumulate == Accumulate::Add,
                 };
-                // SAFETY: each panel was found to have `steps` blocks from `start` on, the wanted part lies in `out`,
-                // and the caller chose `isa` for this CPU.
+                // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and the caller chose `isa` for
+                // this CPU.
                 unsafe {
                     match &unit {
                         Some(unit) => unit.multiply(&tile),

@@ -1,15 +1,16 @@
 //! Rounds the operands and puts them into blocks.
 
 use std::arch::x86_64::{
-    __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_si512, _mm512_maskz_loadu_ps,
-    _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_store_si512,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_shuffle_i32x4,
+    _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
+    _mm512_unpacklo_epi64,
 };
 use std::mem::transmute;
 
 use rayon::prelude::*;
 
-use super::{Block, DEPTH, View, WIDTH};
+use super::{Block, DEPTH, STEPS, View, WIDTH};
 use crate::parallel::is_large;
 
 /// Panels that one task packs, so that it reads a few whole cache lines of a row when panels stand side by side in it.
@@ -22,25 +23,44 @@ pub(super) enum Side {
     Right,
 }
 
-/// Puts `x` `[count, k]`, an operand or the transpose of the right one, into panels of 16 rows, `[count / 16, k / 32]`
-/// blocks, filled up with zeros. The CPU has AVX-512BW and AVX-512 BF16.
+/// Puts `x` `[count, k]`, the left operand or the transpose of the right one, into panels of 16 rows, filled up with
+/// zeros. The CPU has AVX-512BW and AVX-512 BF16.
 ///
 /// Rounding is that of [`super::super::bf16::round`], but denormal numbers become zero.
 pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     x.assert_holds("operand", count, k);
-    let group_len = GROUP * k.div_ceil(DEPTH);
-    let group = |(group, blocks): (usize, &mut [Block])| {
-        let first = group * GROUP * WIDTH;
-        pack_group(side, x.from(first, 0), count - first, k, blocks);
-    };
-    if is_large(count * k) {
-        blocks.par_chunks_mut(group_len).enumerate().for_each(group);
+    let (panels, parallel) = (count.div_ceil(WIDTH), is_large(count * k));
+    for_chunks(parallel, blocks, panels * STEPS, |number, blocks| {
+        let start = number * STEPS * DEPTH;
+        let depth = (k - start).min(STEPS * DEPTH);
+        for_chunks(
+            parallel,
+            blocks,
+            GROUP * depth.div_ceil(DEPTH),
+            |group, blocks| {
+                let first = group * GROUP * WIDTH;
+                pack_group(side, x.from(first, start), count - first, depth, blocks);
+            },
+        );
+    });
+}
+
+/// Calls `work(number, chunk)` for chunks of `len` blocks.
+fn for_chunks(
+    parallel: bool,
+    blocks: &mut [Block],
+    len: usize,
+    work: impl Fn(usize, &mut [Block]) + Sync + Send,
+) {
+    let work = |(number, chunk): (usize, &mut [Block])| work(number, chunk);
+    if parallel {
+        blocks.par_chunks_mut(len).enumerate().for_each(work);
     } else {
-        blocks.chunks_mut(group_len).enumerate().for_each(group);
+        blocks.chunks_mut(len).enumerate().for_each(work);
     }
 }
 
-/// [`pack`] for a few panels, along the contiguous direction of `x` if it has one.
+/// [`pack`] for a few panels and at most `STEPS` blocks of depth, along the contiguous direction of `x` if it has one.
 fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     let steps = k.div_ceil(DEPTH);
     let pack = |panel: usize, step: usize, block: &mut Block| {
@@ -49,7 +69,13 @@ fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Blo
         let x = x.from(row, depth);
         x.assert_holds("block", rows, depths);
         // SAFETY: the caller saw the features, and the view holds the rows and depths.
-        unsafe { pack_block(side, x, rows, depths, block) }
+        unsafe {
+            if (rows, depths) == (WIDTH, DEPTH) {
+                pack_block::<true>(side, x, rows, depths, block);
+            } else {
+                pack_block::<false>(side, x, rows, depths, block);
+            }
+        }
     };
     if x.col_stride == 1 {
         for (i, block) in blocks.iter_mut().enumerate() {
@@ -67,19 +93,26 @@ fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Blo
 /// Packs the first `rows` rows and `depths` columns of `x`.
 ///
 /// # Safety
-/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds the rows and depths, at most one block of them.
+/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds the rows and depths, at most one block of them, and exactly one if
+/// `WHOLE`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn pack_block(side: Side, x: View<'_>, rows: usize, depths: usize, block: &mut Block) {
+unsafe fn pack_block<const WHOLE: bool>(
+    side: Side,
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+    block: &mut Block,
+) {
     // SAFETY: the view holds what is read, as `gathered` does.
     let (form, mut lines) = unsafe {
         if x.col_stride == 1 {
-            (Side::Left, lines_of_rows(x, rows, depths))
+            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
         } else if x.row_stride == 1 {
-            (Side::Right, lines_of_pairs(x, rows, depths))
+            (Side::Right, lines_of_pairs::<WHOLE>(x, rows, depths))
         } else {
             let gathered = gather(x, rows, depths);
             let x = View::rows(gathered.as_flattened(), DEPTH);
-            (Side::Left, lines_of_rows(x, rows, depths))
+            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
         }
     };
     if side != form {
@@ -107,16 +140,22 @@ fn gather(x: View<'_>, rows: usize, depths: usize) -> [[f32; DEPTH]; WIDTH] {
 /// # Safety
 /// As [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn lines_of_rows(x: View<'_>, rows: usize, depths: usize) -> [__m512i; WIDTH] {
+#[inline]
+unsafe fn lines_of_rows<const WHOLE: bool>(
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+) -> [__m512i; WIDTH] {
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u32::MAX >> (DEPTH - depths);
-    for (row, line) in lines.iter_mut().enumerate().take(rows) {
+    for (row, line) in lines.iter_mut().enumerate() {
+        let used = if row < rows { used } else { 0 };
         let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
-        // SAFETY: the row holds `depths` numbers; masked lanes are not read.
+        // SAFETY: each row below `rows` holds `depths` numbers.
         let (low, high) = unsafe {
             (
-                _mm512_maskz_loadu_ps(used as u16, from),
-                _mm512_maskz_loadu_ps((used >> 16) as u16, from.wrapping_add(16)),
+                load::<WHOLE>(from, used as u16),
+                load::<WHOLE>(from.wrapping_add(16), (used >> 16) as u16),
             )
         };
         *line = as_integers(_mm512_cvtne2ps_pbh(high, low));
@@ -124,12 +163,33 @@ unsafe fn lines_of_rows(x: View<'_>, rows: usize, depths: usize) -> [__m512i; WI
     lines
 }
 
+/// 16 numbers, or zeros for those that are not `used` unless `WHOLE`.
+///
+/// # Safety
+/// The CPU has AVX-512F; the `used` numbers can be read, or all if `WHOLE`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
+    // SAFETY: masked lanes are not read.
+    unsafe {
+        match WHOLE {
+            true => _mm512_loadu_ps(from),
+            false => _mm512_maskz_loadu_ps(used, from),
+        }
+    }
+}
+
 /// Line i is the columns 2i and 2i + 1, whose elements are contiguous, in turn.
 ///
 /// # Safety
 /// As [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn lines_of_pairs(x: View<'_>, rows: usize, depths: usize) -> [__m512i; WIDTH] {
+#[inline]
+unsafe fn lines_of_pairs<const WHOLE: bool>(
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+) -> [__m512i; WIDTH] {
     const IN_TURN: [u16; DEPTH] = {
         let mut order = [0; DEPTH];
         let mut i = 0;
@@ -143,14 +203,14 @@ unsafe fn lines_of_pairs(x: View<'_>, rows: usize, depths: usize) -> [__m512i; W
     let in_turn = unsafe { _mm512_loadu_si512(IN_TURN.as_ptr().cast()) };
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u16::MAX >> (WIDTH - rows);
-    for (pair, line) in lines.iter_mut().enumerate().take(depths.div_ceil(2)) {
+    for (pair, line) in lines.iter_mut().enumerate() {
+        let used = |depth| if depth < depths { used } else { 0 };
         let from = x.data.as_ptr().wrapping_add(2 * pair * x.col_stride);
-        let second = if 2 * pair + 1 < depths { used } else { 0 };
-        // SAFETY: a column holds `rows` numbers; masked lanes are not read.
+        // SAFETY: each column below `depths` holds `rows` numbers.
         let (even, odd) = unsafe {
             (
-                _mm512_maskz_loadu_ps(used, from),
-                _mm512_maskz_loadu_ps(second, from.wrapping_add(x.col_stride)),
+                load::<WHOLE>(from, used(2 * pair)),
+                load::<WHOLE>(from.wrapping_add(x.col_stride), used(2 * pair + 1)),
             )
         };
         let both = as_integers(_mm512_cvtne2ps_pbh(odd, even));
@@ -166,6 +226,7 @@ fn as_integers(x: __m512bh) -> __m512i {
 
 /// The transpose of 16 lines of 16 pairs.
 #[target_feature(enable = "avx512f")]
+#[inline]
 fn transpose(lines: [__m512i; WIDTH]) -> [__m512i; WIDTH] {
     let (mut twos, mut fours, mut out) = (lines, lines, lines);
     for i in (0..16).step_by(2) {
