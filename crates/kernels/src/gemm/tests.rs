@@ -228,7 +228,8 @@ fn threads_change_nothing() {
         (100, 200, 2000),
     ] {
         let (shape, a, b) = (GemmShape { m, n, k }, random(m * k, 1), random(k * n, 2));
-        for engine in [Precision::F32, Precision::Bf16].map(Engine::detect) {
+        let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
+        for engine in pairs.chain([Engine::F32(Isa::detect())]) {
             assert_same_on_all_pools(|| {
                 let plain = product(engine, shape, View::rows(&a, k), View::rows(&b, n), None);
                 let (a, b) = (View::transposed(&a, m), View::transposed(&b, k));

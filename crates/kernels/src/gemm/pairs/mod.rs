@@ -172,3 +172,6 @@ fn rectangle(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
