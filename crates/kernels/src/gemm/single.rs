@@ -46,6 +46,7 @@ pub(super) fn product(
         min_cols: MIN_TASK_COLS,
         tile_rows: isa.mr(),
         tile_cols: isa.nr(),
+        slices: false,
     };
     let task = grain.rectangle(m, n, wanted);
     for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {

@@ -15,6 +15,8 @@ pub(super) struct Grain {
     /// The rectangle is a multiple of the register tile.
     pub(super) tile_rows: usize,
     pub(super) tile_cols: usize,
+    /// Whether slices of the output are better than squares: then the direction that has more tasks gets still more.
+    pub(super) slices: bool,
 }
 
 impl Grain {
@@ -23,7 +25,11 @@ impl Grain {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
         while m.div_ceil(rows) * n.div_ceil(cols) < wanted {
-            if cols > self.min_cols && (cols >= rows || rows <= self.min_rows) {
+            let cut_cols = match self.slices {
+                true => n.div_ceil(cols) > m.div_ceil(rows),
+                false => cols >= rows,
+            };
+            if cols > self.min_cols && (cut_cols || rows <= self.min_rows) {
                 cols = (cols / 2).next_multiple_of(self.tile_cols);
             } else if rows > self.min_rows {
                 rows = (rows / 2).next_multiple_of(self.tile_rows);

@@ -1,12 +1,13 @@
 //! Products of bfloat16 by instructions that multiply and add pairs of them.
 //!
-//! Both operands are rounded and packed once, whole, before the tasks start. The matrix unit multiplies so fast that an
-//! element which each task packed for itself would cost as much as its products, and the packed operands have half the
-//! bytes of the originals. Depths, rows and columns are filled up with zeros to whole blocks, so a row of a small product
-//! goes through the same instructions as that row of a large one.
+//! The matrix unit multiplies so fast that packing an element costs as much as some hundred of its products. So no element
+//! is packed twice: an operand whose parts several tasks need is packed whole before they start, the others part by part
+//! by the task that needs it, which then finds it in its second-level cache. Depths, rows and columns are filled up with
+//! zeros to whole blocks, so a row of a small product goes through the same instructions as that row of a large one.
 
 mod amx;
 mod avx512;
+mod operand;
 mod pack;
 
 use super::isa::PairIsa;
@@ -14,6 +15,7 @@ use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, View, finish};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
+use operand::{Operand, Part};
 use pack::Side;
 
 /// Depths in a block.
@@ -53,22 +55,6 @@ struct Tile {
     add: bool,
 }
 
-/// A packed operand: for each `STEPS` blocks of depth, or what is left, all panels one after the other.
-#[derive(Clone, Copy)]
-struct Packed<'a> {
-    blocks: &'a [Block],
-    panels: usize,
-}
-
-impl Packed<'_> {
-    /// Two panels at the `steps` blocks of depth from `start` on. Where there is no second one, the first one stands in:
-    /// what is made of it is not wanted.
-    fn two_panels(&self, start: usize, steps: usize, panel: usize) -> [*const Block; 2] {
-        let panels = &self.blocks[start * self.panels..][..self.panels * steps];
-        [panel, (panel + 1).min(self.panels - 1)].map(|panel| panels[panel * steps..].as_ptr())
-    }
-}
-
 /// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
 pub(super) fn product(
     isa: PairIsa,
@@ -80,43 +66,38 @@ pub(super) fn product(
     epilogue: Epilogue<'_>,
 ) {
     let (m, n) = (out.rows(), out.cols());
-    let steps = k.div_ceil(DEPTH);
-    let (left_panels, right_panels) = (m.div_ceil(WIDTH), n.div_ceil(WIDTH));
-    let task_size = Grain {
+    let grain = Grain {
         rows: TASK_ROWS,
         cols: TASK_COLS,
         min_rows: 2 * TILE,
         min_cols: 2 * TILE,
         tile_rows: TILE,
         tile_cols: TILE,
+        slices: true,
     };
-    with_blocks((left_panels + right_panels) * steps, |blocks| {
-        let (left, right) = blocks.split_at_mut(left_panels * steps);
-        rayon::join(
-            || pack::pack(Side::Left, a, m, k, left),
-            || pack::pack(Side::Right, b.t(), n, k, right),
-        );
-        let left = Packed {
-            blocks: left,
-            panels: left_panels,
+    let wanted = wanted_tasks(m * n * k, TASK_WORK);
+    let (rows, cols) = grain.rectangle(m, n, wanted);
+    let left = Operand::new(Side::Left, a, m, k, n > cols);
+    let right = Operand::new(Side::Right, b.t(), n, k, m > rows);
+    with_blocks(left.shared_len() + right.shared_len(), |blocks| {
+        let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
+        if wanted > 1 {
+            rayon::join(
+                || left.pack_shared(left_blocks),
+                || right.pack_shared(right_blocks),
+            );
+        } else {
+            left.pack_shared(left_blocks);
+            right.pack_shared(right_blocks);
+        }
+        let (left_blocks, right_blocks) = (&*left_blocks, &*right_blocks);
+        let work = |row, col, part: &mut TileMut<'_>, epilogue: Epilogue<'_>| {
+            let left = left.part(left_blocks, row, part.rows());
+            let right = right.part(right_blocks, col, part.cols());
+            rectangle(isa, k, left, right, part, accumulate);
+            finish(part, 0..part.rows(), epilogue);
         };
-        let right = Packed {
-            blocks: right,
-            panels: right_panels,
-        };
-        let wanted = wanted_tasks(m * n * k, TASK_WORK);
-        let task = task_size.rectangle(m, n, wanted);
-        for_each_rectangle(
-            task,
-            wanted > 1,
-            out,
-            epilogue,
-            |row, col, part, epilogue| {
-                let first = (row / WIDTH, col / WIDTH);
-                rectangle(isa, steps, left, right, first, part, accumulate);
-                finish(part, 0..part.rows(), epilogue);
-            },
-        );
+        for_each_rectangle((rows, cols), wanted > 1, out, epilogue, work);
     });
 }
 
@@ -130,13 +111,12 @@ fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
     })
 }
 
-/// One task's part of the output, without the epilogue: from the `first` panels on.
+/// One task's part of the output, without the epilogue.
 fn rectangle(
     isa: PairIsa,
-    all_steps: usize,
-    left: Packed<'_>,
-    right: Packed<'_>,
-    first: (usize, usize),
+    k: usize,
+    left: Part<'_>,
+    right: Part<'_>,
     out: &mut TileMut<'_>,
     accumulate: Accumulate,
 ) {
@@ -145,32 +125,37 @@ fn rectangle(
         // SAFETY: the CPU and the system have AMX.
         unsafe { amx::Configured::new() }
     });
-    for start in (0..all_steps).step_by(STEPS) {
-        let steps = STEPS.min(all_steps - start);
-        for col in (0..n).step_by(TILE) {
-            let right = right.two_panels(start, steps, first.1 + col / WIDTH);
-            for row in (0..m).step_by(TILE) {
-                let tile = Tile {
-                    left: left.two_panels(start, steps, first.0 + row / WIDTH),
-                    right,
-                    steps,
-                    out: out.address(row, col),
-                    out_row: out.row_stride(),
-                    rows: TILE.min(m - row),
-                    cols: TILE.min(n - col),
-                    add: start > 0 || accumulate == Accumulate::Add,
-                };
-                // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and the caller chose `isa` for
-                // this CPU.
-                unsafe {
-                    match &unit {
-                        Some(unit) => unit.multiply(&tile),
-                        None => avx512::multiply(&tile),
+    with_blocks(left.own_len() + right.own_len(), |room| {
+        let (left_room, right_room) = room.split_at_mut(left.own_len());
+        for start in (0..k).step_by(STEPS * DEPTH) {
+            let depth = (k - start).min(STEPS * DEPTH);
+            let left = left.panels(start, depth, left_room);
+            let right = right.panels(start, depth, right_room);
+            for col in (0..n).step_by(TILE) {
+                let right_panels = right.two(col / WIDTH);
+                for row in (0..m).step_by(TILE) {
+                    let tile = Tile {
+                        left: left.two(row / WIDTH),
+                        right: right_panels,
+                        steps: depth.div_ceil(DEPTH),
+                        out: out.address(row, col),
+                        out_row: out.row_stride(),
+                        rows: TILE.min(m - row),
+                        cols: TILE.min(n - col),
+                        add: start > 0 || accumulate == Accumulate::Add,
+                    };
+                    // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and the caller chose `isa`
+                    // for this CPU.
+                    unsafe {
+                        match &unit {
+                            Some(unit) => unit.multiply(&tile),
+                            None => avx512::multiply(&tile),
+                        }
                     }
                 }
             }
         }
-    }
+    });
 }
 
 #[cfg(test)]

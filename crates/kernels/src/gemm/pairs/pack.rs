@@ -60,8 +60,8 @@ fn for_chunks(
     }
 }
 
-/// [`pack`] for a few panels and at most `STEPS` blocks of depth, along the contiguous direction of `x` if it has one.
-fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
+/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows, along the contiguous direction of `x` if it has one.
+pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     let steps = k.div_ceil(DEPTH);
     let pack = |panel: usize, step: usize, block: &mut Block| {
         let (row, depth) = (panel * WIDTH, step * DEPTH);
