@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `[model]`: the Transformer of *Attention Is All You Need* and its variants.
+/// `[model]`: which family, and the values that make its variants. Keys that a family has no use for are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
+    /// Which family.
+    pub family: Family,
     /// Width of the embeddings and of every sublayer's output.
     pub d_model: usize,
     /// Width of the feed-forward networks' inner layer.
@@ -44,6 +46,60 @@ pub struct ModelConfig {
     pub output_bias: bool,
     /// How weights start.
     pub init: Init,
+    /// What recurrent families have besides.
+    pub recurrent: RecurrentConfig,
+}
+
+/// Which network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Encoder and decoder of *Attention Is All You Need*.
+    Transformer,
+    /// A recurrent encoder and decoder (Sutskever et al. 2014), with attention if `recurrent.attention` says so.
+    Seq2seq,
+}
+
+/// `[model.recurrent]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecurrentConfig {
+    /// Which cell.
+    pub cell: CellKind,
+    /// Width of a layer's state, in one direction.
+    pub d_hidden: usize,
+    /// Lets the encoder read from both ends.
+    pub bidirectional: bool,
+    /// How the decoder looks back at the source.
+    pub attention: AttentionKind,
+}
+
+/// A recurrent cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKind {
+    /// h' = tanh(W x + U h + b) (Elman 1990).
+    Rnn,
+    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
+    Lstm,
+    /// The same with one gate for remembering and writing: i = 1 − f (Greff et al. 2017).
+    CoupledLstm,
+    /// Gated recurrent unit (Cho et al. 2014).
+    Gru,
+}
+
+/// How a recurrent decoder looks back at the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttentionKind {
+    /// Not at all: the encoder's final state is all it knows (the thought vector).
+    None,
+    /// e = vᵀ tanh(W s + U h) (Bahdanau et al. 2015).
+    Additive,
+    /// e = sᵀ h (Luong et al. 2015).
+    Dot,
+    /// e = sᵀ W h (Luong et al. 2015).
+    General,
 }
 
 /// Where the norm stands around a sublayer.
@@ -133,6 +189,7 @@ pub enum Init {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            family: Family::Transformer,
             d_model: 256,
             d_ff: 1024,
             n_heads: 4,
@@ -152,6 +209,18 @@ impl Default for ModelConfig {
             attention_bias: true,
             output_bias: false,
             init: Init::XavierUniform,
+            recurrent: RecurrentConfig::default(),
+        }
+    }
+}
+
+impl Default for RecurrentConfig {
+    fn default() -> Self {
+        Self {
+            cell: CellKind::Lstm,
+            d_hidden: 256,
+            bidirectional: true,
+            attention: AttentionKind::Additive,
         }
     }
 }
