@@ -183,6 +183,9 @@ impl Run<'_> {
                 true => rows,
                 false => self.schedule.continuing(position),
             };
+            if rows_before == 0 {
+                continue;
+            }
             gemm_into(
                 cols,
                 View::rows(hidden, cols),

@@ -237,6 +237,9 @@ fn hidden_product(
             None => row[..cols].fill(0.0),
         }
     }
+    if with_state == 0 {
+        return;
+    }
     gemm_into(
         call.d,
         View::rows(current, call.state_cols()),
