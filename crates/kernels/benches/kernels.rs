@@ -264,6 +264,34 @@ fn recurrent_layers(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn recurrent_steps(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("step of an LSTM");
+    for batch in [1, 5, 64] {
+        let lens = vec![1; batch];
+        let call = RecurrentCall {
+            cell: Cell::Lstm,
+            direction: Direction::Forward,
+            lens: &lens,
+            len: 1,
+            d: D,
+            precision: Precision::F32,
+        };
+        let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
+        let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
+        let recurrence = Recurrence {
+            weight: &weight,
+            bias: None,
+            initial: Some(&initial),
+        };
+        group.throughput(Throughput::Elements((2 * batch * 4 * D * D) as u64));
+        group.bench_function(format!("{batch} sequences"), |bench| {
+            let projected = black_box(&projected);
+            bench.iter(|| recurrent(call, recurrence, projected, &mut states, None));
+        });
+    }
+    group.finish();
+}
+
 fn scored_attentions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scored attention");
     let shape = ScoredAttentionShape {
@@ -308,6 +336,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
     targets = linear_maps, attentions, residual_norms, losses, tables, optimisers, recurrent_layers,
-        scored_attentions
+        recurrent_steps, scored_attentions
 }
 criterion_main!(benches);
