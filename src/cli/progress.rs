@@ -164,6 +164,7 @@ fn start_line(report: &StartReport) -> String {
         steps_per_epoch,
         memory,
         matmul,
+        instructions,
     } = report;
     let count = |n: usize| HumanCount(n as u64).to_string();
     let course = match step {
@@ -180,7 +181,7 @@ fn start_line(report: &StartReport) -> String {
     };
     format!(
         "{} parameters; vocabularies of {} and {}; {} pairs, {} updates an epoch; {course}; \
-         {products} products; about {:.0} MB of memory at most",
+         {products} products by {instructions}; about {:.0} MB of memory at most",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
@@ -289,6 +290,7 @@ mod tests {
             steps_per_epoch: 120,
             memory: 400_000_000,
             matmul: Matmul::F32,
+            instructions: "AVX2",
         }
     }
 

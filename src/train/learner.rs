@@ -65,6 +65,11 @@ impl Learner {
         }
     }
 
+    /// The CPU's instructions by which they do.
+    pub fn instructions(&self) -> &'static str {
+        self.precision.instructions()
+    }
+
     /// The optimiser, whose memory a checkpoint holds.
     pub fn optimizer(&self) -> &Optimizer {
         &self.optimizer

@@ -67,6 +67,8 @@ pub struct StartReport {
     pub memory: u64,
     /// How linear maps multiply.
     pub matmul: Matmul,
+    /// The CPU's instructions that do.
+    pub instructions: &'static str,
 }
 
 /// One update.

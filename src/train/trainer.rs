@@ -127,6 +127,7 @@ impl<'a> Trainer<'a> {
             tgt_vocab: setup.material.tokenizers.tgt().vocab_size(),
             memory: setup.memory.peak() as u64,
             matmul: setup.learner.matmul(),
+            instructions: setup.learner.instructions(),
             steps_per_epoch: (setup.material.batcher.batches_per_epoch() as u64)
                 .div_ceil(accumulate),
         };

@@ -17,7 +17,7 @@ enum Layout {
 }
 
 /// The best of several runs, in GFLOP/s.
-fn speed(layout: Layout, m: usize, n: usize, k: usize) -> f64 {
+fn speed(precision: Precision, layout: Layout, m: usize, n: usize, k: usize) -> f64 {
     let fill = |len: usize| {
         (0..len)
             .map(|i| (i % 17) as f32 / 17.0 - 0.5)
@@ -43,7 +43,7 @@ fn speed(layout: Layout, m: usize, n: usize, k: usize) -> f64 {
                 black_box(right),
                 black_box(&mut out),
                 Accumulate::Overwrite,
-                Precision::F32,
+                precision,
             );
             start.elapsed().as_secs_f64()
         })
@@ -67,20 +67,25 @@ fn main() {
         (Layout::Weight, 5, 10_000, 512),
         (Layout::Weight, 64, 10_000, 512),
     ];
+    let precisions = [Precision::F32, Precision::Bf16];
+    for precision in precisions {
+        println!("{precision:?}: {}", precision.instructions());
+    }
     println!(
-        "{:<10}{:>6}{:>7}{:>6}{:>12}{:>12}",
-        "layout", "m", "n", "k", "1 thread", "2 threads"
+        "{:<10}{:>6}{:>7}{:>6}{:>14}{:>14}{:>14}{:>14}",
+        "layout", "m", "n", "k", "F32, 1 thread", "2 threads", "Bf16, 1", "2 threads"
     );
     for (layout, m, n, k) in shapes {
-        let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            pool.map_or(f64::NAN, |pool| pool.install(|| speed(layout, m, n, k)))
-        };
-        println!(
-            "{:<10}{m:>6}{n:>7}{k:>6}{:>12.1}{:>12.1}",
-            format!("{layout:?}"),
-            on(1),
-            on(2)
-        );
+        print!("{:<10}{m:>6}{n:>7}{k:>6}", format!("{layout:?}"));
+        for precision in precisions {
+            for threads in [1, 2] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let speed = pool.map_or(f64::NAN, |pool| {
+                    pool.install(|| speed(precision, layout, m, n, k))
+                });
+                print!("{speed:>14.1}");
+            }
+        }
+        println!();
     }
 }

@@ -1,36 +1,14 @@
 //! The register tiles: `MR` rows times `NR` columns of the output, over one block of the inner dimension.
 //!
-//! One function per instruction set; AVX-512, AMX or NEON would each be another variant of [`Isa`] with another tile.
+//! One function per instruction set. In each, a sum runs over the depth one fused multiply-add after the other.
 
 use std::ops::Range;
 
+use super::isa::Isa;
 use crate::tile::TileMut;
 
-/// Rows of a register tile.
-pub(super) const MR: usize = 6;
-/// Columns of a register tile: two AVX2 vectors.
-pub(super) const NR: usize = 16;
-
-/// The instruction sets that there is a register tile for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Isa {
-    /// What every CPU of the target has.
-    Portable,
-    /// AVX2 with fused multiply-add.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    Avx2,
-}
-
-impl Isa {
-    /// The best of this CPU.
-    pub(super) fn detect() -> Self {
-        if crate::simd::has_avx2_fma() {
-            Self::Avx2
-        } else {
-            Self::Portable
-        }
-    }
-}
+/// Columns of a register tile that is not of AVX-512.
+const NR: usize = Isa::Avx2.nr();
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
 #[derive(Clone, Copy)]
@@ -53,7 +31,8 @@ pub(super) fn block_product(
 ) {
     let n = out.cols();
     let m = rows.len();
-    let last = (m - 1) / MR * left.panel + (m - 1) % MR * left.row + (depth - 1) * left.col;
+    let (mr, nr) = (isa.mr(), isa.nr());
+    let last = (m - 1) / mr * left.panel + (m - 1) % mr * left.row + (depth - 1) * left.col;
     assert!(
         last < left.data.len(),
         "`left` needs {} numbers, it has {}",
@@ -61,26 +40,26 @@ pub(super) fn block_product(
         left.data.len()
     );
     for (panel, b) in packed_b
-        .chunks_exact(depth * NR)
-        .take(n.div_ceil(NR))
+        .chunks_exact(depth * nr)
+        .take(n.div_ceil(nr))
         .enumerate()
     {
-        let cols = NR.min(n - panel * NR);
-        for row in (0..m).step_by(MR) {
+        let cols = nr.min(n - panel * nr);
+        for (a, row) in (0..m).step_by(mr).enumerate() {
             let tile = Tile {
                 depth,
-                a: left.data[row / MR * left.panel..].as_ptr(),
+                a: left.data[a * left.panel..].as_ptr(),
                 a_row: left.row,
                 a_col: left.col,
                 b: b.as_ptr(),
-                out: out.address(rows.start + row, panel * NR),
+                out: out.address(rows.start + row, panel * nr),
                 out_row: out.row_stride(),
                 cols,
                 add,
             };
-            // SAFETY: the assertion above covers `a`, `b` holds `depth * NR` numbers, and the rectangle of
-            // `min(MR, m - row)` times `cols` lies inside `out`.
-            unsafe { tile.run(isa, MR.min(m - row)) }
+            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` numbers, and the rectangle of
+            // `min(mr, m - row)` times `cols` lies inside `out`.
+            unsafe { tile.run(isa, mr.min(m - row)) }
         }
     }
 }
@@ -98,36 +77,31 @@ struct Tile {
     add: bool,
 }
 
+/// Calls the kernel that is compiled for the number of rows.
+macro_rules! with_rows {
+    ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*) => {
+        match $rows {
+            $($n => $tile.$kernel::<$n>(),)*
+            _ => unreachable!("{} rows in a tile", $rows),
+        }
+    };
+}
+
 impl Tile {
     /// # Safety
-    /// The CPU has `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth * NR` numbers; `out` is
-    /// writable for `rows` rows and `cols` columns.
+    /// The CPU has `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth` rows of `isa.nr()`; `out`
+    /// is writable for `rows` rows and `cols` columns. `rows` is not 0 and at most `isa.mr()`.
     unsafe fn run(&self, isa: Isa, rows: usize) {
         // SAFETY: passed on to the caller.
         unsafe {
-            match rows {
-                1 => self.run_rows::<1>(isa),
-                2 => self.run_rows::<2>(isa),
-                3 => self.run_rows::<3>(isa),
-                4 => self.run_rows::<4>(isa),
-                5 => self.run_rows::<5>(isa),
-                _ => self.run_rows::<MR>(isa),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`Self::run`], with `ROWS` rows.
-    #[inline(always)]
-    unsafe fn run_rows<const ROWS: usize>(&self, isa: Isa) {
-        // SAFETY: passed on to the caller.
-        unsafe {
             match isa {
-                Isa::Portable => self.portable::<ROWS>(),
+                Isa::Portable => with_rows!(self.portable, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => self.avx2::<ROWS>(),
+                Isa::Avx2 => with_rows!(self.avx2, rows in 1 2 3 4 5 6),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => with_rows!(self.avx512, rows in 1 2 3 4 5 6 7 8 9 10 11 12),
                 #[cfg(not(target_arch = "x86_64"))]
-                Isa::Avx2 => unreachable!("AVX2 is an x86-64 instruction set"),
+                Isa::Avx2 | Isa::Avx512 => unreachable!("an x86-64 instruction set"),
             }
         }
     }
@@ -200,6 +174,48 @@ impl Tile {
                 };
                 _mm256_storeu_ps(out, s0);
                 _mm256_storeu_ps(out.add(8), s1);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`], with `ROWS` rows; the CPU has AVX-512F.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512<const ROWS: usize>(&self) {
+        use std::arch::x86_64::{
+            _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
+            _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
+        };
+        use std::hint::black_box;
+        // SAFETY: all addresses lie in what the caller vouches for; masked lanes are not touched.
+        unsafe {
+            let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+            // Three addresses that the compiler does not know to be related: from one, it would make a chain of additions
+            // that takes as long as the products.
+            let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
+            let mut b = self.b;
+            for _ in 0..self.depth {
+                let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(16)));
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let a = _mm512_set1_ps(*a[row / 4].add(row % 4 * self.a_row));
+                    sums[0] = _mm512_fmadd_ps(a, b0, sums[0]);
+                    sums[1] = _mm512_fmadd_ps(a, b1, sums[1]);
+                }
+                a = a.map(|a| a.wrapping_add(self.a_col));
+                b = b.add(2 * 16);
+            }
+            let used = u32::MAX >> (32 - self.cols);
+            for (row, sums) in sums.into_iter().enumerate() {
+                let out = self.out.add(row * self.out_row);
+                for (half, sum) in sums.into_iter().enumerate() {
+                    let (used, out) = ((used >> (16 * half)) as u16, out.wrapping_add(16 * half));
+                    let sum = match self.add {
+                        true => _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum),
+                        false => sum,
+                    };
+                    _mm512_mask_storeu_ps(out, used, sum);
+                }
             }
         }
     }

@@ -1,10 +1,25 @@
 //! Copies of the operands in the order in which the register tiles read them.
 
 use super::View;
-use super::micro::{Isa, MR, NR};
+use super::isa::Isa;
 
-/// Puts `b` `[depth, n]` into panels of `NR` columns, `[n / NR, depth, NR]`, filled up with zeros.
+/// Puts `b` `[depth, n]` into panels of the tile's columns, `[n / nr, depth, nr]`, filled up with zeros.
 pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
+    match isa {
+        Isa::Portable => pack_b_panels::<{ Isa::Portable.nr() }>(false, b, depth, n, packed),
+        Isa::Avx2 => pack_b_panels::<{ Isa::Avx2.nr() }>(true, b, depth, n, packed),
+        Isa::Avx512 => pack_b_panels::<{ Isa::Avx512.nr() }>(true, b, depth, n, packed),
+    }
+}
+
+/// [`pack_b`], with AVX2 if `avx2`.
+fn pack_b_panels<const NR: usize>(
+    avx2: bool,
+    b: View<'_>,
+    depth: usize,
+    n: usize,
+    packed: &mut [f32],
+) {
     for (panel, out) in packed
         .chunks_exact_mut(depth * NR)
         .take(n.div_ceil(NR))
@@ -12,23 +27,23 @@ pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut
     {
         let b = b.from(0, panel * NR);
         let cols = NR.min(n - panel * NR);
-        if b.row_stride == 1 && isa == Isa::Avx2 {
-            pack_columns(b, depth, cols, out);
+        if b.row_stride == 1 && avx2 {
+            pack_columns::<NR>(b, depth, cols, out);
             continue;
         }
         if cols < NR {
             out.fill(0.0);
         }
         if b.col_stride == 1 {
-            pack_rows(b, cols, out);
+            pack_rows::<NR>(b, cols, out);
         } else {
-            pack_strided(b, depth, cols, out);
+            pack_strided::<NR>(b, depth, cols, out);
         }
     }
 }
 
 /// One panel of `cols` columns of a matrix whose rows are contiguous.
-fn pack_rows(b: View<'_>, cols: usize, out: &mut [f32]) {
+fn pack_rows<const NR: usize>(b: View<'_>, cols: usize, out: &mut [f32]) {
     for (k, out) in out.as_chunks_mut::<NR>().0.iter_mut().enumerate() {
         let row = &b.data[k * b.row_stride..][..cols];
         match <&[f32; NR]>::try_from(row) {
@@ -39,7 +54,7 @@ fn pack_rows(b: View<'_>, cols: usize, out: &mut [f32]) {
 }
 
 /// One panel of `cols` columns, element by element.
-fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+fn pack_strided<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     for col in 0..cols {
         for k in 0..depth {
             out[k * NR + col] = b.data[k * b.row_stride + col * b.col_stride];
@@ -49,8 +64,8 @@ fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
 
 /// One panel of `cols` columns of a matrix whose columns are contiguous, filled up with zeros.
 #[cfg(target_arch = "x86_64")]
-fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
-    static ZEROS: [f32; super::KC] = [0.0; super::KC];
+fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+    static ZEROS: [f32; super::single::KC] = [0.0; super::single::KC];
     let columns: [&[f32]; NR] = std::array::from_fn(|col| match col < cols {
         true => &b.data[col * b.col_stride..][..depth],
         false => &ZEROS[..depth],
@@ -61,9 +76,9 @@ fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     out.fill(0.0);
-    pack_strided(b, depth, cols, out);
+    pack_strided::<NR>(b, depth, cols, out);
 }
 
 /// `out[k * NR + col] = columns[col][k]`, in squares of 8 × 8.
@@ -72,18 +87,18 @@ fn pack_columns(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
 /// The CPU has AVX2, each column holds `depth` numbers, `out` holds `depth * NR`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn transpose_avx2(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) {
+unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) {
     use std::arch::x86_64::{
         _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
         _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
     let whole = depth - depth % 8;
     for k in (0..whole).step_by(8) {
-        for half in [0, 8] {
+        for first in (0..NR).step_by(8) {
             // SAFETY: eight numbers from `k` on lie inside each column, and eight rows of `NR` inside `out`.
             unsafe {
                 let r: [_; 8] =
-                    std::array::from_fn(|i| _mm256_loadu_ps(columns[half + i].as_ptr().add(k)));
+                    std::array::from_fn(|i| _mm256_loadu_ps(columns[first + i].as_ptr().add(k)));
                 let pairs: [_; 8] = std::array::from_fn(|i| {
                     let (x, y) = (r[i / 2 * 2], r[i / 2 * 2 + 1]);
                     if i % 2 == 0 {
@@ -106,8 +121,8 @@ unsafe fn transpose_avx2(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) 
                 for i in 0..4 {
                     let low = _mm256_permute2f128_ps::<0x20>(quads[i], quads[i + 4]);
                     let high = _mm256_permute2f128_ps::<0x31>(quads[i], quads[i + 4]);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * NR + half), low);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * NR + half), high);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * NR + first), low);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * NR + first), high);
                 }
             }
         }
@@ -119,8 +134,17 @@ unsafe fn transpose_avx2(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) 
     }
 }
 
-/// Puts `a` `[rows, depth]` into panels of `MR` rows, `[rows / MR, depth, MR]`; missing rows are left as they are.
-pub(super) fn pack_a(a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
+/// Puts `a` `[rows, depth]` into panels of the tile's rows, `[rows / mr, depth, mr]`; missing rows are left as they are.
+pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
+    match isa {
+        Isa::Portable => pack_a_panels::<{ Isa::Portable.mr() }>(a, rows, depth, packed),
+        Isa::Avx2 => pack_a_panels::<{ Isa::Avx2.mr() }>(a, rows, depth, packed),
+        Isa::Avx512 => pack_a_panels::<{ Isa::Avx512.mr() }>(a, rows, depth, packed),
+    }
+}
+
+/// [`pack_a`].
+fn pack_a_panels<const MR: usize>(a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     for (panel, out) in packed
         .chunks_exact_mut(depth * MR)
         .take(rows.div_ceil(MR))

@@ -1,9 +1,10 @@
+use super::isa::PairIsa;
 use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
 /// Shapes (m, n, k) at and around every block size.
-const SHAPES: [(usize, usize, usize); 14] = [
+const SHAPES: [(usize, usize, usize); 18] = [
     (1, 1, 1),
     (1, 16, 1),
     (6, 16, 8),
@@ -11,6 +12,10 @@ const SHAPES: [(usize, usize, usize); 14] = [
     (5, 1, 300),
     (13, 31, 257),
     (70, 33, 64),
+    (12, 32, 31),
+    (32, 32, 32),
+    (33, 65, 545),
+    (64, 64, 544),
     (2, 530, 3),
     (150, 20, 5),
     (145, 48, 513),
@@ -40,84 +45,158 @@ fn operands(m: usize, n: usize, k: usize) -> [Vec<f32>; 4] {
     [a, at, b, bt]
 }
 
+/// What this CPU can multiply with.
+fn engines() -> Vec<Engine> {
+    let mut engines = Vec::new();
+    for isa in Isa::available() {
+        engines.extend([Engine::F32(isa), Engine::Rounded(isa)]);
+    }
+    engines.extend(PairIsa::available().into_iter().map(Engine::Pairs));
+    engines
+}
+
+/// What an engine makes of an operand before it multiplies.
+fn as_operand(engine: Engine, x: &[f32]) -> Vec<f64> {
+    match engine {
+        Engine::F32(_) => wide(x),
+        Engine::Rounded(_) | Engine::Pairs(_) => x.iter().map(|&x| bf16::round(x).into()).collect(),
+    }
+}
+
+/// The product by `engine`, in a new matrix or added to `start`.
+fn product(
+    engine: Engine,
+    shape: GemmShape,
+    a: View<'_>,
+    b: View<'_>,
+    start: Option<&[f32]>,
+) -> Vec<f32> {
+    let GemmShape { m, n, k } = shape;
+    let mut out = start.map_or(vec![f32::NAN; m * n], <[f32]>::to_vec);
+    let accumulate = match start {
+        Some(_) => Accumulate::Add,
+        None => Accumulate::Overwrite,
+    };
+    let mut tile = TileMut::new(&mut out, m, n, n);
+    gemm_on(engine, k, a, b, &mut tile, accumulate, Epilogue::NONE);
+    out
+}
+
+#[test]
+fn the_best_engine_is_one_of_those_tested() {
+    for precision in [Precision::F32, Precision::Bf16] {
+        let best = Engine::detect(precision);
+        println!("{precision:?}: {} ({best:?})", precision.instructions());
+        assert!(engines().contains(&best), "{best:?} of {:?}", engines());
+    }
+    println!("fastest: {:?}; all: {:?}", Precision::fastest(), engines());
+}
+
 #[test]
 fn matches_the_twin_in_every_layout() {
     for (m, n, k) in SHAPES {
-        let data = operands(m, n, k);
-        let product = reference::gemm(m, n, k, &wide(&data[0]), &wide(&data[2]));
+        let (shape, data) = (GemmShape { m, n, k }, operands(m, n, k));
         let start = random(m * n, 3);
-        let sum: Vec<f64> = product
-            .iter()
-            .zip(&start)
-            .map(|(p, &s)| p + f64::from(s))
-            .collect();
-        for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
-            let what = format!("[{m}, {k}] · [{k}, {n}], layout {layout}");
-            let mut out = vec![f32::NAN; m * n];
-            gemm(
-                GemmShape { m, n, k },
-                a,
-                b,
-                &mut out,
-                Accumulate::Overwrite,
-                Precision::F32,
-            );
-            assert_close(&out, &product, 1e-5, &what);
-            out.copy_from_slice(&start);
-            gemm(
-                GemmShape { m, n, k },
-                a,
-                b,
-                &mut out,
-                Accumulate::Add,
-                Precision::F32,
-            );
-            assert_close(&out, &sum, 1e-5, &what);
+        for engine in engines() {
+            let (a, b) = (as_operand(engine, &data[0]), as_operand(engine, &data[2]));
+            let expected = reference::gemm(m, n, k, &a, &b);
+            let sum: Vec<f64> = expected
+                .iter()
+                .zip(&start)
+                .map(|(p, &s)| p + f64::from(s))
+                .collect();
+            for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
+                let what = format!("{engine:?}, {shape:?}, layout {layout}");
+                assert_close(&product(engine, shape, a, b, None), &expected, 1e-5, &what);
+                assert_close(
+                    &product(engine, shape, a, b, Some(&start)),
+                    &sum,
+                    1e-5,
+                    &what,
+                );
+            }
         }
     }
 }
 
 #[test]
-fn the_portable_tile_matches_the_twin() {
-    for (m, n, k) in SHAPES {
-        if m * n * k == 0 {
-            continue;
-        }
-        let data = operands(m, n, k);
-        let product = reference::gemm(m, n, k, &wide(&data[0]), &wide(&data[2]));
+fn the_public_product_is_that_of_the_best_engine() {
+    let (m, n, k) = (13, 31, 257);
+    let shape = GemmShape { m, n, k };
+    let data = operands(m, n, k);
+    for precision in [Precision::F32, Precision::Bf16] {
         for (a, b) in layouts(m, n, k, &data) {
             let mut out = vec![f32::NAN; m * n];
-            let mut tile = TileMut::new(&mut out, m, n, n);
-            let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
-            // The packed part of `b` is made for `TASK_COLS` columns at most, but any number works.
-            column_block(Isa::Portable, k, a, b, &mut tile, overwrite, none);
-            assert_close(&out, &product, 1e-5, "portable");
+            gemm(shape, a, b, &mut out, Accumulate::Overwrite, precision);
+            let expected = product(Engine::detect(precision), shape, a, b, None);
+            assert!(bits(&out) == bits(&expected), "{precision:?}");
         }
+    }
+}
+
+#[test]
+fn all_vector_engines_give_the_same_bits() {
+    let isas: Vec<Isa> = Isa::available()
+        .into_iter()
+        .filter(|&isa| isa != Isa::Portable)
+        .collect();
+    for (m, n, k) in SHAPES {
+        let (shape, data) = (GemmShape { m, n, k }, operands(m, n, k));
+        for (a, b) in layouts(m, n, k, &data) {
+            let all: Vec<_> = isas
+                .iter()
+                .map(|&isa| bits(&product(Engine::F32(isa), shape, a, b, None)))
+                .collect();
+            assert!(all.windows(2).all(|two| two[0] == two[1]), "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn a_matrix_with_gaps_in_both_directions_is_read_right() {
+    let (m, n, k) = (19, 37, 45);
+    let (a, b) = (random(2 * 3 * m * k, 1), random(2 * 3 * k * n, 2));
+    let gaps = |data, rows: usize| View {
+        data,
+        row_stride: 2,
+        col_stride: 3 * rows,
+    };
+    let dense = |data: &[f32], rows: usize, cols: usize| -> Vec<f32> {
+        (0..rows * cols)
+            .map(|i| data[i / cols * 2 + i % cols * 3 * rows])
+            .collect()
+    };
+    let (dense_a, dense_b) = (dense(&a, m, k), dense(&b, k, n));
+    for engine in engines() {
+        if matches!(engine, Engine::Rounded(_)) {
+            continue;
+        }
+        let shape = GemmShape { m, n, k };
+        let found = product(engine, shape, gaps(&a, m), gaps(&b, k), None);
+        let (a, b) = (View::rows(&dense_a, k), View::rows(&dense_b, n));
+        assert!(
+            bits(&found) == bits(&product(engine, shape, a, b, None)),
+            "{engine:?}"
+        );
     }
 }
 
 #[test]
 fn a_row_does_not_depend_on_the_number_of_rows() {
-    let (n, k) = (130, 700);
+    let (n, k) = (70, 600);
     let (a, w) = (random(70 * k, 1), random(n * k, 2));
-    let rows = |m: usize| {
-        let mut out = vec![0.0; m * n];
-        gemm(
-            GemmShape { m, n, k },
-            View::rows(&a, k),
-            View::transposed(&w, k),
-            &mut out,
-            Accumulate::Overwrite,
-            Precision::F32,
-        );
-        bits(&out)
-    };
-    let all = rows(70);
-    for m in 1..70 {
-        assert!(
-            rows(m) == all[..m * n],
-            "{m} rows differ from the first of 70"
-        );
+    for engine in engines() {
+        let rows = |m: usize| {
+            let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
+            bits(&product(engine, GemmShape { m, n, k }, a, b, None))
+        };
+        let all = rows(70);
+        for m in 1..70 {
+            assert!(
+                rows(m) == all[..m * n],
+                "{engine:?}: {m} rows differ from the first of 70"
+            );
+        }
     }
 }
 
@@ -125,24 +204,18 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
 fn a_column_does_not_depend_on_the_number_of_columns() {
     let (m, k) = (7, 300);
     let (a, w) = (random(m * k, 1), random(600 * k, 2));
-    let last_row = |n: usize| {
-        let mut out = vec![0.0; m * n];
-        gemm(
-            GemmShape { m, n, k },
-            View::rows(&a, k),
-            View::transposed(&w, k),
-            &mut out,
-            Accumulate::Overwrite,
-            Precision::F32,
-        );
-        bits(&out[(m - 1) * n..])
-    };
-    let all = last_row(600);
-    for n in [1, 15, 16, 17, 100, 511, 512, 513] {
-        assert!(
-            last_row(n) == all[..n],
-            "{n} columns differ from the first of 600"
-        );
+    for engine in engines() {
+        let last_row = |n: usize| {
+            let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
+            bits(&product(engine, GemmShape { m, n, k }, a, b, None)[(m - 1) * n..])
+        };
+        let all = last_row(600);
+        for n in [1, 15, 16, 17, 31, 32, 33, 100, 511, 512, 513] {
+            assert!(
+                last_row(n) == all[..n],
+                "{engine:?}: {n} columns differ from the first of 600"
+            );
+        }
     }
 }
 
@@ -154,56 +227,97 @@ fn threads_change_nothing() {
         (2000, 10, 300),
         (100, 200, 2000),
     ] {
-        let (a, b) = (random(m * k, 1), random(k * n, 2));
-        assert_same_on_all_pools(|| {
-            let mut out = vec![0.0; 2 * m * n];
-            let (left, right) = out.split_at_mut(m * n);
-            gemm(
-                GemmShape { m, n, k },
-                View::rows(&a, k),
-                View::rows(&b, n),
-                left,
-                Accumulate::Overwrite,
-                Precision::F32,
+        let (shape, a, b) = (GemmShape { m, n, k }, random(m * k, 1), random(k * n, 2));
+        let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
+        for engine in pairs.chain([Engine::F32(Isa::detect())]) {
+            assert_same_on_all_pools(|| {
+                let plain = product(engine, shape, View::rows(&a, k), View::rows(&b, n), None);
+                let (a, b) = (View::transposed(&a, m), View::transposed(&b, k));
+                [plain, product(engine, shape, a, b, None)].concat()
+            });
+        }
+    }
+}
+
+#[test]
+fn the_epilogue_comes_last() {
+    for (m, n, k) in SHAPES {
+        let (data, bias, start) = (operands(m, n, k), random(n, 4), random(m * n, 3));
+        let (a, b) = (View::rows(&data[0], k), View::rows(&data[2], n));
+        for engine in engines() {
+            for accumulate in [Accumulate::Overwrite, Accumulate::Add] {
+                let before = (accumulate == Accumulate::Add).then_some(&start[..]);
+                let expected: Vec<f32> = product(engine, GemmShape { m, n, k }, a, b, before)
+                    .iter()
+                    .enumerate()
+                    .map(|(i, x)| (x + bias[i % n]).max(0.0))
+                    .collect();
+                let mut out = start.clone();
+                let mut tile = TileMut::new(&mut out, m, n, n);
+                let epilogue = Epilogue {
+                    bias: Some(&bias),
+                    activation: Activation::Relu,
+                };
+                gemm_on(engine, k, a, b, &mut tile, accumulate, epilogue);
+                assert_eq!(
+                    out, expected,
+                    "{engine:?}, {accumulate:?}, [{m}, {k}] · [{k}, {n}]"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite_stay_in_their_rows_and_columns() {
+    let (m, n, k) = (37, 41, 70);
+    let [mut a, _, mut b, _] = operands(m, n, k);
+    (a[3 * k + 69], a[20 * k], b[5 * n + 33]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
+    // Too small for a normal number, which some engines take for zero.
+    (a[30 * k + 1], b[n + 1]) = (1e-40, -1e-40);
+    for engine in engines() {
+        let (left, right) = (View::rows(&a, k), View::rows(&b, n));
+        let found = product(engine, GemmShape { m, n, k }, left, right, None);
+        let (a, b) = (as_operand(engine, &a), as_operand(engine, &b));
+        let expected = reference::gemm(m, n, k, &a, &b);
+        for (i, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
+            let same = match expected.is_finite() {
+                true => (f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+                false => {
+                    found.is_nan() == expected.is_nan()
+                        && (found.is_nan() || f64::from(found) == expected)
+                }
+            };
+            assert!(
+                same,
+                "{engine:?}: ({}, {}) is {found}, not {expected}",
+                i / n,
+                i % n
             );
-            gemm(
-                GemmShape { m, n, k },
-                View::transposed(&a, m),
-                View::transposed(&b, k),
-                right,
-                Accumulate::Overwrite,
-                Precision::F32,
-            );
-            out
-        });
+        }
     }
 }
 
 #[test]
 fn columns_of_a_wider_matrix_stay_untouched() {
-    let (m, n, k, width) = (9, 20, 5, 50);
-    let (a, b) = (random(m * k, 1), random(k * n, 2));
-    let mut out = vec![7.0; m * width];
-    {
-        let whole = TileMut::new(&mut out, m, width, width);
-        // SAFETY: nothing else uses `whole`.
-        let mut part = unsafe { whole.part(0, 11, m, n) };
-        gemm_tile(
-            k,
-            View::rows(&a, k),
-            View::rows(&b, n),
-            &mut part,
-            Accumulate::Overwrite,
-            Epilogue::NONE,
-        );
-    }
-    let product = reference::gemm(m, n, k, &wide(&a), &wide(&b));
-    for (row, product) in out.chunks(width).zip(product.chunks(n)) {
-        assert_close(&row[11..11 + n], product, 1e-5, "inside");
-        assert!(
-            row[..11].iter().chain(&row[11 + n..]).all(|&x| x == 7.0),
-            "outside"
-        );
+    for (m, n, k, width) in [(9, 20, 5, 50), (40, 70, 33, 90)] {
+        let (a, b) = (random(m * k, 1), random(k * n, 2));
+        let (left, right) = (View::rows(&a, k), View::rows(&b, n));
+        for engine in engines() {
+            let mut out = vec![7.0; m * width];
+            let whole = TileMut::new(&mut out, m, width, width);
+            // SAFETY: nothing else uses `whole`.
+            let mut part = unsafe { whole.part(0, 11, m, n) };
+            let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
+            gemm_on(engine, k, left, right, &mut part, overwrite, none);
+            let product =
+                reference::gemm(m, n, k, &as_operand(engine, &a), &as_operand(engine, &b));
+            for (row, product) in out.chunks(width).zip(product.chunks(n)) {
+                assert_close(&row[11..11 + n], product, 1e-5, "inside");
+                let outside = || row[..11].iter().chain(&row[11 + n..]);
+                assert!(outside().all(|&x| x == 7.0), "{engine:?}: outside");
+            }
+        }
     }
 }
 
@@ -238,31 +352,4 @@ fn rounding_goes_to_the_nearest_even_bfloat16() {
     }
     assert!(bf16::round(f32::from_bits(0x7F80_0001)).is_nan());
     assert!(bf16::round(f32::from_bits(0xFFFF_FFFF)).is_nan());
-}
-
-#[test]
-fn bf16_products_are_those_of_rounded_operands() {
-    for (m, n, k) in SHAPES {
-        let data = operands(m, n, k);
-        let rounded =
-            |x: &[f32]| -> Vec<f64> { x.iter().map(|&x| bf16::round(x).into()).collect() };
-        let product = reference::gemm(m, n, k, &rounded(&data[0]), &rounded(&data[2]));
-        for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
-            let what = format!("[{m}, {k}] · [{k}, {n}], layout {layout}");
-            let shape = GemmShape { m, n, k };
-            let mut out = vec![f32::NAN; m * n];
-            gemm(
-                shape,
-                a,
-                b,
-                &mut out,
-                Accumulate::Overwrite,
-                Precision::Bf16,
-            );
-            assert_close(&out, &product, 1e-5, &what);
-            gemm(shape, a, b, &mut out, Accumulate::Add, Precision::Bf16);
-            let twice: Vec<f64> = product.iter().map(|x| 2.0 * x).collect();
-            assert_close(&out, &twice, 2e-5, &what);
-        }
-    }
 }

@@ -1,0 +1,184 @@
+//! Which vector and matrix instructions multiply, chosen when the program runs.
+
+use super::Precision;
+
+/// The instruction sets that there is a register tile of `f32` for. All but the portable one give the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) enum Isa {
+    /// What every CPU of the target has.
+    Portable,
+    /// AVX2 with fused multiply-add.
+    Avx2,
+    /// AVX-512F.
+    Avx512,
+}
+
+impl Isa {
+    /// The best of this CPU.
+    pub(super) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx512f") && crate::simd::has_avx2_fma() {
+            return Self::Avx512;
+        }
+        if crate::simd::has_avx2_fma() {
+            Self::Avx2
+        } else {
+            Self::Portable
+        }
+    }
+
+    /// All of this CPU.
+    #[cfg(test)]
+    pub(super) fn available() -> Vec<Self> {
+        match Self::detect() {
+            Self::Portable => vec![Self::Portable],
+            Self::Avx2 => vec![Self::Portable, Self::Avx2],
+            Self::Avx512 => vec![Self::Portable, Self::Avx2, Self::Avx512],
+        }
+    }
+
+    /// Rows of a register tile.
+    pub(super) const fn mr(self) -> usize {
+        match self {
+            Self::Portable | Self::Avx2 => 6,
+            Self::Avx512 => 12,
+        }
+    }
+
+    /// Columns of a register tile: two vectors.
+    pub(super) const fn nr(self) -> usize {
+        match self {
+            Self::Portable | Self::Avx2 => 16,
+            Self::Avx512 => 32,
+        }
+    }
+}
+
+/// The instruction sets that multiply pairs of bfloat16 numbers. Their orders of summation differ, so their bits do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) enum PairIsa {
+    /// AVX-512 with `vdpbf16ps`.
+    Avx512,
+    /// The matrix unit, `tdpbf16ps`.
+    Amx,
+}
+
+impl PairIsa {
+    /// The best of this CPU, if it has one.
+    pub(super) fn detect() -> Option<Self> {
+        if !has_avx512_bf16() {
+            None
+        } else if has_amx_bf16() {
+            Some(Self::Amx)
+        } else {
+            Some(Self::Avx512)
+        }
+    }
+
+    /// All of this CPU.
+    #[cfg(test)]
+    pub(super) fn available() -> Vec<Self> {
+        match Self::detect() {
+            None => vec![],
+            Some(Self::Avx512) => vec![Self::Avx512],
+            Some(Self::Amx) => vec![Self::Avx512, Self::Amx],
+        }
+    }
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    /// Of `f32` operands as they are.
+    F32(Isa),
+    /// Of operands that were rounded to bfloat16 and are multiplied as `f32`.
+    Rounded(Isa),
+    /// Of pairs of bfloat16 numbers.
+    Pairs(PairIsa),
+}
+
+impl Engine {
+    /// The best of this CPU.
+    pub(super) fn detect(precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => Self::F32(Isa::detect()),
+            Precision::Bf16 => match PairIsa::detect() {
+                Some(isa) => Self::Pairs(isa),
+                None => Self::Rounded(Isa::detect()),
+            },
+        }
+    }
+
+    /// For a log.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::F32(Isa::Portable) | Self::Rounded(Isa::Portable) => "portable",
+            Self::F32(Isa::Avx2) | Self::Rounded(Isa::Avx2) => "AVX2",
+            Self::F32(Isa::Avx512) | Self::Rounded(Isa::Avx512) => "AVX-512",
+            Self::Pairs(PairIsa::Avx512) => "AVX-512 BF16",
+            Self::Pairs(PairIsa::Amx) => "AMX",
+        }
+    }
+}
+
+/// Whether the CPU has `vdpbf16ps` and what packing its operands takes.
+fn has_avx512_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Whether the CPU has `tdpbf16ps` and the operating system lets this process use it. Assumes [`has_avx512_bf16`].
+fn has_amx_bf16() -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    {
+        static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *ANSWER.get_or_init(|| amx::is_there() && amx::is_enabled() && amx::is_permitted())
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    false
+}
+
+/// The three things that AMX takes, asked in this order.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx {
+    use core::arch::asm;
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+
+    /// The CPU has tiles and multiplies them as bfloat16.
+    pub(super) fn is_there() -> bool {
+        const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
+        __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES
+    }
+
+    /// The operating system saves the tiles' configuration and data, by XCR0.
+    pub(super) fn is_enabled() -> bool {
+        const TILES: u32 = 1 << 17 | 1 << 18;
+        let low: u32;
+        // SAFETY: XCR0 can be read where the system has enabled AVX, which the caller saw.
+        unsafe {
+            asm!("xgetbv", in("ecx") 0, lateout("eax") low, lateout("edx") _,
+                options(nomem, nostack, preserves_flags));
+        }
+        low & TILES == TILES
+    }
+
+    /// Linux makes room for the tiles in this process's threads once they have been asked for.
+    pub(super) fn is_permitted() -> bool {
+        const ARCH_PRCTL: isize = 158;
+        const REQUEST_PERMISSION: usize = 0x1023;
+        const TILE_DATA: usize = 18;
+        let result: isize;
+        // SAFETY: this call touches no memory of the process.
+        unsafe {
+            asm!("syscall", inlateout("rax") ARCH_PRCTL => result, in("rdi") REQUEST_PERMISSION,
+                in("rsi") TILE_DATA, lateout("rcx") _, lateout("r11") _, options(nostack));
+        }
+        result == 0
+    }
+}

@@ -1,0 +1,141 @@
+//! The register tile of the matrix unit. The compiler knows no such registers, so this is assembly.
+//!
+//! `tdpbf16ps` adds 32 products to each number of a tile, in an order of its own; one follows the other along the depth,
+//! starting from what the output holds or from zero. It takes denormal numbers for zero.
+
+use core::arch::asm;
+
+use super::{TILE, Tile, WIDTH};
+
+/// What `ldtilecfg` reads.
+#[repr(C, align(64))]
+struct Configuration {
+    palette: u8,
+    start_row: u8,
+    reserved: [u8; 14],
+    row_bytes: [u16; 16],
+    rows: [u8; 16],
+}
+
+/// All eight tile registers in full size.
+static FULL: Configuration = Configuration {
+    palette: 1,
+    start_row: 0,
+    reserved: [0; 14],
+    row_bytes: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
+    rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
+};
+
+/// A whole tile of the output, where only a part of it is wanted.
+#[repr(C, align(64))]
+struct Room([[f32; TILE]; TILE]);
+
+/// The calling thread's matrix unit, ready to be used. Dropped, it is back in its initial state, so that the system has
+/// nothing to save for threads that do something else.
+pub(super) struct Configured {
+    /// Stays on its thread.
+    thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Configured {
+    /// # Safety
+    /// The CPU has AMX and the system lets this process use it.
+    pub(super) unsafe fn new() -> Self {
+        // SAFETY: vouched for by the caller; the configuration is valid.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const FULL, options(nostack, preserves_flags, readonly));
+        }
+        Self {
+            thread: std::marker::PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// Each panel of `tile` has `steps` blocks; the output is writable for its rows and columns.
+    pub(super) unsafe fn multiply(&self, tile: &Tile) {
+        if tile.rows == TILE && tile.cols == TILE {
+            // SAFETY: all of the tile's output is wanted.
+            return unsafe { self.multiply_into(tile, tile.out, tile.out_row) };
+        }
+        let mut room = Room([[0.0; TILE]; TILE]);
+        for (row, room) in room.0.iter_mut().enumerate().take(tile.rows) {
+            // SAFETY: the output is writable for its rows and columns.
+            let out =
+                unsafe { std::slice::from_raw_parts(tile.out.add(row * tile.out_row), tile.cols) };
+            if tile.add {
+                room[..tile.cols].copy_from_slice(out);
+            }
+        }
+        // SAFETY: the room is a whole tile.
+        unsafe { self.multiply_into(tile, room.0.as_mut_ptr().cast(), TILE) }
+        for (row, room) in room.0.iter().enumerate().take(tile.rows) {
+            // SAFETY: as above.
+            let out = unsafe {
+                std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols)
+            };
+            out.copy_from_slice(&room[..tile.cols]);
+        }
+    }
+
+    /// # Safety
+    /// As [`Self::multiply`], with a whole tile `out` whose rows stand `out_row` apart.
+    unsafe fn multiply_into(&self, tile: &Tile, out: *mut f32, out_row: usize) {
+        // SAFETY: blocks are read and the output is read and written where the caller vouches for it; the registers are
+        // configured since `self` exists.
+        unsafe {
+            asm!(
+                "test {add:e}, {add:e}",
+                "jz 2f",
+                "tileloadd tmm0, [{out0} + {out_row}*1]",
+                "tileloadd tmm1, [{out0} + {out_row}*1 + 64]",
+                "tileloadd tmm2, [{out1} + {out_row}*1]",
+                "tileloadd tmm3, [{out1} + {out_row}*1 + 64]",
+                "jmp 3f",
+                "2:",
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "3:",
+                "tileloadd tmm4, [{left0} + {line}*1]",
+                "tileloadd tmm6, [{right0} + {line}*1]",
+                "tileloadd tmm7, [{right1} + {line}*1]",
+                "tileloadd tmm5, [{left1} + {line}*1]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {left0}, 1024",
+                "add {left1}, 1024",
+                "add {right0}, 1024",
+                "add {right1}, 1024",
+                "dec {steps}",
+                "jnz 3b",
+                "tilestored [{out0} + {out_row}*1], tmm0",
+                "tilestored [{out0} + {out_row}*1 + 64], tmm1",
+                "tilestored [{out1} + {out_row}*1], tmm2",
+                "tilestored [{out1} + {out_row}*1 + 64], tmm3",
+                add = in(reg) u32::from(tile.add),
+                out0 = in(reg) out,
+                out1 = in(reg) out.add(WIDTH * out_row),
+                out_row = in(reg) out_row * size_of::<f32>(),
+                left0 = inout(reg) tile.left[0] => _,
+                left1 = inout(reg) tile.left[1] => _,
+                right0 = inout(reg) tile.right[0] => _,
+                right1 = inout(reg) tile.right[1] => _,
+                line = in(reg) size_of::<[u16; super::DEPTH]>(),
+                steps = inout(reg) tile.steps => _,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    }
+}
+
+impl Drop for Configured {
+    fn drop(&mut self) {
+        // SAFETY: whoever made `self` vouched for AMX.
+        unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
+    }
+}

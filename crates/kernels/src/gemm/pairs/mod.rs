@@ -1,0 +1,162 @@
+//! Products of bfloat16 by instructions that multiply and add pairs of them.
+//!
+//! The matrix unit multiplies so fast that packing an element costs as much as some hundred of its products. So no element
+//! is packed twice: an operand whose parts several tasks need is packed whole before they start, the others part by part
+//! by the task that needs it, which then finds it in its second-level cache. Depths, rows and columns are filled up with
+//! zeros to whole blocks, so a row of a small product goes through the same instructions as that row of a large one.
+
+mod amx;
+mod avx512;
+mod operand;
+mod pack;
+
+use super::isa::PairIsa;
+use super::task::{Grain, for_each_rectangle, wanted_tasks};
+use super::{Accumulate, Epilogue, View, finish};
+use crate::scratch::with_scratch;
+use crate::tile::TileMut;
+use operand::{Operand, Part};
+use pack::Side;
+
+/// Depths in a block.
+const DEPTH: usize = 32;
+/// Rows of the left operand, or columns of the right one, in a block.
+const WIDTH: usize = 16;
+/// Rows and columns of a register tile: two blocks by two.
+const TILE: usize = 2 * WIDTH;
+/// Blocks along the depth that are summed up before the next register tile. Two panels of the right operand take
+/// 2 · 16 KiB then and stay in the first-level cache while the left operand streams by.
+const STEPS: usize = 16;
+/// The largest task. Of each depth of `STEPS` blocks its operands take 256 KiB and 512 KiB, its output takes 512 KiB:
+/// together they stay in a second-level cache of 2 MiB.
+const TASK_ROWS: usize = 256;
+const TASK_COLS: usize = 512;
+/// Multiply-adds that are worth a task of their own.
+const TASK_WORK: usize = 1 << 22;
+
+/// 16 lines of 32 numbers, which is one tile register.
+///
+/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds the depths 2i and 2i + 1 of
+/// 16 columns, one column after the other. As pairs, one is the transpose of the other.
+#[repr(C, align(64))]
+struct Block([[u16; DEPTH]; WIDTH]);
+
+/// Two panels of each operand, from some depth on, and where their product goes.
+struct Tile {
+    left: [*const Block; 2],
+    right: [*const Block; 2],
+    /// Blocks in each.
+    steps: usize,
+    out: *mut f32,
+    out_row: usize,
+    /// The part of the product that is wanted, at most `TILE`.
+    rows: usize,
+    cols: usize,
+    add: bool,
+}
+
+/// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
+pub(super) fn product(
+    isa: PairIsa,
+    k: usize,
+    a: View<'_>,
+    b: View<'_>,
+    out: &mut TileMut<'_>,
+    accumulate: Accumulate,
+    epilogue: Epilogue<'_>,
+) {
+    let (m, n) = (out.rows(), out.cols());
+    let grain = Grain {
+        rows: TASK_ROWS,
+        cols: TASK_COLS,
+        min_rows: 2 * TILE,
+        min_cols: 2 * TILE,
+        tile_rows: TILE,
+        tile_cols: TILE,
+        slices: true,
+    };
+    let wanted = wanted_tasks(m * n * k, TASK_WORK);
+    let (rows, cols) = grain.rectangle(m, n, wanted);
+    let left = Operand::new(Side::Left, a, m, k, n > cols);
+    let right = Operand::new(Side::Right, b.t(), n, k, m > rows);
+    with_blocks(left.shared_len() + right.shared_len(), |blocks| {
+        let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
+        if wanted > 1 {
+            rayon::join(
+                || left.pack_shared(left_blocks),
+                || right.pack_shared(right_blocks),
+            );
+        } else {
+            left.pack_shared(left_blocks);
+            right.pack_shared(right_blocks);
+        }
+        let (left_blocks, right_blocks) = (&*left_blocks, &*right_blocks);
+        let work = |row, col, part: &mut TileMut<'_>, epilogue: Epilogue<'_>| {
+            let left = left.part(left_blocks, row, part.rows());
+            let right = right.part(right_blocks, col, part.cols());
+            rectangle(isa, k, left, right, part, accumulate);
+            finish(part, 0..part.rows(), epilogue);
+        };
+        for_each_rectangle((rows, cols), wanted > 1, out, epilogue, work);
+    });
+}
+
+/// Lends `work` as many blocks that hold anything.
+fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
+    let (size, align) = (size_of::<Block>() / 4, align_of::<Block>() / 4);
+    with_scratch(len * size + align, |scratch| {
+        // SAFETY: a block may hold any bits.
+        let (_, blocks, _) = unsafe { scratch.align_to_mut::<Block>() };
+        work(&mut blocks[..len])
+    })
+}
+
+/// One task's part of the output, without the epilogue.
+fn rectangle(
+    isa: PairIsa,
+    k: usize,
+    left: Part<'_>,
+    right: Part<'_>,
+    out: &mut TileMut<'_>,
+    accumulate: Accumulate,
+) {
+    let (m, n) = (out.rows(), out.cols());
+    let unit = (isa == PairIsa::Amx).then(|| {
+        // SAFETY: the CPU and the system have AMX.
+        unsafe { amx::Configured::new() }
+    });
+    with_blocks(left.own_len() + right.own_len(), |room| {
+        let (left_room, right_room) = room.split_at_mut(left.own_len());
+        for start in (0..k).step_by(STEPS * DEPTH) {
+            let depth = (k - start).min(STEPS * DEPTH);
+            let left = left.panels(start, depth, left_room);
+            let right = right.panels(start, depth, right_room);
+            for col in (0..n).step_by(TILE) {
+                let right_panels = right.two(col / WIDTH);
+                for row in (0..m).step_by(TILE) {
+                    let tile = Tile {
+                        left: left.two(row / WIDTH),
+                        right: right_panels,
+                        steps: depth.div_ceil(DEPTH),
+                        out: out.address(row, col),
+                        out_row: out.row_stride(),
+                        rows: TILE.min(m - row),
+                        cols: TILE.min(n - col),
+                        add: start > 0 || accumulate == Accumulate::Add,
+                    };
+                    // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and the caller chose `isa`
+                    // for this CPU.
+                    unsafe {
+                        match &unit {
+                            Some(unit) => unit.multiply(&tile),
+                            None => avx512::multiply(&tile),
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Rounds the operands and puts them into blocks.
+
+use std::arch::x86_64::{
+    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_shuffle_i32x4,
+    _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
+    _mm512_unpacklo_epi64,
+};
+use std::mem::transmute;
+
+use rayon::prelude::*;
+
+use super::{Block, DEPTH, STEPS, View, WIDTH};
+use crate::parallel::is_large;
+
+/// Panels that one task packs, so that it reads a few whole cache lines of a row when panels stand side by side in it.
+const GROUP: usize = 4;
+
+/// Which form the blocks have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// Puts `x` `[count, k]`, the left operand or the transpose of the right one, into panels of 16 rows, filled up with
+/// zeros. The CPU has AVX-512BW and AVX-512 BF16.
+///
+/// Rounding is that of [`super::super::bf16::round`], but denormal numbers become zero.
+pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
+    x.assert_holds("operand", count, k);
+    let (panels, parallel) = (count.div_ceil(WIDTH), is_large(count * k));
+    for_chunks(parallel, blocks, panels * STEPS, |number, blocks| {
+        let start = number * STEPS * DEPTH;
+        let depth = (k - start).min(STEPS * DEPTH);
+        for_chunks(
+            parallel,
+            blocks,
+            GROUP * depth.div_ceil(DEPTH),
+            |group, blocks| {
+                let first = group * GROUP * WIDTH;
+                pack_group(side, x.from(first, start), count - first, depth, blocks);
+            },
+        );
+    });
+}
+
+/// Calls `work(number, chunk)` for chunks of `len` blocks.
+fn for_chunks(
+    parallel: bool,
+    blocks: &mut [Block],
+    len: usize,
+    work: impl Fn(usize, &mut [Block]) + Sync + Send,
+) {
+    let work = |(number, chunk): (usize, &mut [Block])| work(number, chunk);
+    if parallel {
+        blocks.par_chunks_mut(len).enumerate().for_each(work);
+    } else {
+        blocks.chunks_mut(len).enumerate().for_each(work);
+    }
+}
+
+/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows, along the contiguous direction of `x` if it has one.
+pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
+    let steps = k.div_ceil(DEPTH);
+    let pack = |panel: usize, step: usize, block: &mut Block| {
+        let (row, depth) = (panel * WIDTH, step * DEPTH);
+        let (rows, depths) = (WIDTH.min(count - row), DEPTH.min(k - depth));
+        let x = x.from(row, depth);
+        x.assert_holds("block", rows, depths);
+        // SAFETY: the caller saw the features, and the view holds the rows and depths.
+        unsafe {
+            if (rows, depths) == (WIDTH, DEPTH) {
+                pack_block::<true>(side, x, rows, depths, block);
+            } else {
+                pack_block::<false>(side, x, rows, depths, block);
+            }
+        }
+    };
+    if x.col_stride == 1 {
+        for (i, block) in blocks.iter_mut().enumerate() {
+            pack(i / steps, i % steps, block);
+        }
+    } else {
+        for step in 0..steps {
+            for (panel, blocks) in blocks.chunks_exact_mut(steps).enumerate() {
+                pack(panel, step, &mut blocks[step]);
+            }
+        }
+    }
+}
+
+/// Packs the first `rows` rows and `depths` columns of `x`.
+///
+/// # Safety
+/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds the rows and depths, at most one block of them, and exactly one if
+/// `WHOLE`.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn pack_block<const WHOLE: bool>(
+    side: Side,
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+    block: &mut Block,
+) {
+    // SAFETY: the view holds what is read, as `gathered` does.
+    let (form, mut lines) = unsafe {
+        if x.col_stride == 1 {
+            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
+        } else if x.row_stride == 1 {
+            (Side::Right, lines_of_pairs::<WHOLE>(x, rows, depths))
+        } else {
+            let gathered = gather(x, rows, depths);
+            let x = View::rows(gathered.as_flattened(), DEPTH);
+            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
+        }
+    };
+    if side != form {
+        lines = transpose(lines);
+    }
+    for (out, line) in block.0.iter_mut().zip(lines) {
+        // SAFETY: a line of a block is 64 bytes and aligned to as many.
+        unsafe { _mm512_store_si512(out.as_mut_ptr().cast(), line) }
+    }
+}
+
+/// Copies what has gaps in both directions.
+fn gather(x: View<'_>, rows: usize, depths: usize) -> [[f32; DEPTH]; WIDTH] {
+    let mut gathered = [[0.0; DEPTH]; WIDTH];
+    for (row, line) in gathered.iter_mut().enumerate().take(rows) {
+        for (depth, y) in line.iter_mut().enumerate().take(depths) {
+            *y = x.data[row * x.row_stride + depth * x.col_stride];
+        }
+    }
+    gathered
+}
+
+/// Line i is row i, whose elements are contiguous.
+///
+/// # Safety
+/// As [`pack_block`].
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+#[inline]
+unsafe fn lines_of_rows<const WHOLE: bool>(
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+) -> [__m512i; WIDTH] {
+    let mut lines = [_mm512_setzero_si512(); WIDTH];
+    let used = u32::MAX >> (DEPTH - depths);
+    for (row, line) in lines.iter_mut().enumerate() {
+        let used = if row < rows { used } else { 0 };
+        let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
+        // SAFETY: each row below `rows` holds `depths` numbers.
+        let (low, high) = unsafe {
+            (
+                load::<WHOLE>(from, used as u16),
+                load::<WHOLE>(from.wrapping_add(16), (used >> 16) as u16),
+            )
+        };
+        *line = as_integers(_mm512_cvtne2ps_pbh(high, low));
+    }
+    lines
+}
+
+/// 16 numbers, or zeros for those that are not `used` unless `WHOLE`.
+///
+/// # Safety
+/// The CPU has AVX-512F; the `used` numbers can be read, or all if `WHOLE`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
+    // SAFETY: masked lanes are not read.
+    unsafe {
+        match WHOLE {
+            true => _mm512_loadu_ps(from),
+            false => _mm512_maskz_loadu_ps(used, from),
+        }
+    }
+}
+
+/// Line i is the columns 2i and 2i + 1, whose elements are contiguous, in turn.
+///
+/// # Safety
+/// As [`pack_block`].
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+#[inline]
+unsafe fn lines_of_pairs<const WHOLE: bool>(
+    x: View<'_>,
+    rows: usize,
+    depths: usize,
+) -> [__m512i; WIDTH] {
+    const IN_TURN: [u16; DEPTH] = {
+        let mut order = [0; DEPTH];
+        let mut i = 0;
+        while i < DEPTH {
+            order[i] = (i / 2 + i % 2 * WIDTH) as u16;
+            i += 1;
+        }
+        order
+    };
+    // SAFETY: the order is 64 bytes.
+    let in_turn = unsafe { _mm512_loadu_si512(IN_TURN.as_ptr().cast()) };
+    let mut lines = [_mm512_setzero_si512(); WIDTH];
+    let used = u16::MAX >> (WIDTH - rows);
+    for (pair, line) in lines.iter_mut().enumerate() {
+        let used = |depth| if depth < depths { used } else { 0 };
+        let from = x.data.as_ptr().wrapping_add(2 * pair * x.col_stride);
+        // SAFETY: each column below `depths` holds `rows` numbers.
+        let (even, odd) = unsafe {
+            (
+                load::<WHOLE>(from, used(2 * pair)),
+                load::<WHOLE>(from.wrapping_add(x.col_stride), used(2 * pair + 1)),
+            )
+        };
+        let both = as_integers(_mm512_cvtne2ps_pbh(odd, even));
+        *line = _mm512_permutexvar_epi16(in_turn, both);
+    }
+    lines
+}
+
+fn as_integers(x: __m512bh) -> __m512i {
+    // SAFETY: both are 512 bits.
+    unsafe { transmute(x) }
+}
+
+/// The transpose of 16 lines of 16 pairs.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn transpose(lines: [__m512i; WIDTH]) -> [__m512i; WIDTH] {
+    let (mut twos, mut fours, mut out) = (lines, lines, lines);
+    for i in (0..16).step_by(2) {
+        twos[i] = _mm512_unpacklo_epi32(lines[i], lines[i + 1]);
+        twos[i + 1] = _mm512_unpackhi_epi32(lines[i], lines[i + 1]);
+    }
+    for i in (0..16).step_by(4) {
+        fours[i] = _mm512_unpacklo_epi64(twos[i], twos[i + 2]);
+        fours[i + 1] = _mm512_unpackhi_epi64(twos[i], twos[i + 2]);
+        fours[i + 2] = _mm512_unpacklo_epi64(twos[i + 1], twos[i + 3]);
+        fours[i + 3] = _mm512_unpackhi_epi64(twos[i + 1], twos[i + 3]);
+    }
+    // Quarter q of `fours[4 * g + i]` is column 4q + i of the lines 4g to 4g + 3.
+    for i in 0..4 {
+        let even = _mm512_shuffle_i32x4::<0x88>(fours[i], fours[4 + i]);
+        let odd = _mm512_shuffle_i32x4::<0xDD>(fours[i], fours[4 + i]);
+        let even_below = _mm512_shuffle_i32x4::<0x88>(fours[8 + i], fours[12 + i]);
+        let odd_below = _mm512_shuffle_i32x4::<0xDD>(fours[8 + i], fours[12 + i]);
+        out[i] = _mm512_shuffle_i32x4::<0x88>(even, even_below);
+        out[4 + i] = _mm512_shuffle_i32x4::<0x88>(odd, odd_below);
+        out[8 + i] = _mm512_shuffle_i32x4::<0xDD>(even, even_below);
+        out[12 + i] = _mm512_shuffle_i32x4::<0xDD>(odd, odd_below);
+    }
+    out
+}

@@ -1,0 +1,73 @@
+//! How the output is cut into tasks.
+
+use super::Epilogue;
+use crate::parallel::for_each;
+use crate::tile::TileMut;
+
+/// The sizes that an engine likes.
+pub(super) struct Grain {
+    /// Largest rectangle of the output that is one task.
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    /// Smallest one.
+    pub(super) min_rows: usize,
+    pub(super) min_cols: usize,
+    /// The rectangle is a multiple of the register tile.
+    pub(super) tile_rows: usize,
+    pub(super) tile_cols: usize,
+    /// Whether slices of the output are better than squares: then the direction that has more tasks gets still more.
+    pub(super) slices: bool,
+}
+
+impl Grain {
+    /// The largest rectangle that gives `wanted` tasks, or the smallest one.
+    pub(super) fn rectangle(&self, m: usize, n: usize, wanted: usize) -> (usize, usize) {
+        let mut rows = m.min(self.rows);
+        let mut cols = n.min(self.cols);
+        while m.div_ceil(rows) * n.div_ceil(cols) < wanted {
+            let cut_cols = match self.slices {
+                true => n.div_ceil(cols) > m.div_ceil(rows),
+                false => cols >= rows,
+            };
+            if cols > self.min_cols && (cut_cols || rows <= self.min_rows) {
+                cols = (cols / 2).next_multiple_of(self.tile_cols);
+            } else if rows > self.min_rows {
+                rows = (rows / 2).next_multiple_of(self.tile_rows);
+            } else {
+                break;
+            }
+        }
+        (rows, cols)
+    }
+}
+
+/// How many tasks are worth it if each should take `task_work` of all the `work`.
+pub(super) fn wanted_tasks(work: usize, task_work: usize) -> usize {
+    match rayon::current_num_threads() {
+        1 => 1,
+        threads => (4 * threads).min(work / task_work),
+    }
+}
+
+/// Calls `work(row, col, part, epilogue)` for each rectangle of `rows` and `cols` of `out`.
+pub(super) fn for_each_rectangle(
+    (rows, cols): (usize, usize),
+    parallel: bool,
+    out: &mut TileMut<'_>,
+    epilogue: Epilogue<'_>,
+    work: impl Fn(usize, usize, &mut TileMut<'_>, Epilogue<'_>) + Sync + Send,
+) {
+    let (m, n) = (out.rows(), out.cols());
+    let across = n.div_ceil(cols);
+    let out = &*out;
+    for_each(m.div_ceil(rows) * across, parallel, |task| {
+        let (row, col) = (task / across * rows, task % across * cols);
+        // SAFETY: the tasks' rectangles are disjoint, and the caller lent all of `out`.
+        let mut part = unsafe { out.part(row, col, rows.min(m - row), cols.min(n - col)) };
+        let epilogue = Epilogue {
+            bias: epilogue.bias.map(|bias| &bias[col..]),
+            ..epilogue
+        };
+        work(row, col, &mut part, epilogue);
+    });
+}

@@ -1,0 +1,62 @@
+//! What the operands are read from.
+
+/// A matrix to read: element (i, j) is `data[i * row_stride + j * col_stride]`.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The numbers.
+    pub data: &'a [f32],
+    /// Distance of neighbouring rows.
+    pub row_stride: usize,
+    /// Distance of neighbouring columns.
+    pub col_stride: usize,
+}
+
+impl<'a> View<'a> {
+    /// A row-major matrix with `cols` columns.
+    pub fn rows(data: &'a [f32], cols: usize) -> Self {
+        Self {
+            data,
+            row_stride: cols,
+            col_stride: 1,
+        }
+    }
+
+    /// The transpose of a row-major matrix with `cols` columns.
+    pub fn transposed(data: &'a [f32], cols: usize) -> Self {
+        Self {
+            data,
+            row_stride: 1,
+            col_stride: cols,
+        }
+    }
+
+    /// The part that starts at (`row`, `col`).
+    pub(crate) fn from(self, row: usize, col: usize) -> Self {
+        let start = row * self.row_stride + col * self.col_stride;
+        Self {
+            data: self.data.get(start..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// The transpose.
+    pub(crate) fn t(self) -> Self {
+        Self {
+            data: self.data,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+
+    pub(super) fn assert_holds(self, name: &str, rows: usize, cols: usize) {
+        if rows > 0 && cols > 0 {
+            let last = (rows - 1) * self.row_stride + (cols - 1) * self.col_stride;
+            assert!(
+                last < self.data.len(),
+                "`{name}` needs {} numbers, it has {}",
+                last + 1,
+                self.data.len()
+            );
+        }
+    }
+}
