@@ -29,7 +29,9 @@ pub mod linear;
 pub mod norm;
 pub mod optimizer;
 pub mod philox;
+pub mod recurrent;
 pub mod reference;
+pub mod scored_attention;
 
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,14 @@
 //! The kernels' tests compare with these, and these are compared with central finite differences. They allocate what
 //! they return and check nothing.
 
-use crate::attention::{AttentionShape, Causality};
+mod attention;
+mod recurrent;
+mod scored_attention;
+
+pub use attention::Attention;
+pub use recurrent::Recurrent;
+pub use scored_attention::ScoredAttention;
+
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
 use crate::linear::{Activation, LinearCall};
@@ -78,124 +85,6 @@ pub fn linear_backward(
         .map(|j| (0..rows).map(|i| grad[i * d_out + j]).sum())
         .collect();
     [dx, dweight, dbias]
-}
-
-/// What attention reads, as [`crate::attention::AttentionInputs`].
-#[derive(Clone, Copy, Debug)]
-pub struct Attention<'a> {
-    /// The shape.
-    pub shape: AttentionShape,
-    /// Queries.
-    pub q: &'a [f64],
-    /// Keys.
-    pub k: &'a [f64],
-    /// Values.
-    pub v: &'a [f64],
-    /// Keys to ignore.
-    pub pad: Option<&'a [u8]>,
-    /// Which keys a query may see.
-    pub causality: Causality,
-    /// Drops weights.
-    pub dropout: Option<Dropout>,
-}
-
-impl Attention<'_> {
-    fn q_at(&self, b: usize, i: usize, h: usize, c: usize) -> usize {
-        let s = &self.shape;
-        ((b * s.tgt_len + i) * s.n_heads + h) * s.d_head + c
-    }
-
-    fn k_at(&self, b: usize, j: usize, h: usize, c: usize) -> usize {
-        let s = &self.shape;
-        ((b * s.src_len + j) * s.n_heads + h) * s.d_head + c
-    }
-
-    fn sees(&self, b: usize, i: usize, j: usize) -> bool {
-        let s = &self.shape;
-        let padding = self.pad.is_some_and(|pad| pad[b * s.src_len + j] != 0);
-        !padding && (self.causality == Causality::Full || j + s.tgt_len <= i + s.src_len)
-    }
-
-    /// The softmax weights of one query, before dropout.
-    fn weights(&self, b: usize, h: usize, i: usize) -> Vec<f64> {
-        let s = &self.shape;
-        let exps: Vec<f64> = (0..s.src_len)
-            .map(|j| {
-                let product = (0..s.d_head)
-                    .map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
-                let score = product.sum::<f64>() / (s.d_head as f64).sqrt();
-                if self.sees(b, i, j) { score.exp() } else { 0.0 }
-            })
-            .collect();
-        let sum: f64 = exps.iter().sum();
-        exps.iter()
-            .map(|exp| if sum == 0.0 { 0.0 } else { exp / sum })
-            .collect()
-    }
-
-    /// What dropout multiplies the weight of (b, h, i, j) by.
-    fn scale(&self, b: usize, h: usize, i: usize, j: usize) -> f64 {
-        let s = &self.shape;
-        let element = ((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j;
-        self.dropout
-            .map_or(1.0, |dropout| dropout_scale(dropout, element))
-    }
-
-    /// All (sentence, head, query).
-    fn queries(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        let AttentionShape {
-            batch,
-            n_heads,
-            tgt_len,
-            ..
-        } = self.shape;
-        (0..batch * n_heads * tgt_len)
-            .map(move |t| (t / tgt_len / n_heads, t / tgt_len % n_heads, t % tgt_len))
-    }
-
-    /// [`crate::attention::attention`].
-    pub fn forward(&self) -> Vec<f64> {
-        let mut out = vec![0.0; self.q.len()];
-        for (b, h, i) in self.queries() {
-            for (j, weight) in self.weights(b, h, i).into_iter().enumerate() {
-                for c in 0..self.shape.d_head {
-                    out[self.q_at(b, i, h, c)] +=
-                        weight * self.scale(b, h, i, j) * self.v[self.k_at(b, j, h, c)];
-                }
-            }
-        }
-        out
-    }
-
-    /// [`crate::attention::attention_backward`]: the gradients of queries, keys and values.
-    pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 3] {
-        let mut dq = vec![0.0; self.q.len()];
-        let (mut dk, mut dv) = (vec![0.0; self.k.len()], vec![0.0; self.v.len()]);
-        let AttentionShape {
-            src_len, d_head, ..
-        } = self.shape;
-        for (b, h, i) in self.queries() {
-            let weights = self.weights(b, h, i);
-            let dweights: Vec<f64> = (0..src_len)
-                .map(|j| {
-                    let product = (0..d_head)
-                        .map(|c| grad_out[self.q_at(b, i, h, c)] * self.v[self.k_at(b, j, h, c)]);
-                    product.sum::<f64>() * self.scale(b, h, i, j)
-                })
-                .collect();
-            let mean: f64 = weights.iter().zip(&dweights).map(|(w, d)| w * d).sum();
-            for j in 0..src_len {
-                let dscore = weights[j] * (dweights[j] - mean) / (d_head as f64).sqrt();
-                for c in 0..d_head {
-                    let (at_q, at_k) = (self.q_at(b, i, h, c), self.k_at(b, j, h, c));
-                    dq[at_q] += dscore * self.k[at_k];
-                    dk[at_k] += dscore * self.q[at_q];
-                    dv[at_k] += weights[j] * self.scale(b, h, i, j) * grad_out[at_q];
-                }
-            }
-        }
-        [dq, dk, dv]
-    }
 }
 
 /// Mean, and what is divided by, of one row.

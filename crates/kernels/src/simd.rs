@@ -1,4 +1,4 @@
-//! What the vectorised loops share: compiling for AVX2, sums in a fixed order, and a fast exponential.
+//! What the vectorised loops share: compiling for AVX2, sums in a fixed order, a fast exponential and its relatives.
 
 /// Whether the AVX2 and FMA instructions may be used. The standard library remembers the answer.
 #[inline(always)]
@@ -108,9 +108,9 @@ const ROUND: f32 = 12_582_912.0;
 /// ln 2 = `LN_2_HIGH` + `LN_2_LOW`; the first has so few bits that its multiples are exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
-/// eʳ on |r| ≤ ½ ln 2 from the constant term up, fitted to the smallest relative error (Remez): 2e-9 before rounding.
-const EXP_COEFFICIENTS: [f32; 7] = [
-    1.0,
+/// eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted to the smallest relative error of eʳ (Remez): 2e-9 before
+/// rounding.
+const EXP_COEFFICIENTS: [f32; 6] = [
     1.0,
     0.499_999_9,
     0.166_664_2,
@@ -119,21 +119,52 @@ const EXP_COEFFICIENTS: [f32; 7] = [
     0.001_383_682_5,
 ];
 
+/// (q, 2ⁿ) such that eˣ = (1 + q) 2ⁿ, for `EXP_UNDERFLOW` ≤ x ≤ 0. For x > −½ ln 2, n is 0 and q = eˣ − 1 is accurate
+/// however small.
+#[inline(always)]
+fn exp_parts(x: f32) -> (f32, f32) {
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let n = rounded - ROUND;
+    let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
+    let [c1, c2, c3, c4, c5, c6] = EXP_COEFFICIENTS;
+    let q = ((((((c6 * r) + c5) * r + c4) * r + c3) * r + c2) * r + c1) * r;
+    let power = f32::from_bits((rounded.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
+    (q, power)
+}
+
+/// The larger of x and `EXP_UNDERFLOW`; NaN for NaN.
+#[inline(always)]
+fn clamped(x: f32) -> f32 {
+    if x < EXP_UNDERFLOW { EXP_UNDERFLOW } else { x }
+}
+
 /// eˣ for x ≤ 0 with a relative error below 2e-7; exactly 0 below −87.34 and at −∞, and NaN for NaN.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f32) -> f32 {
-    let clamped = if x < EXP_UNDERFLOW { EXP_UNDERFLOW } else { x };
-    let rounded = clamped * std::f32::consts::LOG2_E + ROUND;
-    let n = rounded - ROUND;
-    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
-    let [c0, c1, c2, c3, c4, c5, c6] = EXP_COEFFICIENTS;
-    let polynomial = ((((((c6 * r) + c5) * r + c4) * r + c3) * r + c2) * r + c1) * r + c0;
-    let power = f32::from_bits((rounded.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
+    let (q, power) = exp_parts(clamped(x));
     if x < EXP_UNDERFLOW {
         0.0
     } else {
-        polynomial * power
+        (q + 1.0) * power
     }
+}
+
+/// 1/(1 + e⁻ˣ) with a relative error below 3e-7; exactly 0 below −87.34, and NaN for NaN.
+#[inline(always)]
+pub(crate) fn sigmoid(x: f32) -> f32 {
+    let exp = exp_nonpositive(-x.abs());
+    let above = if x < 0.0 { exp } else { 1.0 };
+    above / (1.0 + exp)
+}
+
+/// tanh x with a relative error below 3e-7, near 0 too; NaN for NaN.
+///
+/// With t = e^(−2|x|) − 1, which is (q + 1) 2ⁿ − 1 without the cancellation, tanh |x| = −t/(2 + t).
+#[inline(always)]
+pub(crate) fn tanh(x: f32) -> f32 {
+    let (q, power) = exp_parts(clamped(-2.0 * x.abs()));
+    let t = q * power + (power - 1.0);
+    (-t / (2.0 + t)).copysign(x)
 }
 
 /// Replaces each x ≤ `max` by e^(x − `max`) and returns the sum.
@@ -188,6 +219,55 @@ mod tests {
         assert_eq!(exp_nonpositive(-100.0).to_bits(), 0);
         assert_eq!(exp_nonpositive(f32::MIN).to_bits(), 0);
         assert!(exp_nonpositive(f32::NAN).is_nan());
+    }
+
+    vectorised! {
+        fn sigmoid_and_tanh_all(x: &[f32], sigmoids: &mut [f32], tanhs: &mut [f32]) {
+            for (out, &x) in sigmoids.iter_mut().zip(x) {
+                *out = sigmoid(x);
+            }
+            for (out, &x) in tanhs.iter_mut().zip(x) {
+                *out = tanh(x);
+            }
+        }
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_are_accurate_and_need_no_avx2() {
+        let grid = (-400_000..=400_000).map(|i| i as f32 * (87.3 / 400_000.0));
+        let near_zero = (0..2000).map(|i| 1.05f32.powi(-i) * if i % 2 == 0 { 1.0 } else { -1.0 });
+        let x: Vec<f32> = grid.chain(near_zero).collect();
+        let [mut sigmoids, mut tanhs] = [0; 2].map(|_| vec![0.0; x.len()]);
+        sigmoid_and_tanh_all(&x, &mut sigmoids, &mut tanhs);
+        let (mut worst_sigmoid, mut worst_tanh) = (0.0f64, 0.0f64);
+        for ((&x, &sigmoid), &tanh) in x.iter().zip(&sigmoids).zip(&tanhs) {
+            let exact = 1.0 / (1.0 + (-f64::from(x)).exp());
+            worst_sigmoid = worst_sigmoid.max((f64::from(sigmoid) / exact - 1.0).abs());
+            if x.is_normal() {
+                let exact = f64::from(x).tanh();
+                worst_tanh = worst_tanh.max((f64::from(tanh) / exact - 1.0).abs());
+            }
+            // The functions themselves are compiled for the baseline here.
+            assert_eq!(sigmoid.to_bits(), super::sigmoid(x).to_bits(), "{x}");
+            assert_eq!(tanh.to_bits(), super::tanh(x).to_bits(), "{x}");
+        }
+        assert!(worst_sigmoid < 3e-7, "sigmoid is off by {worst_sigmoid}");
+        assert!(worst_tanh < 3e-7, "tanh is off by {worst_tanh}");
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_are_right_at_the_edges() {
+        assert_eq!([sigmoid(0.0), sigmoid(-0.0)], [0.5, 0.5]);
+        assert_eq!(
+            [sigmoid(f32::INFINITY), sigmoid(f32::NEG_INFINITY)],
+            [1.0, 0.0]
+        );
+        assert_eq!([sigmoid(f32::MAX), sigmoid(f32::MIN)], [1.0, 0.0]);
+        assert_eq!(tanh(0.0).to_bits(), 0.0f32.to_bits());
+        assert_eq!(tanh(-0.0).to_bits(), (-0.0f32).to_bits());
+        assert_eq!([tanh(f32::INFINITY), tanh(f32::NEG_INFINITY)], [1.0, -1.0]);
+        assert_eq!([tanh(f32::MAX), tanh(-50.0)], [1.0, -1.0]);
+        assert!(sigmoid(f32::NAN).is_nan() && tanh(f32::NAN).is_nan());
     }
 
     #[test]

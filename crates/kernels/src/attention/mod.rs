@@ -9,6 +9,7 @@ mod softmax;
 
 pub use backward::attention_backward;
 pub use operands::{Operands, OperandsMut};
+pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use crate::simd::{exp_and_sum, max_of, sum_of_two};
 vectorised! {
     /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores whose key
     /// is not padding; all others become 0. Without such a key all do.
-    pub(super) fn softmax_row(row: &mut [f32], visible: usize, pad: Option<&[u8]>, scale: f32) {
+    pub(crate) fn softmax_row(row: &mut [f32], visible: usize, pad: Option<&[u8]>, scale: f32) {
         let (seen, hidden) = row.split_at_mut(visible);
         hidden.fill(f32::NEG_INFINITY);
         match pad {
@@ -50,7 +50,7 @@ vectorised! {
 
 vectorised! {
     /// The softmax's gradient in place: `grad` of the weights becomes that of the scores before they were scaled.
-    pub(super) fn softmax_backward_row(weights: &[f32], grad: &mut [f32], scale: f32) {
+    pub(crate) fn softmax_backward_row(weights: &[f32], grad: &mut [f32], scale: f32) {
         let mean = sum_of_two(weights, grad, |weight, grad| weight * grad);
         for (grad, &weight) in grad.iter_mut().zip(weights) {
             *grad = weight * (*grad - mean) * scale;

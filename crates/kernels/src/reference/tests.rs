@@ -1,7 +1,10 @@
 //! Each backward twin against central differences of its forward twin.
 
 use super::*;
+use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Precision;
+use crate::recurrent::{Cell, Direction, RecurrentCall};
+use crate::scored_attention::ScoredAttentionShape;
 use crate::testing::{assert_derivative, random, wide};
 
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -144,4 +147,73 @@ fn the_embedding_gradient_is_the_derivative() {
     assert_derivative(&table, &g, &dtable, |table| {
         embedding(&ids, table, d, scale)
     });
+}
+
+#[test]
+fn recurrent_gradients_are_derivatives() {
+    let (lens, len, d) = ([3, 0, 2], 3, 2);
+    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let call = RecurrentCall {
+                cell,
+                direction,
+                lens: &lens,
+                len,
+                d,
+                precision: Precision::F32,
+            };
+            let (gates, states) = (cell.gates() * d, cell.states() * d);
+            let (x, w) = (numbers(9 * gates, 1), numbers(gates * d, 2));
+            let (b, first) = (numbers(gates, 3), numbers(3 * states, 4));
+            let g = numbers(9 * states, 5);
+            let with = |x: &[f64], w: &[f64], b: &[f64], first: &[f64]| {
+                let twin = Recurrent {
+                    call,
+                    projected: x,
+                    weight: w,
+                    bias: Some(b),
+                    initial: Some(first),
+                };
+                (twin.forward(), twin.backward(&g))
+            };
+            let (_, [dx, dw, db, dfirst]) = with(&x, &w, &b, &first);
+            assert_derivative(&x, &g, &dx, |x| with(x, &w, &b, &first).0);
+            assert_derivative(&w, &g, &dw, |w| with(&x, w, &b, &first).0);
+            assert_derivative(&b, &g, &db, |b| with(&x, &w, b, &first).0);
+            assert_derivative(&first, &g, &dfirst, |first| with(&x, &w, &b, first).0);
+        }
+    }
+}
+
+#[test]
+fn scored_attention_gradients_are_derivatives() {
+    let shape = ScoredAttentionShape {
+        rows: 2,
+        src_len: 4,
+        d_key: 3,
+        d_value: 2,
+    };
+    let pad = [0, 1, 0, 0, 1, 1, 1, 1];
+    let (q, k, value, v) = (numbers(6, 1), numbers(24, 2), numbers(16, 3), numbers(3, 4));
+    let g = numbers(4, 5);
+    for pad in [None, Some(&pad[..])] {
+        for additive in [false, true] {
+            let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
+                let twin = ScoredAttention {
+                    shape,
+                    queries: q,
+                    keys: k,
+                    values: value,
+                    pad,
+                    v: additive.then_some(v),
+                };
+                (twin.forward(), twin.backward(&g))
+            };
+            let (_, [dq, dk, dvalue, dv]) = with(&q, &k, &value, &v);
+            assert_derivative(&q, &g, &dq, |q| with(q, &k, &value, &v).0);
+            assert_derivative(&k, &g, &dk, |k| with(&q, k, &value, &v).0);
+            assert_derivative(&value, &g, &dvalue, |value| with(&q, &k, value, &v).0);
+            assert_derivative(&v, &g, &dv, |v| with(&q, &k, &value, v).0);
+        }
+    }
 }

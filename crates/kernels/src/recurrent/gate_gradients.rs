@@ -1,0 +1,142 @@
+//! The gradients of [`super::gates`]: of one sequence at one position.
+
+use super::Cell;
+use super::gates::{parts, parts_mut};
+use crate::simd::tanh;
+
+/// What is known of a position.
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'a> {
+    /// `[saved * d]`
+    pub(super) saved: &'a [f32],
+    /// The state, `[states * d]`
+    pub(super) state: &'a [f32],
+    /// The state before, `[states * d]`
+    pub(super) before: &'a [f32],
+}
+
+vectorised! {
+    /// Gradients at one position. `flow` `[states * d]` holds the state's gradient but for `grad_state`, and becomes that
+    /// of the state before but for what comes through the hidden product; `hidden` and `projected` `[gates * d]` receive
+    /// those of that product and of the input's projection.
+    pub(super) fn retreat(
+        cell: Cell,
+        moment: Moment<'_>,
+        grad_state: &[f32],
+        flow: &mut [f32],
+        hidden: &mut [f32],
+        projected: &mut [f32],
+    ) {
+        for (flow, &grad) in flow.iter_mut().zip(grad_state) {
+            *flow += grad;
+        }
+        match cell {
+            Cell::Rnn => rnn(moment, flow, hidden),
+            Cell::Lstm => lstm(moment, flow, hidden),
+            Cell::CoupledLstm => coupled_lstm(moment, flow, hidden),
+            // Its candidate's two sums differ.
+            Cell::Gru => return gru(moment, flow, hidden, projected),
+        }
+        projected.copy_from_slice(hidden);
+    }
+}
+
+/// The derivative of σ where it is `y`.
+#[inline(always)]
+fn sigmoid_slope(y: f32) -> f32 {
+    y * (1.0 - y)
+}
+
+/// The derivative of tanh where it is `y`.
+#[inline(always)]
+fn tanh_slope(y: f32) -> f32 {
+    1.0 - y * y
+}
+
+#[inline(always)]
+fn rnn(moment: Moment<'_>, dh: &mut [f32], dsum: &mut [f32]) {
+    for ((dsum, &dh), &h) in dsum.iter_mut().zip(&*dh).zip(moment.state) {
+        *dsum = dh * tanh_slope(h);
+    }
+    dh.fill(0.0);
+}
+
+/// The part that the LSTMs share: adds to `dc` what comes from h = o ⊙ tanh(c), and fills in the output gate's `dsum`.
+#[inline(always)]
+fn let_out(o: &[f32], c: &[f32], dh: &mut [f32], dc: &mut [f32], dsum: &mut [f32]) {
+    let bounded = dsum;
+    for (bounded, &c) in bounded.iter_mut().zip(c) {
+        *bounded = tanh(c);
+    }
+    for (((dc, &dh), &o), &bounded) in dc.iter_mut().zip(&*dh).zip(o).zip(&*bounded) {
+        *dc += dh * o * tanh_slope(bounded);
+    }
+    for ((bounded, &dh), &o) in bounded.iter_mut().zip(&*dh).zip(o) {
+        *bounded = dh * *bounded * sigmoid_slope(o);
+    }
+    dh.fill(0.0);
+}
+
+#[inline(always)]
+fn lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+    let d = flow.len() / 2;
+    let [i, f, g, o] = parts(moment.saved, d);
+    let [di, df, dg, d_o] = parts_mut(dsums, d);
+    let (dh, dc) = flow.split_at_mut(d);
+    let_out(o, &moment.state[d..], dh, dc, d_o);
+    for (((di, &dc), &g), &i) in di.iter_mut().zip(&*dc).zip(g).zip(i) {
+        *di = dc * g * sigmoid_slope(i);
+    }
+    for (((df, &dc), &c), &f) in df.iter_mut().zip(&*dc).zip(&moment.before[d..]).zip(f) {
+        *df = dc * c * sigmoid_slope(f);
+    }
+    for (((dg, &dc), &i), &g) in dg.iter_mut().zip(&*dc).zip(i).zip(g) {
+        *dg = dc * i * tanh_slope(g);
+    }
+    for (dc, &f) in dc.iter_mut().zip(f) {
+        *dc *= f;
+    }
+}
+
+#[inline(always)]
+fn coupled_lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+    let d = flow.len() / 2;
+    let [f, g, o] = parts(moment.saved, d);
+    let [df, dg, d_o] = parts_mut(dsums, d);
+    let (dh, dc) = flow.split_at_mut(d);
+    let_out(o, &moment.state[d..], dh, dc, d_o);
+    let before = &moment.before[d..];
+    for ((((df, &dc), &c), &g), &f) in df.iter_mut().zip(&*dc).zip(before).zip(g).zip(f) {
+        *df = dc * (c - g) * sigmoid_slope(f);
+    }
+    for (((dg, &dc), &f), &g) in dg.iter_mut().zip(&*dc).zip(f).zip(g) {
+        *dg = dc * (1.0 - f) * tanh_slope(g);
+    }
+    for (dc, &f) in dc.iter_mut().zip(f) {
+        *dc *= f;
+    }
+}
+
+#[inline(always)]
+fn gru(moment: Moment<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [f32]) {
+    let d = dh.len();
+    let [r, z, n, product] = parts(moment.saved, d);
+    let [dr, dz, dn] = parts_mut(projected, d);
+    for (((dn, &dh), &z), &n) in dn.iter_mut().zip(&*dh).zip(z).zip(n) {
+        *dn = dh * (1.0 - z) * tanh_slope(n);
+    }
+    for ((((dz, &dh), &h), &n), &z) in dz.iter_mut().zip(&*dh).zip(moment.before).zip(n).zip(z) {
+        *dz = dh * (h - n) * sigmoid_slope(z);
+    }
+    for (((dr, &dn), &product), &r) in dr.iter_mut().zip(&*dn).zip(product).zip(r) {
+        *dr = dn * product * sigmoid_slope(r);
+    }
+    let (gates, candidate) = hidden.split_at_mut(2 * d);
+    for ((candidate, &dn), &r) in candidate.iter_mut().zip(&*dn).zip(r) {
+        *candidate = dn * r;
+    }
+    for (dh, &z) in dh.iter_mut().zip(z) {
+        *dh *= z;
+    }
+    gates.copy_from_slice(&projected[..2 * d]);
+}

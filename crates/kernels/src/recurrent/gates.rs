@@ -1,0 +1,108 @@
+//! What happens to one sequence at one position: the gates and the new state.
+//!
+//! Each loop reads and writes few slices, so that the compiler sees without many tests that they do not overlap.
+
+use super::Cell;
+use crate::simd::{sigmoid, tanh};
+
+vectorised! {
+    /// `state` becomes the next one, with the input's projection `projected`; the gates' columns of `work` hold U h + b,
+    /// and become what is saved.
+    pub(super) fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+        match cell {
+            Cell::Rnn => rnn(projected, work, state),
+            Cell::Lstm => lstm(projected, work, state),
+            Cell::CoupledLstm => coupled_lstm(projected, work, state),
+            Cell::Gru => gru(projected, work, state),
+        }
+    }
+}
+
+/// `N` parts of `d` columns.
+#[inline(always)]
+pub(super) fn parts<const N: usize>(row: &[f32], d: usize) -> [&[f32]; N] {
+    std::array::from_fn(|part| &row[part * d..][..d])
+}
+
+/// As [`parts`].
+#[inline(always)]
+pub(super) fn parts_mut<const N: usize>(row: &mut [f32], d: usize) -> [&mut [f32]; N] {
+    let mut rest = row;
+    std::array::from_fn(|_| {
+        let (part, behind) = std::mem::take(&mut rest).split_at_mut(d);
+        rest = behind;
+        part
+    })
+}
+
+/// x becomes σ(x + y).
+#[inline(always)]
+fn sigmoid_of_sums(x: &mut [f32], y: &[f32]) {
+    for (x, &y) in x.iter_mut().zip(y) {
+        *x = sigmoid(*x + y);
+    }
+}
+
+/// x becomes tanh(x + y).
+#[inline(always)]
+fn tanh_of_sums(x: &mut [f32], y: &[f32]) {
+    for (x, &y) in x.iter_mut().zip(y) {
+        *x = tanh(*x + y);
+    }
+}
+
+/// h = o ⊙ tanh(c)
+#[inline(always)]
+fn let_out(o: &[f32], c: &[f32], h: &mut [f32]) {
+    for ((h, &o), &c) in h.iter_mut().zip(o).zip(c) {
+        *h = o * tanh(c);
+    }
+}
+
+#[inline(always)]
+fn rnn(projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    tanh_of_sums(work, projected);
+    state.copy_from_slice(work);
+}
+
+#[inline(always)]
+fn lstm(projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    let d = state.len() / 2;
+    sigmoid_of_sums(&mut work[..2 * d], projected);
+    tanh_of_sums(&mut work[2 * d..3 * d], &projected[2 * d..]);
+    sigmoid_of_sums(&mut work[3 * d..4 * d], &projected[3 * d..]);
+    let [i, f, g, o] = parts(work, d);
+    let (h, c) = state.split_at_mut(d);
+    for (((c, &i), &f), &g) in c.iter_mut().zip(i).zip(f).zip(g) {
+        *c = f * *c + i * g;
+    }
+    let_out(o, c, h);
+}
+
+#[inline(always)]
+fn coupled_lstm(projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    let d = state.len() / 2;
+    sigmoid_of_sums(&mut work[..d], projected);
+    tanh_of_sums(&mut work[d..2 * d], &projected[d..]);
+    sigmoid_of_sums(&mut work[2 * d..3 * d], &projected[2 * d..]);
+    let [f, g, o] = parts(work, d);
+    let (h, c) = state.split_at_mut(d);
+    for ((c, &f), &g) in c.iter_mut().zip(f).zip(g) {
+        *c = f * *c + (1.0 - f) * g;
+    }
+    let_out(o, c, h);
+}
+
+#[inline(always)]
+fn gru(projected: &[f32], work: &mut [f32], h: &mut [f32]) {
+    let d = h.len();
+    sigmoid_of_sums(&mut work[..2 * d], projected);
+    let [r, z, n, hidden] = parts_mut(work, d);
+    hidden.copy_from_slice(n);
+    for (((n, &x), &r), &hidden) in n.iter_mut().zip(&projected[2 * d..]).zip(&*r).zip(&*hidden) {
+        *n = tanh(x + r * hidden);
+    }
+    for ((h, &z), &n) in h.iter_mut().zip(&*z).zip(&*n) {
+        *h = (1.0 - z) * n + z * *h;
+    }
+}

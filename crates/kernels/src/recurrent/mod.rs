@@ -1,0 +1,305 @@
+//! Recurrent layers: one direction of one layer over a padded batch of sequences, and its gradients through time.
+//!
+//! The inputs' share of the gates is one matrix product for all positions, made before; what remains here is one product
+//! with the hidden weight for each position in time, over the sequences that have that position and no others. So neither
+//! padding nor the other sequences enter a sequence's states.
+
+mod backward;
+mod gate_gradients;
+mod gates;
+mod schedule;
+
+pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
+
+use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
+use crate::linear::Activation;
+use crate::parallel::for_row_chunks;
+use crate::scratch::with_scratch;
+use crate::tile::TileMut;
+use schedule::Schedule;
+
+/// What happens at a position. With x the input's projection, h and c the states before and U, b the hidden weight and
+/// bias, whose rows stand gate after gate; σ is the sigmoid and ⊙ the product of elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// Elman 1990: h' = tanh(x + U h + b).
+    Rnn,
+    /// Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Gates i, f, g, o = σ, σ, tanh, σ of
+    /// x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
+    Lstm,
+    /// As [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
+    CoupledLstm,
+    /// Cho et al. 2014, with the reset gate behind the product. Gates r, z, n: r, z = σ of x + U h + b,
+    /// n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
+    Gru,
+}
+
+impl Cell {
+    /// How many times `d` rows the weights have.
+    pub fn gates(self) -> usize {
+        match self {
+            Self::Rnn => 1,
+            Self::Lstm => 4,
+            Self::CoupledLstm | Self::Gru => 3,
+        }
+    }
+
+    /// How many times `d` numbers the state of a sequence has: h, and c behind it.
+    pub fn states(self) -> usize {
+        match self {
+            Self::Rnn | Self::Gru => 1,
+            Self::Lstm | Self::CoupledLstm => 2,
+        }
+    }
+
+    /// How many times `d` numbers of a position are saved for the backward pass: the gates, and of [`Cell::Gru`] also
+    /// what r multiplies. The one gate of [`Cell::Rnn`] is its state.
+    pub fn saved(self) -> usize {
+        match self {
+            Self::Rnn => 0,
+            Self::CoupledLstm => 3,
+            Self::Lstm | Self::Gru => 4,
+        }
+    }
+
+    /// How many times `d` numbers the work at one position needs.
+    fn work(self) -> usize {
+        self.gates().max(self.saved())
+    }
+}
+
+/// Where a sequence is read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From position 0 on.
+    Forward,
+    /// From the last position that is no padding down to 0.
+    Backward,
+}
+
+/// A call. Its final states are those at position `lens[b] - 1` forward and 0 backward; without positions, the initial
+/// ones.
+#[derive(Clone, Copy, Debug)]
+pub struct RecurrentCall<'a> {
+    /// What happens at a position.
+    pub cell: Cell,
+    /// Where a sequence is read from.
+    pub direction: Direction,
+    /// The length of each sequence; positions from there on are padding.
+    pub lens: &'a [usize],
+    /// The positions of each sequence, padding included.
+    pub len: usize,
+    /// Columns of h.
+    pub d: usize,
+    /// Of the products.
+    pub precision: Precision,
+}
+
+/// What makes a state from the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct Recurrence<'a> {
+    /// U, `[gates * d, d]`
+    pub weight: &'a [f32],
+    /// b, `[gates * d]`
+    pub bias: Option<&'a [f32]>,
+    /// The states before the first position, `[batch, states * d]`: h and c side by side. Zeros if there are none.
+    pub initial: Option<&'a [f32]>,
+}
+
+impl RecurrentCall<'_> {
+    fn batch(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Columns of the gates.
+    fn gate_cols(&self) -> usize {
+        self.cell.gates() * self.d
+    }
+
+    /// Columns of the states.
+    fn state_cols(&self) -> usize {
+        self.cell.states() * self.d
+    }
+
+    /// Columns of what is saved.
+    fn saved_cols(&self) -> usize {
+        self.cell.saved() * self.d
+    }
+
+    fn check(&self, recurrence: Recurrence<'_>) {
+        let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
+        for &len in self.lens {
+            assert!(len <= self.len, "a length of {len} in rows of {}", self.len);
+        }
+        let Recurrence {
+            weight,
+            bias,
+            initial,
+        } = recurrence;
+        assert_eq!(weight.len(), gates * d, "`weight` is [{gates}, {d}]");
+        if let Some(bias) = bias {
+            assert_eq!(bias.len(), gates, "`bias` is [{gates}]");
+        }
+        if let Some(initial) = initial {
+            let states = self.state_cols();
+            assert_eq!(
+                initial.len(),
+                batch * states,
+                "`initial` is [{batch}, {states}]"
+            );
+        }
+    }
+
+    /// Checks a matrix with a row for each position.
+    fn check_rows(&self, name: &str, matrix: &[f32], cols: usize) {
+        let rows = self.batch() * self.len;
+        assert_eq!(matrix.len(), rows * cols, "`{name}` is [{rows}, {cols}]");
+    }
+
+    /// Zeros in the rows of padding.
+    fn clear_padding(&self, matrix: &mut [f32], cols: usize) {
+        for (sequence, &len) in self.lens.iter().enumerate() {
+            let padding = sequence * self.len + len..(sequence + 1) * self.len;
+            matrix[padding.start * cols..padding.end * cols].fill(0.0);
+        }
+    }
+}
+
+/// `states` `[batch * len, states * d]` of all positions, h and c side by side, zeros at padding, from `projected`
+/// `[batch * len, gates * d]`, the inputs' projections with their bias. `saved` `[batch * len, saved * d]` receives what
+/// the backward pass needs; its rows of padding stay as they are.
+///
+/// # Panics
+/// If a slice does not fit, or a sequence is longer than `len`.
+pub fn recurrent(
+    call: RecurrentCall<'_>,
+    recurrence: Recurrence<'_>,
+    projected: &[f32],
+    states: &mut [f32],
+    saved: Option<&mut [f32]>,
+) {
+    call.check(recurrence);
+    call.check_rows("projected", projected, call.gate_cols());
+    call.check_rows("states", states, call.state_cols());
+    if let Some(saved) = saved.as_deref() {
+        call.check_rows("saved", saved, call.saved_cols());
+    }
+    call.clear_padding(states, call.state_cols());
+    if call.d == 0 {
+        return;
+    }
+    let schedule = Schedule::new(call);
+    let matrix = |data, cols| TileMut::new(data, call.batch() * call.len, cols, cols);
+    let states = matrix(states, call.state_cols());
+    let saved = saved.map(|saved| matrix(saved, call.saved_cols()));
+    let (state_len, work_len) = (
+        call.batch() * call.state_cols(),
+        call.batch() * call.cell.work() * call.d,
+    );
+    with_scratch(state_len + work_len, |scratch| {
+        let (current, work) = scratch.split_at_mut(state_len);
+        schedule.gather_initial(recurrence.initial, current);
+        for position in schedule.positions() {
+            hidden_product(&schedule, recurrence, position, current, work);
+            let run = Run {
+                schedule: &schedule,
+                projected,
+                states: &states,
+                saved: saved.as_ref(),
+            };
+            run.advance(position, current, work);
+        }
+    });
+}
+
+/// Fills the gates' columns of `work` with U h + b for the sequences at `position`.
+fn hidden_product(
+    schedule: &Schedule<'_>,
+    recurrence: Recurrence<'_>,
+    position: usize,
+    current: &[f32],
+    work: &mut [f32],
+) {
+    let call = schedule.call;
+    let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
+    let rows = schedule.active(position);
+    // A state of zeros needs no product.
+    let with_state = match recurrence.initial {
+        Some(_) => rows,
+        None => schedule.continuing(position),
+    };
+    for row in work[..rows * width]
+        .chunks_exact_mut(width)
+        .skip(with_state)
+    {
+        match recurrence.bias {
+            Some(bias) => row[..cols].copy_from_slice(bias),
+            None => row[..cols].fill(0.0),
+        }
+    }
+    if with_state == 0 {
+        return;
+    }
+    gemm_into(
+        call.d,
+        View::rows(current, call.state_cols()),
+        View::transposed(recurrence.weight, call.d),
+        &mut TileMut::new(work, with_state, cols, width),
+        Accumulate::Overwrite,
+        call.precision,
+        Epilogue {
+            bias: recurrence.bias,
+            activation: Activation::Identity,
+        },
+    );
+}
+
+/// What the element-wise work of the forward pass reads and writes.
+struct Run<'a> {
+    schedule: &'a Schedule<'a>,
+    projected: &'a [f32],
+    /// `[batch * len, states * d]`
+    states: &'a TileMut<'a>,
+    /// `[batch * len, saved * d]`
+    saved: Option<&'a TileMut<'a>>,
+}
+
+impl Run<'_> {
+    /// From the hidden products in `work`, the new states of the sequences at `position`.
+    fn advance(&self, position: usize, current: &mut [f32], work: &mut [f32]) {
+        let call = self.schedule.call;
+        let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
+        let state_cols = call.state_cols();
+        let rows = self.schedule.active(position);
+        let current = TileMut::new(current, rows, state_cols, state_cols);
+        for_row_chunks(&mut work[..rows * width], width, |first, work| {
+            for (rank, work) in (first..).zip(work.chunks_exact_mut(width)) {
+                let row = self.schedule.row(rank, position);
+                // SAFETY: each rank is met once, its sequence has this row to itself, and the caller of `recurrent` lent
+                // the matrices mutably.
+                let (mut state, mut kept, mut saved) = unsafe {
+                    (
+                        current.part(rank, 0, 1, state_cols),
+                        self.states.part(row, 0, 1, state_cols),
+                        self.saved
+                            .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
+                    )
+                };
+                let state = state.row_mut(0);
+                gates::advance(
+                    call.cell,
+                    &self.projected[row * cols..][..cols],
+                    work,
+                    state,
+                );
+                kept.row_mut(0).copy_from_slice(state);
+                if let Some(saved) = &mut saved {
+                    saved.row_mut(0).copy_from_slice(&work[..call.saved_cols()]);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

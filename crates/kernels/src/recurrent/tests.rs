@@ -1,0 +1,369 @@
+use super::*;
+use crate::reference::Recurrent;
+use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
+
+const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
+
+/// A call with random inputs, NaN at padding.
+#[derive(Clone)]
+struct Case {
+    cell: Cell,
+    direction: Direction,
+    lens: Vec<usize>,
+    len: usize,
+    d: usize,
+    precision: Precision,
+    projected: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    initial: Option<Vec<f32>>,
+    grad: Vec<f32>,
+}
+
+/// States and gradients.
+struct Results {
+    states: Vec<f32>,
+    dprojected: Vec<f32>,
+    dweight: Vec<f32>,
+    dbias: Vec<f32>,
+    dinitial: Vec<f32>,
+}
+
+impl Results {
+    fn all(&self) -> [&[f32]; 5] {
+        [
+            &self.states,
+            &self.dprojected,
+            &self.dweight,
+            &self.dbias,
+            &self.dinitial,
+        ]
+    }
+
+    fn assert_same(&self, other: &Self, what: &str) {
+        for (number, (one, other)) in self.all().into_iter().zip(other.all()).enumerate() {
+            assert!(bits(one) == bits(other), "{what}: result {number}");
+        }
+    }
+}
+
+impl Case {
+    fn new(cell: Cell, direction: Direction, lens: &[usize], len: usize, d: usize) -> Self {
+        let (gates, states, rows) = (cell.gates() * d, cell.states() * d, lens.len() * len);
+        let mut case = Self {
+            cell,
+            direction,
+            lens: lens.to_vec(),
+            len,
+            d,
+            precision: Precision::F32,
+            projected: random(rows * gates, 1).iter().map(|x| 2.0 * x).collect(),
+            weight: random(gates * d, 2),
+            bias: Some(random(gates, 3)),
+            initial: Some(random(lens.len() * states, 4)),
+            grad: random(rows * states, 5),
+        };
+        for (sequence, &real) in lens.iter().enumerate() {
+            let padding = sequence * len + real..(sequence + 1) * len;
+            case.projected[padding.start * gates..padding.end * gates].fill(f32::NAN);
+            case.grad[padding.start * states..padding.end * states].fill(f32::NAN);
+        }
+        case
+    }
+
+    fn call(&self) -> RecurrentCall<'_> {
+        RecurrentCall {
+            cell: self.cell,
+            direction: self.direction,
+            lens: &self.lens,
+            len: self.len,
+            d: self.d,
+            precision: self.precision,
+        }
+    }
+
+    fn recurrence(&self) -> Recurrence<'_> {
+        Recurrence {
+            weight: &self.weight,
+            bias: self.bias.as_deref(),
+            initial: self.initial.as_deref(),
+        }
+    }
+
+    /// The states alone, with nothing saved.
+    fn states(&self) -> Vec<f32> {
+        let mut states = vec![f32::NAN; self.grad.len()];
+        let recurrence = self.recurrence();
+        recurrent(self.call(), recurrence, &self.projected, &mut states, None);
+        states
+    }
+
+    fn run(&self) -> Results {
+        let (call, recurrence) = (self.call(), self.recurrence());
+        let nan = |len: usize| vec![f32::NAN; len];
+        let mut saved = nan(self.lens.len() * self.len * self.cell.saved() * self.d);
+        let mut results = Results {
+            states: nan(self.grad.len()),
+            dprojected: nan(self.projected.len()),
+            dweight: nan(self.weight.len()),
+            dbias: nan(self.cell.gates() * self.d),
+            dinitial: nan(self.lens.len() * self.cell.states() * self.d),
+        };
+        let states = &mut results.states;
+        recurrent(call, recurrence, &self.projected, states, Some(&mut saved));
+        assert!(bits(states) == bits(&self.states()), "nothing saved");
+        let result = RecurrentResult {
+            states: &results.states,
+            saved: &saved,
+        };
+        let gradients = RecurrentGradients {
+            projected: &mut results.dprojected,
+            weight: Some(&mut results.dweight),
+            bias: Some(&mut results.dbias),
+            initial: Some(&mut results.dinitial),
+        };
+        recurrent_backward(call, recurrence, result, &self.grad, gradients);
+        results
+    }
+
+    fn assert_matches_the_twin(&self, tolerance: f64) {
+        let [projected, weight] = [&self.projected, &self.weight].map(|x| wide(x));
+        let [bias, initial] = [&self.bias, &self.initial].map(|x| x.as_ref().map(|x| wide(x)));
+        let twin = Recurrent {
+            call: self.call(),
+            projected: &projected,
+            weight: &weight,
+            bias: bias.as_deref(),
+            initial: initial.as_deref(),
+        };
+        let [dprojected, dweight, dbias, dinitial] = twin.backward(&wide(&self.grad));
+        let expected = [twin.forward(), dprojected, dweight, dbias, dinitial];
+        for (number, (found, expected)) in self.run().all().into_iter().zip(&expected).enumerate() {
+            let what = format!("result {number} of {:?}", self.call());
+            assert_close(found, expected, tolerance, &what);
+        }
+    }
+
+    /// One sequence in rows of `len`.
+    fn alone(&self, sequence: usize, len: usize) -> Self {
+        let real = self.lens[sequence];
+        let (gates, states) = (self.cell.gates() * self.d, self.cell.states() * self.d);
+        let take = |matrix: &[f32], cols: usize| {
+            let mut rows = matrix[sequence * self.len * cols..][..real * cols].to_vec();
+            rows.resize(len * cols, f32::NAN);
+            rows
+        };
+        let initial = self.initial.as_ref();
+        Self {
+            lens: vec![real],
+            len,
+            projected: take(&self.projected, gates),
+            grad: take(&self.grad, states),
+            initial: initial.map(|initial| initial[sequence * states..][..states].to_vec()),
+            ..self.clone()
+        }
+    }
+}
+
+fn for_all_kinds(test: impl Fn(Cell, Direction)) {
+    for cell in CELLS {
+        for direction in DIRECTIONS {
+            test(cell, direction);
+        }
+    }
+}
+
+#[test]
+fn forward_and_backward_match_the_twin() {
+    let shapes: [(&[usize], usize, usize); 9] = [
+        (&[], 3, 4),
+        (&[0, 0], 0, 3),
+        (&[0], 2, 3),
+        (&[2, 1], 3, 0),
+        (&[1], 1, 1),
+        (&[3, 0, 5, 1, 5], 5, 7),
+        (&[2, 4], 6, 33),
+        (&[4; 9], 4, 1),
+        (&[1, 1, 0, 1], 1, 20),
+    ];
+    for_all_kinds(|cell, direction| {
+        for (lens, len, d) in shapes {
+            for (bias, initial) in [(true, true), (false, true), (true, false), (false, false)] {
+                let mut case = Case::new(cell, direction, lens, len, d);
+                case.bias = case.bias.filter(|_| bias);
+                case.initial = case.initial.filter(|_| initial);
+                case.assert_matches_the_twin(2e-5);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_call_that_is_shared_out_matches_the_twin() {
+    let lens: Vec<usize> = (0..70).map(|i| 3 - usize::from(i == 5)).collect();
+    for_all_kinds(|cell, direction| {
+        let d = 960 / cell.work();
+        let mut case = Case::new(cell, direction, &lens, 3, d.min(240));
+        // Sums over many columns would only saturate the gates.
+        case.weight.iter_mut().for_each(|w| *w /= 8.0);
+        case.assert_matches_the_twin(1e-4);
+    });
+}
+
+#[test]
+fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
+    for_all_kinds(|cell, direction| {
+        for (initial, precision) in [
+            (true, Precision::F32),
+            (false, Precision::F32),
+            (true, Precision::Bf16),
+        ] {
+            let mut batch = Case::new(cell, direction, &[3, 0, 5, 1, 5, 4, 2], 6, 19);
+            batch.initial = batch.initial.filter(|_| initial);
+            batch.precision = precision;
+            let all = batch.run();
+            for (sequence, &real) in batch.lens.iter().enumerate() {
+                for len in [real, 9] {
+                    let alone = batch.alone(sequence, len).run();
+                    for (alone, all) in [
+                        (&alone.states, &all.states),
+                        (&alone.dprojected, &all.dprojected),
+                    ] {
+                        let width = all.len() / batch.lens.len() / batch.len;
+                        let all = &all[sequence * batch.len * width..];
+                        assert_eq!(bits(&alone[..real * width]), bits(&all[..real * width]));
+                        assert!(alone[real * width..].iter().all(|&x| x == 0.0));
+                    }
+                    let states = alone.dinitial.len();
+                    let dinitial = &all.dinitial[sequence * states..][..states];
+                    assert_eq!(bits(&alone.dinitial), bits(dinitial));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn weight_gradients_do_not_depend_on_padding() {
+    for_all_kinds(|cell, direction| {
+        let one = Case::new(cell, direction, &[4], 4, 19);
+        let (one, padded) = (one.run(), one.alone(0, 400).run());
+        assert_eq!(bits(&one.dweight), bits(&padded.dweight));
+        assert_eq!(bits(&one.dbias), bits(&padded.dbias));
+    });
+}
+
+#[test]
+fn step_by_step_equals_all_at_once() {
+    for_all_kinds(|cell, direction| {
+        for d in [1, 7, 300] {
+            let batch = Case::new(cell, direction, &[5, 5, 5], 5, d);
+            let (all, cols) = (batch.states(), cell.states() * d);
+            let mut step = Case::new(cell, direction, &[1, 1, 1], 1, d);
+            (step.bias, step.initial) = (batch.bias.clone(), None);
+            let rows = |matrix: &[f32], cols: usize, position: usize| -> Vec<f32> {
+                let sequences = matrix.chunks(5 * cols);
+                let row = |rows: &[f32]| rows[position * cols..][..cols].to_vec();
+                sequences.flat_map(row).collect()
+            };
+            let mut batch_without = batch.clone();
+            batch_without.initial = None;
+            let all_without = batch_without.states();
+            for (all, initial) in [(&all, batch.initial.clone()), (&all_without, None)] {
+                step.initial = initial;
+                for number in 0..5 {
+                    let position = match direction {
+                        Direction::Forward => number,
+                        Direction::Backward => 4 - number,
+                    };
+                    step.projected = rows(&batch.projected, cell.gates() * d, position);
+                    let states = step.states();
+                    assert_eq!(bits(&states), bits(&rows(all, cols, position)));
+                    step.initial = Some(states);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn no_initial_state_is_zeros() {
+    for_all_kinds(|cell, direction| {
+        let mut case = Case::new(cell, direction, &[3, 0, 4], 4, 9);
+        case.initial = Some(vec![0.0; 3 * cell.states() * 9]);
+        let zeros = case.run();
+        case.initial = None;
+        zeros.assert_same(&case.run(), "no initial state");
+    });
+}
+
+#[test]
+fn gradients_that_nobody_wants_change_no_other() {
+    for_all_kinds(|cell, direction| {
+        let case = Case::new(cell, direction, &[3, 1, 4], 5, 9);
+        let (call, recurrence) = (case.call(), case.recurrence());
+        let expected = case.run();
+        let mut states = expected.states.clone();
+        let mut saved = vec![0.0; 15 * cell.saved() * 9];
+        recurrent(
+            call,
+            recurrence,
+            &case.projected,
+            &mut states,
+            Some(&mut saved),
+        );
+        let result = RecurrentResult {
+            states: &states,
+            saved: &saved,
+        };
+        let mut dprojected = vec![f32::NAN; case.projected.len()];
+        let gradients = RecurrentGradients {
+            projected: &mut dprojected,
+            weight: None,
+            bias: None,
+            initial: None,
+        };
+        recurrent_backward(call, recurrence, result, &case.grad, gradients);
+        assert_eq!(bits(&dprojected), bits(&expected.dprojected));
+    });
+}
+
+#[test]
+fn saturated_gates_stay_finite() {
+    for_all_kinds(|cell, direction| {
+        for scale in [1e3, 1e30] {
+            let mut case = Case::new(cell, direction, &[4, 4], 4, 5);
+            case.projected.iter_mut().for_each(|x| *x *= scale);
+            let results = case.run();
+            assert!(results.all().into_iter().flatten().all(|x| x.is_finite()));
+        }
+    });
+}
+
+#[test]
+fn rounded_operands_give_nearly_the_same() {
+    for_all_kinds(|cell, direction| {
+        let mut case = Case::new(cell, direction, &[3, 5], 5, 16);
+        case.precision = Precision::Bf16;
+        case.weight.iter_mut().for_each(|w| *w /= 4.0);
+        case.assert_matches_the_twin(3e-2);
+    });
+}
+
+#[test]
+fn threads_change_nothing() {
+    let lens: Vec<usize> = (0..90).map(|i| i * 7 % 5).collect();
+    for_all_kinds(|cell, direction| {
+        let case = Case::new(cell, direction, &lens, 4, 260);
+        assert_same_on_all_pools(|| case.run().all().concat());
+    });
+}
+
+#[test]
+#[should_panic(expected = "a length of 4 in rows of 3")]
+fn a_sequence_that_is_too_long_is_refused() {
+    let mut case = Case::new(Cell::Gru, Direction::Forward, &[3], 3, 2);
+    case.lens = vec![4];
+    case.states();
+}

@@ -1,0 +1,208 @@
+//! The twin of [`crate::recurrent`].
+
+use crate::recurrent::{Cell, Direction, RecurrentCall};
+
+/// What a recurrent layer reads, as [`crate::recurrent::recurrent`].
+#[derive(Clone, Copy, Debug)]
+pub struct Recurrent<'a> {
+    /// The shape.
+    pub call: RecurrentCall<'a>,
+    /// The inputs' projections.
+    pub projected: &'a [f64],
+    /// The hidden weight.
+    pub weight: &'a [f64],
+    /// The hidden bias.
+    pub bias: Option<&'a [f64]>,
+    /// The states before the first position.
+    pub initial: Option<&'a [f64]>,
+}
+
+/// One sequence at one position.
+struct Moment {
+    /// The row in matrices `[batch * len, …]`.
+    row: usize,
+    /// The state before.
+    before: Vec<f64>,
+    /// U h + b
+    hidden: Vec<f64>,
+    /// The gates after σ or tanh.
+    gates: Vec<f64>,
+    /// The state.
+    state: Vec<f64>,
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+impl Recurrent<'_> {
+    /// Columns of h, of the states and of the gates.
+    fn widths(&self) -> (usize, usize, usize) {
+        let RecurrentCall { cell, d, .. } = self.call;
+        (d, cell.states() * d, cell.gates() * d)
+    }
+
+    /// What happens to `before` at `row`.
+    fn moment(&self, row: usize, before: Vec<f64>) -> Moment {
+        let (d, _, n_gates) = self.widths();
+        let product = |j: usize| -> f64 {
+            let weights = &self.weight[j * d..][..d];
+            weights.iter().zip(&before).map(|(w, h)| w * h).sum()
+        };
+        let hidden: Vec<f64> = (0..n_gates)
+            .map(|j| product(j) + self.bias.map_or(0.0, |bias| bias[j]))
+            .collect();
+        let x = &self.projected[row * n_gates..][..n_gates];
+        let at = |gate: usize, j: usize| x[gate * d + j] + hidden[gate * d + j];
+        let (mut gates, mut state) = (vec![0.0; n_gates], before.clone());
+        for j in 0..d {
+            let h = before[j];
+            match self.call.cell {
+                Cell::Rnn => {
+                    gates[j] = at(0, j).tanh();
+                    state[j] = gates[j];
+                }
+                Cell::Gru => {
+                    let (r, z) = (sigmoid(at(0, j)), sigmoid(at(1, j)));
+                    let n = (x[2 * d + j] + r * hidden[2 * d + j]).tanh();
+                    (gates[j], gates[d + j], gates[2 * d + j]) = (r, z, n);
+                    state[j] = (1.0 - z) * n + z * h;
+                }
+                Cell::Lstm => {
+                    let (i, f) = (sigmoid(at(0, j)), sigmoid(at(1, j)));
+                    let (g, o) = (at(2, j).tanh(), sigmoid(at(3, j)));
+                    (gates[j], gates[d + j]) = (i, f);
+                    (gates[2 * d + j], gates[3 * d + j]) = (g, o);
+                    state[d + j] = f * before[d + j] + i * g;
+                    state[j] = o * state[d + j].tanh();
+                }
+                Cell::CoupledLstm => {
+                    let (f, g, o) = (sigmoid(at(0, j)), at(1, j).tanh(), sigmoid(at(2, j)));
+                    (gates[j], gates[d + j], gates[2 * d + j]) = (f, g, o);
+                    state[d + j] = f * before[d + j] + (1.0 - f) * g;
+                    state[j] = o * state[d + j].tanh();
+                }
+            }
+        }
+        Moment {
+            row,
+            before,
+            hidden,
+            gates,
+            state,
+        }
+    }
+
+    /// One sequence in the order of time.
+    fn sequence(&self, number: usize) -> Vec<Moment> {
+        let (_, n_states, _) = self.widths();
+        let len = self.call.lens[number];
+        let mut state = match self.initial {
+            Some(initial) => initial[number * n_states..][..n_states].to_vec(),
+            None => vec![0.0; n_states],
+        };
+        let mut moments = Vec::new();
+        for step in 0..len {
+            let position = match self.call.direction {
+                Direction::Forward => step,
+                Direction::Backward => len - 1 - step,
+            };
+            let moment = self.moment(number * self.call.len + position, state);
+            state = moment.state.clone();
+            moments.push(moment);
+        }
+        moments
+    }
+
+    /// [`crate::recurrent::recurrent`].
+    pub fn forward(&self) -> Vec<f64> {
+        let (_, n_states, _) = self.widths();
+        let mut states = vec![0.0; self.call.lens.len() * self.call.len * n_states];
+        for number in 0..self.call.lens.len() {
+            for moment in self.sequence(number) {
+                states[moment.row * n_states..][..n_states].copy_from_slice(&moment.state);
+            }
+        }
+        states
+    }
+
+    /// [`crate::recurrent::recurrent_backward`]: the gradients of projections, weight, bias and initial states.
+    pub fn backward(&self, grad_states: &[f64]) -> [Vec<f64>; 4] {
+        let (d, n_states, n_gates) = self.widths();
+        let mut dprojected = vec![0.0; self.projected.len()];
+        let (mut dweight, mut dbias) = (vec![0.0; n_gates * d], vec![0.0; n_gates]);
+        let mut dinitial = vec![0.0; self.call.lens.len() * n_states];
+        for number in 0..self.call.lens.len() {
+            let mut dstate = vec![0.0; n_states];
+            for moment in self.sequence(number).iter().rev() {
+                for (dstate, grad) in dstate.iter_mut().zip(&grad_states[moment.row * n_states..]) {
+                    *dstate += grad;
+                }
+                let [dx, dhidden, mut dbefore] = self.moment_backward(moment, &dstate);
+                dprojected[moment.row * n_gates..][..n_gates].copy_from_slice(&dx);
+                for (j, dhidden) in dhidden.iter().enumerate() {
+                    dbias[j] += dhidden;
+                    for c in 0..d {
+                        dweight[j * d + c] += dhidden * moment.before[c];
+                        dbefore[c] += dhidden * self.weight[j * d + c];
+                    }
+                }
+                dstate = dbefore;
+            }
+            dinitial[number * n_states..][..n_states].copy_from_slice(&dstate);
+        }
+        [dprojected, dweight, dbias, dinitial]
+    }
+
+    /// The gradients of a moment's projection, of U h + b, and of the state before where it enters otherwise.
+    fn moment_backward(&self, moment: &Moment, dstate: &[f64]) -> [Vec<f64>; 3] {
+        let (d, n_states, n_gates) = self.widths();
+        let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);
+        let mut dbefore = vec![0.0; n_states];
+        let (dsigmoid, dtanh) = (|y: f64| y * (1.0 - y), |y: f64| 1.0 - y * y);
+        for j in 0..d {
+            let gate = |number: usize| moment.gates[number * d + j];
+            let dh = dstate[j];
+            // The LSTMs': the gradient of c' through h' = o tanh(c'), given o.
+            let through_h = |o: f64| {
+                let bounded = moment.state[d + j].tanh();
+                (dstate[d + j] + dh * o * dtanh(bounded), dh * bounded)
+            };
+            match self.call.cell {
+                Cell::Rnn => dx[j] = dh * dtanh(gate(0)),
+                Cell::Gru => {
+                    let (r, z, n) = (gate(0), gate(1), gate(2));
+                    let dn = dh * (1.0 - z) * dtanh(n);
+                    dx[j] = dn * moment.hidden[2 * d + j] * dsigmoid(r);
+                    dx[d + j] = dh * (moment.before[j] - n) * dsigmoid(z);
+                    dx[2 * d + j] = dn;
+                    dbefore[j] = dh * z;
+                }
+                Cell::Lstm => {
+                    let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
+                    let (dc, d_o) = through_h(o);
+                    dx[j] = dc * g * dsigmoid(i);
+                    dx[d + j] = dc * moment.before[d + j] * dsigmoid(f);
+                    dx[2 * d + j] = dc * i * dtanh(g);
+                    dx[3 * d + j] = d_o * dsigmoid(o);
+                    dbefore[d + j] = dc * f;
+                }
+                Cell::CoupledLstm => {
+                    let (f, g, o) = (gate(0), gate(1), gate(2));
+                    let (dc, d_o) = through_h(o);
+                    dx[j] = dc * (moment.before[d + j] - g) * dsigmoid(f);
+                    dx[d + j] = dc * (1.0 - f) * dtanh(g);
+                    dx[2 * d + j] = d_o * dsigmoid(o);
+                    dbefore[d + j] = dc * f;
+                }
+            }
+        }
+        dhidden.copy_from_slice(&dx);
+        if self.call.cell == Cell::Gru {
+            for j in 0..d {
+                dhidden[2 * d + j] = dx[2 * d + j] * moment.gates[j];
+            }
+        }
+        [dx, dhidden, dbefore]
+    }
+}
