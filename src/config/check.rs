@@ -1,12 +1,13 @@
 //! What the types cannot say: ranges, and values that contradict each other.
 
+mod family;
+
 use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::{
     BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
-    OptimizerKind, Positions, ScheduleKind, TieEmbeddings, TokenizerConfig, TrainConfig,
-    Vocabulary,
+    OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig,
 };
 use crate::error::{Error, Result};
 
@@ -26,11 +27,12 @@ impl Config {
         data(&self.data)?;
         tokenizer(&self.tokenizer)?;
         model(&self.model)?;
+        family::check(self)?;
         train(&self.train)?;
         optimizer(&self.train.optimizer)?;
+        scheduled_sampling(&self.train.scheduled_sampling)?;
         schedule(&self.train)?;
         decode(&self.decode)?;
-        vocabularies(self)?;
         lengths(self)?;
         validation(self)
     }
@@ -38,6 +40,14 @@ impl Config {
 
 fn data(data: &DataConfig) -> Result<()> {
     size("data.max_len", data.max_len, MIN_LEN)?;
+    fraction("data.hold_out", data.hold_out)?;
+    if data.hold_out > 0.0 && data.valid.is_some() {
+        return refuse(
+            "data.hold_out",
+            "0, as `data.valid` is what to validate on",
+            data.hold_out,
+        );
+    }
     path("data.dir", data.dir.as_ref())?;
     corpus("data.train", &data.train)?;
     data.valid
@@ -51,16 +61,24 @@ fn corpus(section: &str, corpus: &CorpusConfig) -> Result<()> {
         tgt,
         tsv,
         jsonl,
+        text,
         builtin,
         pairs,
     } = corpus;
-    for (name, file) in [("src", src), ("tgt", tgt), ("tsv", tsv), ("jsonl", jsonl)] {
+    for (name, file) in [
+        ("src", src),
+        ("tgt", tgt),
+        ("tsv", tsv),
+        ("jsonl", jsonl),
+        ("text", text),
+    ] {
         path(&format!("{section}.{name}"), file.as_ref())?;
     }
     let forms = [
         ("`src` + `tgt`", src.is_some() || tgt.is_some()),
         ("`tsv`", tsv.is_some()),
         ("`jsonl`", jsonl.is_some()),
+        ("`text`", text.is_some()),
         ("`builtin`", builtin.is_some()),
     ];
     let given: Vec<&str> = forms
@@ -76,7 +94,7 @@ fn corpus(section: &str, corpus: &CorpusConfig) -> Result<()> {
         };
         return refuse(
             section,
-            "exactly one of `src` + `tgt`, `tsv`, `jsonl` and `builtin`",
+            "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`",
             found,
         );
     }
@@ -116,53 +134,7 @@ fn model(model: &ModelConfig) -> Result<()> {
     at_most("model.max_len", model.max_len, 1 << 20)?;
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
-    fraction("model.activation_dropout", model.activation_dropout)?;
-    heads(model)
-}
-
-fn heads(model: &ModelConfig) -> Result<()> {
-    let (d_model, n_heads) = (model.d_model, model.n_heads);
-    if !d_model.is_multiple_of(n_heads) {
-        /// More heads than any model has.
-        const MOST: usize = 4096;
-        let nearest = (1..=d_model.min(MOST))
-            .filter(|n| d_model.is_multiple_of(*n))
-            .min_by_key(|n| n.abs_diff(n_heads));
-        let expected = format!("a divisor of `model.d_model` = {d_model}");
-        return refuse_with(
-            "model.n_heads",
-            expected,
-            n_heads,
-            nearest.map(|n| format!("the nearest is {n}")),
-        );
-    }
-    match model.positions {
-        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
-            if !d_model.is_multiple_of(2) =>
-        {
-            refuse(
-                "model.d_model",
-                "an even number, for sinusoidal positions",
-                d_model,
-            )
-        }
-        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
-        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
-            "model.d_model",
-            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
-            d_model,
-        ),
-        Positions::Rotary if !(d_model / n_heads).is_multiple_of(2) => {
-            let expected =
-                format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
-            refuse(
-                "model.n_heads",
-                expected,
-                format!("{n_heads} heads of size {}", d_model / n_heads),
-            )
-        }
-        _ => Ok(()),
-    }
+    fraction("model.activation_dropout", model.activation_dropout)
 }
 
 fn train(train: &TrainConfig) -> Result<()> {
@@ -199,6 +171,19 @@ fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
         );
     }
     Ok(())
+}
+
+fn scheduled_sampling(sampling: &SamplingConfig) -> Result<()> {
+    let SamplingConfig {
+        least, decay_steps, ..
+    } = *sampling;
+    require(
+        (0.0..=1.0).contains(&least),
+        "train.scheduled_sampling.least",
+        "a number from 0 to 1",
+        least,
+    )?;
+    positive("train.scheduled_sampling.decay_steps", decay_steps)
 }
 
 fn schedule(train: &TrainConfig) -> Result<()> {
@@ -253,16 +238,6 @@ fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.batch_size", decode.batch_size, 1)
 }
 
-fn vocabularies(config: &Config) -> Result<()> {
-    let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
-    if separate && config.model.tie_embeddings == TieEmbeddings::All {
-        let hint = "`decoder` ties the two that share the target's vocabulary";
-        let expected = "`decoder` or `none`, as `tokenizer.vocabulary` is `separate`";
-        return refuse_with("model.tie_embeddings", expected, "`all`", Some(hint.into()));
-    }
-    Ok(())
-}
-
 fn lengths(config: &Config) -> Result<()> {
     let (data, model) = (config.data.max_len, config.model.max_len);
     let expected = format!("at most `model.max_len` = {model}, the longest that the model accepts");
@@ -272,7 +247,8 @@ fn lengths(config: &Config) -> Result<()> {
 /// Whoever waits for validations must have some.
 fn validation(config: &Config) -> Result<()> {
     let train = &config.train;
-    let validates = config.data.valid.is_some() && train.validate_every > 0;
+    let data = &config.data;
+    let validates = (data.valid.is_some() || data.hold_out > 0.0) && train.validate_every > 0;
     let missing = "as nothing is validated";
     let hint = || Some("set `data.valid` and `train.validate_every`".to_owned());
     if !validates && train.patience > 0 {
@@ -293,6 +269,9 @@ fn validation(config: &Config) -> Result<()> {
     }
     if train.best_by == BestBy::Bleu {
         let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
+        if config.model.family.task() != Task::Translate {
+            return refuse(key, expected("as this family does not translate"), "`bleu`");
+        }
         if !validates {
             return refuse_with(key, expected(missing), "`bleu`", hint());
         }

@@ -58,6 +58,42 @@ pub enum Family {
     Transformer,
     /// A recurrent encoder and decoder (Sutskever et al. 2014), with attention if `recurrent.attention` says so.
     Seq2seq,
+    /// The Transformer's decoder alone: a causal language model.
+    DecoderOnly,
+    /// The Transformer's encoder alone: a masked language model (Devlin et al. 2019).
+    EncoderOnly,
+    /// A recurrent network that gives each position a label.
+    Tagger,
+}
+
+/// What a family does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Puts one sequence into another.
+    Translate,
+    /// Continues a text.
+    Generate,
+    /// Fills gaps in a text.
+    Fill,
+    /// Labels every position.
+    Tag,
+}
+
+impl Family {
+    /// What it does.
+    pub fn task(self) -> Task {
+        match self {
+            Self::Transformer | Self::Seq2seq => Task::Translate,
+            Self::DecoderOnly => Task::Generate,
+            Self::EncoderOnly => Task::Fill,
+            Self::Tagger => Task::Tag,
+        }
+    }
+
+    /// Whether its layers are recurrent.
+    pub fn is_recurrent(self) -> bool {
+        matches!(self, Self::Seq2seq | Self::Tagger)
+    }
 }
 
 /// `[model.recurrent]`
@@ -66,12 +102,14 @@ pub enum Family {
 pub struct RecurrentConfig {
     /// Which cell.
     pub cell: CellKind,
-    /// Width of a layer's state, in one direction.
+    /// Width of a layer's output.
     pub d_hidden: usize,
-    /// Lets the encoder read from both ends.
+    /// Lets the encoder, or the tagger, read from both ends: each direction gives half of a layer's output.
     pub bidirectional: bool,
     /// How the decoder looks back at the source.
     pub attention: AttentionKind,
+    /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
+    pub d_input: usize,
 }
 
 /// A recurrent cell.
@@ -94,11 +132,11 @@ pub enum CellKind {
 pub enum AttentionKind {
     /// Not at all: the encoder's final state is all it knows (the thought vector).
     None,
-    /// e = vᵀ tanh(W s + U h) (Bahdanau et al. 2015).
+    /// e = vᵀ tanh(W s + U h) of the state before, and what it finds enters the next state (Bahdanau et al. 2015).
     Additive,
-    /// e = sᵀ h (Luong et al. 2015).
+    /// e = sᵀ h of the state itself (Luong et al. 2015).
     Dot,
-    /// e = sᵀ W h (Luong et al. 2015).
+    /// e = sᵀ W h of the state itself (Luong et al. 2015).
     General,
 }
 
@@ -221,6 +259,7 @@ impl Default for RecurrentConfig {
             d_hidden: 256,
             bidirectional: true,
             attention: AttentionKind::Additive,
+            d_input: 0,
         }
     }
 }

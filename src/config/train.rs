@@ -42,6 +42,8 @@ pub struct TrainConfig {
     pub optimizer: OptimizerConfig,
     /// The learning rate's course.
     pub schedule: ScheduleConfig,
+    /// How often the decoder reads its own predictions in training.
+    pub scheduled_sampling: SamplingConfig,
 }
 
 /// How exactly the products of linear maps are computed in training. Validation and everything else is `f32`.
@@ -87,6 +89,46 @@ impl Default for TrainConfig {
             log_every: 10,
             optimizer: OptimizerConfig::default(),
             schedule: ScheduleConfig::default(),
+            scheduled_sampling: SamplingConfig::default(),
+        }
+    }
+}
+
+/// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference's token, else the
+/// model's own prediction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SamplingConfig {
+    /// The course of ε.
+    pub kind: SamplingKind,
+    /// ε falls no lower.
+    pub least: f64,
+    /// How slowly ε falls, in updates: k in the formulas.
+    pub decay_steps: f64,
+}
+
+/// The course of ε over the updates i.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplingKind {
+    /// 1: the decoder reads the reference (teacher forcing).
+    None,
+    /// `least` throughout.
+    Constant,
+    /// 1 − i/k.
+    Linear,
+    /// exp(−i/k).
+    Exponential,
+    /// k / (k + exp(i/k)).
+    InverseSigmoid,
+}
+
+impl Default for SamplingConfig {
+    fn default() -> Self {
+        Self {
+            kind: SamplingKind::None,
+            least: 0.5,
+            decay_steps: 1000.0,
         }
     }
 }

@@ -120,7 +120,6 @@ impl Kernel for CrossEntropyKernel {
     const NAME: &'static str = "projection and loss";
     /// The gradients of the summed loss: they come almost free with the forward pass.
     type Saved = Vec<Vec<f32>>;
-    const KEEPS_INPUTS: bool = false;
 
     /// The gradients' products are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
@@ -131,6 +130,10 @@ impl Kernel for CrossEntropyKernel {
             ..
         } = self.shape;
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
+    }
+
+    fn keeps_input(&self, _input: usize) -> bool {
+        false
     }
 
     fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {

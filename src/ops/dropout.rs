@@ -45,7 +45,10 @@ struct DropoutAdd(Dropout);
 impl Kernel for DropoutAdd {
     const NAME: &'static str = "dropout";
     type Saved = ();
-    const KEEPS_INPUTS: bool = false;
+
+    fn keeps_input(&self, _input: usize) -> bool {
+        false
+    }
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
         let mut out = buffers::take(inputs[0].len());

@@ -90,7 +90,10 @@ struct Embedding {
 impl Kernel for Embedding {
     const NAME: &'static str = "embedding";
     type Saved = usize;
-    const KEEPS_INPUTS: bool = false;
+
+    fn keeps_input(&self, _input: usize) -> bool {
+        false
+    }
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, usize) {
         let table = inputs[0];

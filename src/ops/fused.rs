@@ -29,8 +29,10 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     /// The gradient of each input; `None` is allowed where it is not wanted.
     fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>>;
 
-    /// Whether the backward pass reads the inputs; if not, they need not stay in memory.
-    const KEEPS_INPUTS: bool = true;
+    /// Whether the backward pass reads input number `input`; if not, it need not stay in memory.
+    fn keeps_input(&self, _input: usize) -> bool {
+        true
+    }
 
     /// Whether the backward pass reads the output.
     fn keeps_output(&self) -> bool {
@@ -54,7 +56,7 @@ pub(crate) enum Pass {
 
 /// What a backward pass works on.
 pub(crate) struct Context<'a, S> {
-    /// The forward pass's inputs; empty unless `KEEPS_INPUTS`.
+    /// The forward pass's inputs; empty where not kept (`keeps_input`).
     pub inputs: &'a [&'a [f32]],
     /// The forward pass's output; empty unless `keeps_output`.
     pub output: &'a [f32],
@@ -150,15 +152,19 @@ fn track<const N: usize, K: Kernel>(
             let (output, saved) = forward(&kernel, &inputs, Pass::Tracked);
             let output = flex_tensor(output, shape);
             let shapes = inputs.iter().map(|input| input.layout().shape().clone());
-            let state = State {
-                shapes: shapes.collect(),
-                saved,
-                inputs: if K::KEEPS_INPUTS {
-                    inputs
+            let shapes = shapes.collect();
+            let keep = |(number, input): (usize, FlexTensor)| {
+                if kernel.keeps_input(number) {
+                    Some(input)
                 } else {
-                    inputs.into_iter().for_each(recycle);
-                    Vec::new()
-                },
+                    recycle(input);
+                    None
+                }
+            };
+            let state = State {
+                shapes,
+                saved,
+                inputs: inputs.into_iter().enumerate().map(keep).collect(),
                 output: kernel.keeps_output().then(|| output.clone()),
             };
             operation.finish(state, output)
@@ -178,7 +184,7 @@ struct Rule<const N: usize, K>(K);
 struct State<S> {
     saved: S,
     shapes: Vec<Shape>,
-    inputs: Vec<FlexTensor>,
+    inputs: Vec<Option<FlexTensor>>,
     output: Option<FlexTensor>,
 }
 
@@ -199,8 +205,8 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
             output,
         } = ops.state;
         let context = Context {
-            inputs: &slices(&inputs),
-            output: output.as_ref().map_or(&[], slice),
+            inputs: &inputs.iter().map(kept_slice).collect::<Vec<_>>(),
+            output: kept_slice(&output),
             saved,
             grad: slice(&grad),
             wanted: &ops.parents.each_ref().map(Option::is_some),
@@ -210,7 +216,7 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
             spent.flops += self.0.flops()[1];
         };
         let gradients = timed(K::NAME, book, || self.0.backward(context));
-        let done = inputs.into_iter().chain(output).chain([grad]);
+        let done = inputs.into_iter().flatten().chain(output).chain([grad]);
         done.for_each(recycle);
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
@@ -247,6 +253,10 @@ fn contiguous(tensor: FlexTensor) -> FlexTensor {
 
 fn slices(tensors: &[FlexTensor]) -> Vec<&[f32]> {
     tensors.iter().map(slice).collect()
+}
+
+fn kept_slice(tensor: &Option<FlexTensor>) -> &[f32] {
+    tensor.as_ref().map_or(&[], slice)
 }
 
 fn slice(tensor: &FlexTensor) -> &[f32] {

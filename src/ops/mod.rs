@@ -16,6 +16,7 @@ mod fused;
 mod linear;
 mod norm;
 mod profile;
+mod recurrent;
 #[cfg(test)]
 mod tests;
 
@@ -32,3 +33,4 @@ pub use embedding::{PositionRows, embedding};
 pub use linear::{Finish, Map, linear};
 pub use norm::{norm, residual_norm};
 pub use profile::{Spent, profiled};
+pub use recurrent::{Cell, Direction, Lengths, Recurrence, recurrent};

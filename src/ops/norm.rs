@@ -132,7 +132,10 @@ impl Kernel for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
     /// The sum of both branches, and the gain.
     type Saved = [Vec<f32>; 2];
-    const KEEPS_INPUTS: bool = false;
+
+    fn keeps_input(&self, _input: usize) -> bool {
+        false
+    }
 
     fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {
         let [mut sum, mut out] = [0, 1].map(|_| buffers::take(inputs[0].len()));

@@ -6,6 +6,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::*;
 use crate::random::Random;
 
+mod recurrent;
+
 /// Which of an operation's two forms to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {

@@ -1,0 +1,196 @@
+//! What a family asks of the other values.
+
+use super::{refuse, refuse_with, require, size};
+use crate::config::{
+    Config, CorpusConfig, Family, ModelConfig, Positions, SamplingKind, Task, TieEmbeddings,
+    TokenizerKind, Units, Vocabulary,
+};
+use crate::error::Result;
+
+pub(super) fn check(config: &Config) -> Result<()> {
+    let model = &config.model;
+    if model.family.is_recurrent() {
+        recurrent(model)?;
+    } else {
+        heads(model)?;
+    }
+    corpora(config)?;
+    stream(config)?;
+    sampling(config)?;
+    match model.family.task() {
+        Task::Translate => vocabularies(config),
+        Task::Tag => labels(config),
+        Task::Generate | Task::Fill => Ok(()),
+    }
+}
+
+fn recurrent(model: &ModelConfig) -> Result<()> {
+    let recurrent = &model.recurrent;
+    size("model.recurrent.d_hidden", recurrent.d_hidden, 1)?;
+    size("model.recurrent.d_input", recurrent.d_input, 0)?;
+    let even = recurrent.d_hidden.is_multiple_of(2) || !recurrent.bidirectional;
+    require(
+        even,
+        "model.recurrent.d_hidden",
+        "an even number, as each direction gives half",
+        recurrent.d_hidden,
+    )?;
+    if model.family != Family::Tagger && recurrent.d_input > 0 {
+        return refuse(
+            "model.recurrent.d_input",
+            "0, as only taggers read vectors",
+            recurrent.d_input,
+        );
+    }
+    Ok(())
+}
+
+fn heads(model: &ModelConfig) -> Result<()> {
+    let (d_model, n_heads) = (model.d_model, model.n_heads);
+    if !d_model.is_multiple_of(n_heads) {
+        /// More heads than any model has.
+        const MOST: usize = 4096;
+        let nearest = (1..=d_model.min(MOST))
+            .filter(|n| d_model.is_multiple_of(*n))
+            .min_by_key(|n| n.abs_diff(n_heads));
+        let expected = format!("a divisor of `model.d_model` = {d_model}");
+        return refuse_with(
+            "model.n_heads",
+            expected,
+            n_heads,
+            nearest.map(|n| format!("the nearest is {n}")),
+        );
+    }
+    match model.positions {
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+            if !d_model.is_multiple_of(2) =>
+        {
+            refuse(
+                "model.d_model",
+                "an even number, for sinusoidal positions",
+                d_model,
+            )
+        }
+        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
+        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
+            "model.d_model",
+            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
+            d_model,
+        ),
+        Positions::Rotary if !(d_model / n_heads).is_multiple_of(2) => {
+            let expected =
+                format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
+            refuse(
+                "model.n_heads",
+                expected,
+                format!("{n_heads} heads of size {}", d_model / n_heads),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the family learns from.
+fn corpora(config: &Config) -> Result<()> {
+    let data = &config.data;
+    let corpora = [
+        ("data.train", Some(&data.train)),
+        ("data.valid", data.valid.as_ref()),
+    ];
+    for (section, corpus) in corpora {
+        let Some(CorpusConfig {
+            text,
+            builtin,
+            jsonl,
+            ..
+        }) = corpus
+        else {
+            continue;
+        };
+        let reads_text = text.is_some() || builtin.is_some();
+        match config.model.family.task() {
+            Task::Generate | Task::Fill if !reads_text => {
+                return refuse(
+                    section,
+                    "`text`, as language models learn from one",
+                    "another corpus",
+                );
+            }
+            Task::Translate | Task::Tag if text.is_some() => {
+                return refuse(
+                    section,
+                    "pairs, as this family learns from two sides",
+                    "`text`",
+                );
+            }
+            Task::Tag if config.model.recurrent.d_input > 0 && jsonl.is_none() => {
+                return refuse(
+                    section,
+                    "`jsonl`, as the tagger reads vectors",
+                    "another corpus",
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn stream(config: &Config) -> Result<()> {
+    let task = config.model.family.task();
+    let fits = config.data.units == Units::Lines || task == Task::Generate;
+    require(
+        fits,
+        "data.units",
+        "`lines`, as only `decoder_only` learns from a stream",
+        "`stream`",
+    )?;
+    let window = config.model.max_len;
+    let holds = config.data.units == Units::Lines || config.train.batch_tokens >= window;
+    require(
+        holds,
+        "train.batch_tokens",
+        format!("at least one window of `model.max_len` = {window}"),
+        config.train.batch_tokens,
+    )
+}
+
+/// Only what decodes can read its own predictions.
+fn sampling(config: &Config) -> Result<()> {
+    let decodes = matches!(config.model.family.task(), Task::Translate | Task::Generate);
+    require(
+        decodes || config.train.scheduled_sampling.kind == SamplingKind::None,
+        "train.scheduled_sampling.kind",
+        "`none`, as this family has no decoder",
+        "another",
+    )
+}
+
+fn vocabularies(config: &Config) -> Result<()> {
+    let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
+    if separate && config.model.tie_embeddings == TieEmbeddings::All {
+        let hint = "`decoder` ties the two that share the target's vocabulary";
+        let expected = "`decoder` or `none`, as `tokenizer.vocabulary` is `separate`";
+        return refuse_with("model.tie_embeddings", expected, "`all`", Some(hint.into()));
+    }
+    Ok(())
+}
+
+/// A label belongs to a token, and to no part of one.
+fn labels(config: &Config) -> Result<()> {
+    let tokenizer = &config.tokenizer;
+    require(
+        matches!(tokenizer.kind, TokenizerKind::Word),
+        "tokenizer.kind",
+        "`word`, as a tagger labels tokens between blanks",
+        "another",
+    )?;
+    let separate =
+        tokenizer.vocabulary == Vocabulary::Separate || config.model.recurrent.d_input > 0;
+    require(
+        separate,
+        "tokenizer.vocabulary",
+        "`separate`, as tags are no tokens",
+        "`shared`",
+    )
+}
