@@ -6,7 +6,7 @@ pub type TokenId = u32;
 /// Token sequences of different lengths, one behind the other in rows of the same length.
 ///
 /// Row `i` holds its tokens first, then padding; `lens[i]` says how many tokens are real.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Padded {
     /// Token ids, `[rows, width]`, row after row.
     pub ids: Vec<TokenId>,
@@ -49,14 +49,16 @@ impl Padded {
     }
 }
 
-/// Sentence pairs ready for teacher forcing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Sentence pairs ready for teacher forcing, or what stands for them where a family has no encoder or no decoder.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Source tokens, closed by `</s>`.
+    /// What the encoder reads: source tokens closed by `</s>`, or tokens to label, or a text with masks.
     pub src: Padded,
+    /// `[rows, src.width, d_input]`: vectors that the encoder reads in place of tokens; empty if it reads tokens.
+    pub vectors: Vec<f32>,
     /// What the decoder reads: `<s>` and the target tokens.
     pub tgt_in: Padded,
-    /// What it is to predict: the target tokens and `</s>`.
+    /// What is to be predicted: the target tokens and `</s>`, or tags, or what is behind the masks.
     pub tgt_out: Padded,
     /// The corpus line of each row, counted from 1.
     pub lines: Vec<usize>,

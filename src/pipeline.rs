@@ -18,7 +18,7 @@ use crate::config::{Config, DecodeConfig};
 use crate::decode::{Hypothesis, SearchOptions, search};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::model::{Stepper, Transformer};
+use crate::model::{Model, Stepper};
 use crate::text::Tokenizers;
 use source::Source;
 
@@ -31,7 +31,7 @@ const MAX_BATCH_POSITIONS: usize = 1 << 14;
 pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
-    model: Transformer,
+    model: Model,
 }
 
 /// How to translate.
@@ -115,7 +115,7 @@ impl Pipeline {
     }
 
     /// A pipeline of parts that fit each other, with a model outside autodiff.
-    pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Transformer) -> Self {
+    pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,
             tokenizers,
@@ -134,7 +134,7 @@ impl Pipeline {
     }
 
     /// The network.
-    pub fn model(&self) -> &Transformer {
+    pub fn model(&self) -> &Model {
         &self.model
     }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::device;
 use crate::error::{Error, Result};
-use crate::model::{Parameter, Transformer, shapes};
+use crate::model::{Model, Parameter, shapes};
 
 /// Writes to the new model directory `out` the mean of the `last` latest checkpoints of run directory `run`, and gives
 /// their updates.
@@ -36,7 +36,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     }
     let steps = steps[steps.len() - last..].to_vec();
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Transformer::new(&config.model, src, tgt, config.seed, &device::cpu());
+    let model = Model::new(&config.model, src, tgt, config.seed, &device::cpu());
     let expected = shapes(&model);
 
     let mut sums: Vec<Vec<f64>> = expected

@@ -27,7 +27,7 @@ pub use run::{Run, Snapshot, TrainingState};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Transformer, map_parameters, shapes};
+use crate::model::{Model, map_parameters, shapes};
 use crate::text::Tokenizers;
 
 /// The file names of a model directory.
@@ -52,7 +52,7 @@ pub struct LoadedModel {
     /// Text to ids and back.
     pub tokenizers: Tokenizers,
     /// The network with its weights.
-    pub model: Transformer,
+    pub model: Model,
     /// Where it comes from.
     pub provenance: Provenance,
 }
@@ -100,9 +100,9 @@ pub fn load_weights(
     tokenizers: &Tokenizers,
     path: &Path,
     device: &Device,
-) -> Result<Transformer> {
+) -> Result<Model> {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Transformer::new(&config.model, src, tgt, config.seed, device);
+    let model = Model::new(&config.model, src, tgt, config.seed, device);
     let mut stored = weights::read(path, &shapes(&model))?.into_iter();
     Ok(map_parameters(model, device, |_, _, initial| {
         stored.next().map_or(initial, |parameter| parameter.values)

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::encoded::EncodedPair;
-use crate::batch::{Batch, Padded, TokenId};
+use super::encoded::Example;
+use super::masking::Masking;
+use crate::batch::{Batch, Padded};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -38,7 +39,7 @@ impl Budget {
     }
 
     /// Refuses an empty corpus, and pairs that exceed the budget all alone.
-    fn check(&self, pairs: &[EncodedPair]) -> Result<()> {
+    fn check(&self, pairs: &[Example]) -> Result<()> {
         let needed = pairs
             .iter()
             .map(|pair| pair.tgt_len().max(pair.src_len().div_ceil(2)));
@@ -82,10 +83,12 @@ pub struct Position {
 /// nothing but the pairs, the budget, the seed and the epoch.
 #[derive(Clone, Debug)]
 pub struct Batcher {
-    pairs: Vec<EncodedPair>,
+    examples: Vec<Example>,
     budget: Budget,
     seed: u64,
     special: SpecialTokens,
+    /// For masked language models.
+    masking: Option<Masking>,
     position: Position,
     /// The current epoch: indices of pairs, and the stretches of them that make the batches.
     order: Vec<usize>,
@@ -98,18 +101,20 @@ impl Batcher {
     /// # Errors
     /// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
     pub fn new(
-        pairs: Vec<EncodedPair>,
+        examples: Vec<Example>,
         budget: Budget,
         seed: u64,
         special: SpecialTokens,
+        masking: Option<Masking>,
     ) -> Result<Self> {
-        budget.check(&pairs)?;
+        budget.check(&examples)?;
         let (position, order, batches) = (Position::default(), vec![], vec![]);
         let mut batcher = Self {
-            pairs,
+            examples,
             budget,
             seed,
             special,
+            masking,
             position,
             order,
             batches,
@@ -147,7 +152,10 @@ impl Batcher {
     /// The next batch.
     pub fn next_batch(&mut self) -> Batch {
         let chosen = &self.order[self.batches[self.position.batch].clone()];
-        let batch = assemble(chosen.iter().map(|&index| &self.pairs[index]), self.special);
+        let mut batch = assemble(chosen.iter().map(|&index| &self.examples[index]), self.special);
+        if let Some(masking) = self.masking {
+            masking.apply(&mut batch, self.position.epoch);
+        }
         self.position.batch += 1;
         if self.position.batch == self.batches.len() {
             self.plan(self.position.epoch + 1);
@@ -164,11 +172,11 @@ impl Batcher {
     pub fn largest(&self) -> BatchSize {
         let mut largest = BatchSize::default();
         for batch in &self.batches {
-            let pairs = || self.order[batch.clone()].iter().map(|&i| &self.pairs[i]);
-            let longest = |len: fn(&EncodedPair) -> usize| pairs().map(len).max().unwrap_or(0);
-            let tokens = |len: fn(&EncodedPair) -> usize| batch.len() * longest(len);
-            largest.src_tokens = largest.src_tokens.max(tokens(EncodedPair::src_len));
-            largest.tgt_tokens = largest.tgt_tokens.max(tokens(EncodedPair::tgt_len));
+            let pairs = || self.order[batch.clone()].iter().map(|&i| &self.examples[i]);
+            let longest = |len: fn(&Example) -> usize| pairs().map(len).max().unwrap_or(0);
+            let tokens = |len: fn(&Example) -> usize| batch.len() * longest(len);
+            largest.src_tokens = largest.src_tokens.max(tokens(Example::src_len));
+            largest.tgt_tokens = largest.tgt_tokens.max(tokens(Example::tgt_len));
         }
         largest
     }
@@ -176,14 +184,14 @@ impl Batcher {
     /// Lays out `epoch` and stands at its beginning.
     fn plan(&mut self, epoch: u64) {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
-        self.order = (0..self.pairs.len()).collect();
+        self.order = (0..self.examples.len()).collect();
         random.shuffle(&mut self.order);
         self.batches.clear();
         let mut start = 0;
-        for window in self.order.chunks_mut(window_len(&self.pairs, self.budget)) {
+        for window in self.order.chunks_mut(window_len(&self.examples, self.budget)) {
             // Stable, so that pairs of the same lengths stay shuffled.
-            window.sort_by_key(|&index| lengths(&self.pairs[index]));
-            let sorted = window.iter().map(|&index| &self.pairs[index]);
+            window.sort_by_key(|&index| lengths(&self.examples[index]));
+            let sorted = window.iter().map(|&index| &self.examples[index]);
             self.batches.extend(
                 cut(sorted, self.budget)
                     .into_iter()
@@ -196,37 +204,44 @@ impl Batcher {
     }
 }
 
-/// All pairs in batches of similar length, shortest first: for validation.
+/// All examples in batches of similar length, shortest first: for validation. Masks, if any, are always the same.
 ///
 /// # Errors
 /// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
 pub fn fixed_batches(
-    mut pairs: Vec<EncodedPair>,
+    mut examples: Vec<Example>,
     budget: Budget,
     special: SpecialTokens,
+    masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
-    budget.check(&pairs)?;
-    pairs.sort_by_key(lengths);
-    let batches = cut(pairs.iter(), budget);
+    budget.check(&examples)?;
+    examples.sort_by_key(lengths);
+    let batches = cut(examples.iter(), budget);
     Ok(batches
         .into_iter()
-        .map(|batch| assemble(pairs[batch].iter(), special))
+        .map(|batch| {
+            let mut batch = assemble(examples[batch].iter(), special);
+            if let Some(masking) = masking {
+                masking.apply(&mut batch, Masking::VALIDATION);
+            }
+            batch
+        })
         .collect())
 }
 
-fn lengths(pair: &EncodedPair) -> (usize, usize) {
+fn lengths(pair: &Example) -> (usize, usize) {
     (pair.tgt_len(), pair.src_len())
 }
 
 /// Pairs in a window: all, if there are not enough for two windows.
-fn window_len(pairs: &[EncodedPair], budget: Budget) -> usize {
-    let tokens: usize = pairs.iter().map(EncodedPair::tgt_len).sum();
+fn window_len(pairs: &[Example], budget: Budget) -> usize {
+    let tokens: usize = examples.iter().map(Example::tgt_len).sum();
     let windows = tokens / budget.tgt_tokens.saturating_mul(BATCHES_PER_WINDOW);
     pairs.len().div_ceil(windows.max(1))
 }
 
 /// Cuts pairs sorted by length into stretches that keep to the budget.
-fn cut<'a>(sorted: impl Iterator<Item = &'a EncodedPair>, budget: Budget) -> Vec<Range<usize>> {
+fn cut<'a>(sorted: impl Iterator<Item = &'a Example>, budget: Budget) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let (mut src_len, mut tgt_len) = (0, 0);
     for (index, pair) in sorted.enumerate() {
@@ -244,18 +259,31 @@ fn cut<'a>(sorted: impl Iterator<Item = &'a EncodedPair>, budget: Budget) -> Vec
 }
 
 fn assemble<'a>(
-    pairs: impl Iterator<Item = &'a EncodedPair> + Clone,
+    examples: impl Iterator<Item = &'a Example> + Clone,
     special: SpecialTokens,
 ) -> Batch {
-    let SpecialTokens { pad, bos, eos, .. } = special;
-    let rows = |row: fn(&EncodedPair, TokenId, TokenId) -> Vec<TokenId>| -> Padded {
-        let rows: Vec<Vec<TokenId>> = pairs.clone().map(|pair| row(pair, bos, eos)).collect();
-        Padded::new(&rows, pad)
+    let rows = |side: fn(&Example) -> &[u32]| -> Padded {
+        let rows: Vec<&[u32]> = examples.clone().map(side).collect();
+        Padded::new(&rows, special.pad)
     };
+    let src = rows(|example| &example.src);
     Batch {
-        src: rows(|pair, _, _| pair.src.clone()),
-        tgt_in: rows(|pair, bos, _| [&[bos], pair.tgt.as_slice()].concat()),
-        tgt_out: rows(|pair, _, eos| [pair.tgt.as_slice(), &[eos]].concat()),
-        lines: pairs.map(|pair| pair.line).collect(),
+        vectors: vectors(examples.clone(), src.width),
+        src,
+        tgt_in: rows(|example| &example.tgt_in),
+        tgt_out: rows(|example| &example.tgt_out),
+        lines: examples.map(|example| example.line).collect(),
     }
+}
+
+/// The vectors of all examples in rows of `width` vectors, zeros at padding; empty if they have none.
+fn vectors<'a>(examples: impl Iterator<Item = &'a Example> + Clone, width: usize) -> Vec<f32> {
+    let d = examples.clone().map(|example| example.vectors.len() / example.src_len().max(1));
+    let d = d.max().unwrap_or(0);
+    let mut all = Vec::new();
+    for example in examples {
+        all.extend_from_slice(&example.vectors);
+        all.resize(all.len() + (width - example.src_len()) * d, 0.0);
+    }
+    all
 }

@@ -3,11 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-use super::builtin;
 use super::lines::{SourceFile, for_each_line};
-use crate::config::{BuiltinTask, CorpusConfig};
+use super::{builtin, json};
+use crate::config::{BuiltinTask, Config, CorpusConfig, Task, Units};
 use crate::error::{Error, Result};
 
 /// Pairs with a longer side are dropped: such lines are lost line ends or binary data, not sentences.
@@ -24,12 +22,49 @@ pub struct Corpus {
     pub sources: Vec<SourceFile>,
 }
 
-/// A sentence and its translation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a corpus consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Sentences and their translations.
+    Translations,
+    /// Tokens between blanks, and a tag for each.
+    TaggedTokens,
+    /// Vectors of this width, and a tag for each.
+    TaggedVectors(usize),
+    /// Texts, one a line.
+    Lines,
+    /// One text.
+    Stream,
+}
+
+impl Form {
+    /// What the configured family learns from.
+    pub fn of(config: &Config) -> Self {
+        match (config.model.family.task(), config.model.recurrent.d_input) {
+            (Task::Translate, _) => Self::Translations,
+            (Task::Tag, 0) => Self::TaggedTokens,
+            (Task::Tag, width) => Self::TaggedVectors(width),
+            (Task::Generate | Task::Fill, _) => match config.data.units {
+                Units::Lines => Self::Lines,
+                Units::Stream => Self::Stream,
+            },
+        }
+    }
+
+    /// Whether there is text on the source side.
+    pub fn has_source(self) -> bool {
+        matches!(self, Self::Translations | Self::TaggedTokens)
+    }
+}
+
+/// A sentence and its translation, or what stands for them in another [`Form`].
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
-    /// The source.
+    /// The source, or tokens; empty if there is none.
     pub src: String,
-    /// The target.
+    /// Vectors in place of the source, one behind the other.
+    pub vectors: Vec<f32>,
+    /// The target, tags, or a text.
     pub tgt: String,
     /// Its line in the file, or its place in a generated corpus, counted from 1.
     pub line: usize,
@@ -74,7 +109,7 @@ impl fmt::Display for ReadStats {
     }
 }
 
-/// Reads or generates the pairs that `config` names. Relative paths start at `dir`; `seed` is for built-in corpora.
+/// Reads or generates what `config` names, which consists of `form`. Relative paths start at `dir`; `seed` is for built-in corpora.
 ///
 /// Gzipped files are recognised by their content; line ends may be CRLF, and a byte order mark is dropped. Pairs that
 /// [`ReadStats`] counts are dropped.
@@ -83,25 +118,37 @@ impl fmt::Display for ReadStats {
 /// [`Error::Io`] for a file that cannot be read, [`Error::Line`] for a line that is not UTF-8 or lacks the form of its
 /// file, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if no pair is left, and
 /// [`Error::Config`] if `config` does not name exactly one corpus.
-pub fn read(config: &CorpusConfig, dir: Option<&Path>, seed: u64) -> Result<Corpus> {
+pub fn read(
+    config: &CorpusConfig,
+    form: Form,
+    dir: Option<&Path>,
+    seed: u64,
+) -> Result<Corpus> {
     let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
     let CorpusConfig {
         src,
         tgt,
         tsv,
         jsonl,
+        text,
         builtin,
         pairs,
     } = config;
-    let corpus = match (src, tgt, tsv, jsonl, builtin, pairs) {
-        (Some(src), Some(tgt), None, None, None, None) => read_aligned(&at(src), &at(tgt)),
-        (None, None, Some(tsv), None, None, None) => read_pairs(&at(tsv), split_tsv),
-        (None, None, None, Some(jsonl), None, None) => read_pairs(&at(jsonl), parse_json),
-        (None, None, None, None, Some(task), Some(pairs)) => Ok(generate(*task, seed, *pairs)),
+    let corpus = match (src, tgt, tsv, jsonl, text, builtin, pairs) {
+        (Some(src), Some(tgt), None, None, None, None, None) => read_aligned(&at(src), &at(tgt)),
+        (None, None, Some(tsv), None, None, None, None) => read_each(&at(tsv), form, split_tsv),
+        (None, None, None, Some(jsonl), None, None, None) => {
+            let parse = |line: &str| json::parse(line, form);
+            read_each(&at(jsonl), form, parse)
+        }
+        (None, None, None, None, Some(text), None, None) => read_text(&at(text), form),
+        (None, None, None, None, None, Some(task), Some(pairs)) => {
+            Ok(generate(*task, form, seed, *pairs))
+        }
         _ => Err(Error::Config {
             key: "data".into(),
             expected:
-                "one of `src` + `tgt`, `tsv`, `jsonl` and `builtin` + `pairs` for each corpus"
+                "one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin` + `pairs` for each corpus"
                     .into(),
             found: "another combination".into(),
             hint: None,
@@ -145,30 +192,52 @@ fn read_aligned(src: &Path, tgt: &Path) -> Result<Corpus> {
     }
     let mut corpus = Corpus::new(vec![src, tgt]);
     for (src, tgt) in src_lines.into_iter().zip(tgt_lines) {
-        corpus.add(src, tgt);
+        corpus.add(Pair::new(src, tgt), Form::Translations);
     }
     Ok(corpus)
 }
 
-/// Reads a file whose lines `parse` turns into a source and a target, or into a problem. Blank lines count as empty pairs.
-fn read_pairs(path: &Path, parse: fn(&str) -> Result<(String, String), String>) -> Result<Corpus> {
+/// Reads a file whose lines `parse` turns into a pair, or into a problem. Blank lines count as empty pairs.
+fn read_each(
+    path: &Path,
+    form: Form,
+    parse: impl Fn(&str) -> Result<Pair, String>,
+) -> Result<Corpus> {
     let mut corpus = Corpus::new(vec![]);
     let file = for_each_line(path, |number, line| {
-        let (src, tgt) = match line.trim().is_empty() {
-            true => Default::default(),
+        let pair = match line.trim().is_empty() {
+            true => Pair::default(),
             false => parse(line).map_err(|problem| Error::line(path, number, problem))?,
         };
-        corpus.add(src, tgt);
+        corpus.add(pair, form);
         Ok(())
     })?;
     corpus.sources.push(file);
     Ok(corpus)
 }
 
-fn split_tsv(line: &str) -> Result<(String, String), String> {
+/// Reads a text: a line each, or the whole as one.
+fn read_text(path: &Path, form: Form) -> Result<Corpus> {
+    let text = |tgt: &str| Pair::new(String::new(), tgt.to_owned());
+    if form != Form::Stream {
+        return read_each(path, form, |line| Ok(text(line)));
+    }
+    let mut whole = String::new();
+    let mut corpus = Corpus::new(vec![]);
+    let file = for_each_line(path, |_, line| {
+        whole.push_str(line);
+        whole.push('\n');
+        Ok(())
+    })?;
+    corpus.sources.push(file);
+    corpus.add(text(&whole), form);
+    Ok(corpus)
+}
+
+fn split_tsv(line: &str) -> Result<Pair, String> {
     let columns: Vec<&str> = line.split('\t').collect();
     match columns[..] {
-        [src, tgt] => Ok((src.to_owned(), tgt.to_owned())),
+        [src, tgt] => Ok(Pair::new(src.to_owned(), tgt.to_owned())),
         _ => Err(format!(
             "expected 2 columns with a tab between them, found {}",
             columns.len()
@@ -176,30 +245,39 @@ fn split_tsv(line: &str) -> Result<(String, String), String> {
     }
 }
 
-fn parse_json(line: &str) -> Result<(String, String), String> {
-    #[derive(Deserialize)]
-    struct Object {
-        src: String,
-        tgt: String,
-    }
-    let Object { src, tgt } = serde_json::from_str(line).map_err(|error| {
-        let message = error.to_string();
-        // The parser sees one line at a time and calls each the first.
-        let problem = message.split(" at line 1").next().unwrap_or_default();
-        format!(
-            "expected a JSON object with string fields `src` and `tgt`, but at column {}: {problem}",
-            error.column()
-        )
-    })?;
-    Ok((src, tgt))
-}
-
-fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Corpus {
+fn generate(task: BuiltinTask, form: Form, seed: u64, pairs: usize) -> Corpus {
     let mut corpus = Corpus::new(vec![]);
     for example in builtin::generate(task, seed, pairs) {
-        corpus.add(example.src, example.tgt);
+        corpus.add(Pair::from_example(example, form), form);
     }
     corpus
+}
+
+impl Pair {
+    fn new(src: String, tgt: String) -> Self {
+        Self {
+            src,
+            tgt,
+            ..Self::default()
+        }
+    }
+
+    fn from_example(example: builtin::Example, form: Form) -> Self {
+        match form {
+            Form::Translations | Form::TaggedVectors(_) => Self::new(example.src, example.tgt),
+            Form::TaggedTokens => {
+                let tags: Vec<&str> = example.src_tags.iter().map(|tag| tag.as_str()).collect();
+                Self::new(example.src_tokens.join(" "), tags.join(" "))
+            }
+            Form::Lines | Form::Stream => Self::new(String::new(), example.tgt),
+        }
+    }
+
+    /// Its sides as far as they hold text.
+    fn texts(&self, form: Form) -> impl Iterator<Item = &str> {
+        let src = form.has_source().then_some(self.src.as_str());
+        src.into_iter().chain([self.tgt.as_str()])
+    }
 }
 
 impl Corpus {
@@ -212,21 +290,50 @@ impl Corpus {
     }
 
     /// Takes up the next line's pair, or counts why not.
-    fn add(&mut self, src: String, tgt: String) {
+    fn add(&mut self, pair: Pair, form: Form) {
         self.stats.lines += 1;
-        let either = |is: fn(&str) -> bool| is(&src) || is(&tgt);
-        if either(|side| side.trim().is_empty()) {
+        let any = |is: fn(&str) -> bool| pair.texts(form).any(is);
+        if any(|side| side.trim().is_empty()) {
             self.stats.empty += 1;
-        } else if either(|side| side.len() > MAX_LINE_BYTES) {
+        } else if form != Form::Stream && any(|side| side.len() > MAX_LINE_BYTES) {
             self.stats.too_long += 1;
-        } else if either(|side| side.contains(|c: char| c.is_control() && !c.is_whitespace())) {
+        } else if any(|side| side.contains(|c: char| c.is_control() && !c.is_whitespace())) {
             self.stats.control += 1;
         } else {
             self.pairs.push(Pair {
-                src,
-                tgt,
                 line: self.stats.lines,
+                ..pair
             });
         }
+    }
+
+    /// Takes the share `share` at the end away, and gives it as a corpus of its own.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if that leaves nothing on one side.
+    pub fn hold_out(&mut self, share: f64, form: Form) -> Result<Self> {
+        let mut held = Self::new(self.sources.clone());
+        let kept = |all: usize| all - (all as f64 * share).round() as usize;
+        match (form, self.pairs.as_mut_slice()) {
+            (Form::Stream, [whole]) => {
+                let characters = whole.tgt.chars().count();
+                let cut = whole.tgt.char_indices().nth(kept(characters));
+                let cut = cut.map_or(whole.tgt.len(), |(byte, _)| byte);
+                let tgt = whole.tgt.split_off(cut);
+                held.pairs = vec![Pair { tgt, ..whole.clone() }];
+            }
+            _ => held.pairs = self.pairs.split_off(kept(self.pairs.len())),
+        }
+        held.stats.lines = held.pairs.len();
+        let empty = |corpus: &Self| corpus.pairs.iter().all(|pair| pair.tgt.is_empty());
+        if empty(self) || empty(&held) {
+            return Err(Error::Config {
+                key: "data.hold_out".into(),
+                expected: "a share that leaves something to train on and something to validate on".into(),
+                found: share.to_string(),
+                hint: None,
+            });
+        }
+        Ok(held)
     }
 }

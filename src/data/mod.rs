@@ -1,14 +1,22 @@
-//! Sentence pairs: reading them, encoding them, and putting them into batches.
+//! What is learned from: reading it, encoding it, and putting it into batches.
 
 mod batcher;
 pub mod builtin;
 mod corpus;
 mod encoded;
+mod feed;
+mod json;
 mod lines;
+mod masking;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use batcher::{BatchSize, Batcher, Budget, Position, fixed_batches};
-pub use corpus::{Corpus, MAX_LINE_BYTES, Pair, ReadStats, read};
-pub use encoded::{EncodeStats, EncodedPair, encode};
+pub use corpus::{Corpus, Form, MAX_LINE_BYTES, Pair, ReadStats, read};
+pub use encoded::{EncodeStats, Example, encode};
+pub use feed::Feed;
+pub use json::flatten;
 pub use lines::{SourceFile, read_lines};
+pub use masking::Masking;
+pub use stream::{Stream, fixed_windows};

@@ -55,8 +55,8 @@ pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Pa
                 values,
             });
         }
-        fn enter_module(&mut self, name: &str, _container: &str) {
-            self.path.enter(name);
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
         }
         fn exit_module(&mut self, _name: &str, _container: &str) {
             self.path.exit();
@@ -89,8 +89,8 @@ pub fn map_parameters<M: Module>(
             let changed = (self.change)(&self.path.name(), &shape, values(value.inner()));
             Param::from_data(TensorData::new(changed, shape), self.device)
         }
-        fn enter_module(&mut self, name: &str, _container: &str) {
-            self.path.enter(name);
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
         }
         fn exit_module(&mut self, _name: &str, _container: &str) {
             self.path.exit();
@@ -126,8 +126,8 @@ fn visit<M: Module>(model: &M, see: impl FnMut(String, Seen<'_>)) {
                 },
             );
         }
-        fn enter_module(&mut self, name: &str, _container: &str) {
-            self.path.enter(name);
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
         }
         fn exit_module(&mut self, _name: &str, _container: &str) {
             self.path.exit();
@@ -146,17 +146,20 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("parameters and their gradients are f32")
 }
 
+/// Names of fields; a variant of an enum has none.
 #[derive(Default)]
-struct Path(Vec<String>);
+struct Path(Vec<Option<String>>);
 
 impl Path {
-    fn enter(&mut self, name: &str) {
-        self.0.push(name.to_owned());
+    fn enter(&mut self, name: &str, container: &str) {
+        let is_variant = container.starts_with("Enum:");
+        self.0.push((!is_variant).then(|| name.to_owned()));
     }
     fn exit(&mut self) {
         self.0.pop();
     }
     fn name(&self) -> String {
-        self.0.join(".")
+        let fields: Vec<&str> = self.0.iter().flatten().map(String::as_str).collect();
+        fields.join(".")
     }
 }

@@ -1,16 +1,15 @@
 //! The Transformer encoder-decoder of *Attention Is All You Need* and its variants.
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Loss, Stepper};
+use super::{Loss, Stepper, embedding_scale, sequence, targets};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
-    Decoder, DecoderCache, Dropout, Embedding, Encoder, Initializer, Pass, PositionEncoding,
-    Sequence,
+    Decoder, DecoderCache, Dropout, Embedding, Encoder, Initializer, Output, Pass,
+    PositionEncoding, Sequence, Sight,
 };
-use crate::ops::{self, Finish, IGNORE, PadMask};
 
 /// An encoder-decoder Transformer.
 #[derive(Module, Debug)]
@@ -19,10 +18,8 @@ pub struct Transformer {
     pub src_embedding: Embedding,
     /// `[tgt_vocab, d_model]`, unless tied with the source's.
     pub tgt_embedding: Option<Embedding>,
-    /// `[tgt_vocab, d_model]`, unless tied with the target embedding.
-    pub projection: Option<Param<Tensor<2>>>,
-    /// `[tgt_vocab]`
-    pub output_bias: Option<Param<Tensor<1>>>,
+    /// To the target vocabulary.
+    pub output: Output,
     /// Positions of the source.
     pub src_positions: PositionEncoding,
     /// Positions of the target.
@@ -56,24 +53,19 @@ impl Transformer {
     ) -> Self {
         let d_model = config.d_model;
         let init = &mut Initializer::new(config.init, seed, device);
+        let tied = config.tie_embeddings != TieEmbeddings::None;
         Self {
             src_embedding: Embedding::new(src_vocab, d_model, init),
             tgt_embedding: (config.tie_embeddings != TieEmbeddings::All)
                 .then(|| Embedding::new(tgt_vocab, d_model, init)),
-            projection: (config.tie_embeddings == TieEmbeddings::None)
-                .then(|| init.weight(d_model, tgt_vocab)),
-            output_bias: config.output_bias.then(|| init.bias(d_model, tgt_vocab)),
+            output: Output::new(d_model, tgt_vocab, tied, config.output_bias, init),
             src_positions: PositionEncoding::new(config, init),
             tgt_positions: PositionEncoding::new(config, init),
             encoder: Encoder::new(config, init),
-            decoder: Decoder::new(config, init),
+            decoder: Decoder::new(config, Sight::Memory, init),
             src_dropout: init.dropout(config.dropout),
             tgt_dropout: init.dropout(config.dropout),
-            embedding_scale: if config.scale_embeddings {
-                (d_model as f64).sqrt()
-            } else {
-                1.0
-            },
+            embedding_scale: embedding_scale(config),
             max_len: config.max_len,
         }
     }
@@ -85,7 +77,7 @@ impl Transformer {
             src.rows(),
             0,
             self.embedding_scale,
-            &self.src_positions,
+            Some(&self.src_positions),
             pass.dropout(self.src_dropout),
         );
         pass.observe(|| "src_embedding".into(), &x);
@@ -96,12 +88,12 @@ impl Transformer {
     pub fn decode(&self, tgt_in: &Padded, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
         let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), 0, pass);
         pass.observe(|| "tgt_embedding".into(), &x);
-        self.decoder.forward(sequence(tgt_in, x), memory, pass)
+        self.decoder.forward(sequence(tgt_in, x), Some(memory), pass)
     }
 
     /// Logits `[rows, tgt_vocab]` of the decoder's output.
     pub fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        ops::linear(x, vec![self.output()], Finish::plain(pass.precision()))
+        self.output.logits(x, self.tgt_embedding(), pass)
     }
 
     /// Logits `[batch · len, tgt_vocab]` of every target position, given those before it (teacher forcing).
@@ -114,18 +106,8 @@ impl Transformer {
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let memory = self.encode(&batch.src, pass);
         let x = self.decode(&batch.tgt_in, &memory, pass);
-        let targets: Vec<u32> = batch
-            .tgt_out
-            .pad_mask()
-            .iter()
-            .zip(&batch.tgt_out.ids)
-            .map(|(&ignored, &id)| if ignored { IGNORE } else { id })
-            .collect();
-        let (weight, bias) = self.output();
-        let ops::CrossEntropy { loss, sums } =
-            ops::cross_entropy(x, weight, bias, &targets, label_smoothing, pass.precision());
-        pass.observe(|| "projection".into(), &loss);
-        Loss { sum: loss, sums }
+        let (table, targets) = (self.tgt_embedding(), targets(&batch.tgt_out));
+        self.output.loss(x, table, &targets, label_smoothing, pass)
     }
 
     fn embed_target(
@@ -135,28 +117,18 @@ impl Transformer {
         first: usize,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let embedding = self.tgt_embedding.as_ref().unwrap_or(&self.src_embedding);
-        embedding.forward(
+        self.tgt_embedding().forward(
             ids,
             batch,
             first,
             self.embedding_scale,
-            &self.tgt_positions,
+            Some(&self.tgt_positions),
             pass.dropout(self.tgt_dropout),
         )
     }
 
-    /// The output projection's weight `[tgt_vocab, d_model]` and bias.
-    fn output(&self) -> (Tensor<2>, Option<Tensor<1>>) {
-        let tied = || {
-            &self
-                .tgt_embedding
-                .as_ref()
-                .unwrap_or(&self.src_embedding)
-                .weight
-        };
-        let weight = self.projection.as_ref().unwrap_or_else(|| tied());
-        (weight.val(), self.output_bias.as_ref().map(Param::val))
+    fn tgt_embedding(&self) -> &Embedding {
+        self.tgt_embedding.as_ref().unwrap_or(&self.src_embedding)
     }
 }
 
@@ -164,7 +136,8 @@ impl Stepper for Transformer {
     type State = TransformerState;
 
     fn start(&self, src: &Padded) -> TransformerState {
-        TransformerState(self.decoder.start(&self.encode(src, &Pass::inference())))
+        let memory = self.encode(src, &Pass::inference());
+        TransformerState(self.decoder.start(memory.batch, Some(&memory)))
     }
 
     fn step(&self, last: &[TokenId], state: &mut TransformerState) -> Tensor<2> {
@@ -179,14 +152,5 @@ impl Stepper for Transformer {
 
     fn max_len(&self) -> usize {
         self.max_len
-    }
-}
-
-fn sequence(tokens: &Padded, x: Tensor<2>) -> Sequence {
-    Sequence {
-        x,
-        batch: tokens.rows(),
-        len: tokens.width,
-        pad: PadMask::from_lens(&tokens.lens, tokens.width),
     }
 }

@@ -18,20 +18,35 @@ pub struct Decoder {
     pub norm: Option<Norm>,
 }
 
+/// What a decoder can look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Itself and the encoder's memory.
+    Memory,
+    /// Itself alone: a language model.
+    Itself,
+}
+
 impl Decoder {
     /// `config.n_decoder_layers` layers.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+    pub fn new(config: &ModelConfig, sight: Sight, init: &mut Initializer) -> Self {
         Self {
             layers: (0..config.n_decoder_layers)
-                .map(|_| DecoderLayer::new(config, init))
+                .map(|_| DecoderLayer::new(config, sight, init))
                 .collect(),
             norm: (config.norm_position == NormPosition::Pre)
                 .then(|| Norm::new(config.norm, config.d_model, init)),
         }
     }
 
-    /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`.
-    pub fn forward(&self, tgt: Sequence, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
+    /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`. `memory` is there if
+    /// the decoder was made to see it.
+    pub fn forward(
+        &self,
+        tgt: Sequence,
+        memory: Option<&Sequence>,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
         let Sequence { x, batch, .. } = tgt;
         self.run(x, pass, |layer, _, x| {
             let x = layer.self_attention_residual.forward(x, pass, |x| {
@@ -39,23 +54,23 @@ impl Decoder {
                     .self_attention
                     .attend_itself(x, batch, None, Causality::Causal, pass)
             });
-            let source = layer.keys_values(memory, pass);
-            layer.finish(x, source, batch, &memory.pad, pass)
+            let source = memory.map(|memory| (layer.keys_values(memory, pass), &memory.pad));
+            layer.finish(x, source, batch, pass)
         })
     }
 
-    /// What decoding token by token remembers at its start.
-    pub fn start(&self, memory: &Sequence) -> DecoderCache {
+    /// What decoding `batch` sequences token by token remembers at its start.
+    pub fn start(&self, batch: usize, memory: Option<&Sequence>) -> DecoderCache {
         let pass = Pass::inference();
         let layers = self.layers.iter().map(|layer| LayerCache {
             own: None,
-            memory: layer.keys_values(memory, &pass),
+            memory: memory.map(|memory| layer.keys_values(memory, &pass)),
         });
         DecoderCache {
             layers: layers.collect(),
             len: 0,
-            sentences: (0..memory.batch).collect(),
-            pad: memory.pad.clone(),
+            sentences: (0..batch).collect(),
+            pad: memory.map(|memory| memory.pad.clone()),
         }
     }
 
@@ -77,7 +92,8 @@ impl Decoder {
                 *own = Some(all);
                 out
             });
-            layer.finish(x, memory.clone(), sentences.len(), pad, pass)
+            let source = memory.clone().zip(pad.as_ref());
+            layer.finish(x, source, sentences.len(), pass)
         });
         *len += 1;
         x
@@ -109,7 +125,8 @@ impl Decoder {
     }
 }
 
-/// Causal self-attention, attention to the memory and a feed-forward network, each in a residual connection.
+/// Causal self-attention, attention to the memory if there is one, and a feed-forward network, each in a residual
+/// connection.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
     /// Every position sees itself and those before it.
@@ -117,9 +134,9 @@ pub struct DecoderLayer {
     /// Around it.
     pub self_attention_residual: Residual,
     /// Every position sees the whole memory.
-    pub memory_attention: MultiHeadAttention,
+    pub memory_attention: Option<MultiHeadAttention>,
     /// Around it.
-    pub memory_attention_residual: Residual,
+    pub memory_attention_residual: Option<Residual>,
     /// Each position by itself.
     pub feed_forward: FeedForward,
     /// Around it.
@@ -128,37 +145,49 @@ pub struct DecoderLayer {
 
 impl DecoderLayer {
     /// One layer.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+    pub fn new(config: &ModelConfig, sight: Sight, init: &mut Initializer) -> Self {
+        let has_memory = sight == Sight::Memory;
         Self {
             self_attention: MultiHeadAttention::for_self(config, init),
             self_attention_residual: Residual::new(config, init),
-            memory_attention: MultiHeadAttention::for_memory(config, init),
-            memory_attention_residual: Residual::new(config, init),
+            memory_attention: has_memory.then(|| MultiHeadAttention::for_memory(config, init)),
+            memory_attention_residual: has_memory.then(|| Residual::new(config, init)),
             feed_forward: FeedForward::new(config, init),
             feed_forward_residual: Residual::new(config, init),
         }
     }
 
     fn keys_values(&self, memory: &Sequence, pass: &Pass<'_>) -> KeysValues {
-        self.memory_attention
-            .keys_values(memory.x.clone(), memory.batch, pass)
+        let (attention, _) = self.to_memory();
+        attention.keys_values(memory.x.clone(), memory.batch, pass)
     }
 
-    /// What follows the self-attention.
+    /// What follows the self-attention; `memory` is the memory's keys and values, and what is padding there.
     fn finish(
         &self,
         x: Tensor<2>,
-        memory: KeysValues,
+        memory: Option<(KeysValues, &PadMask)>,
         batch: usize,
-        memory_pad: &PadMask,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let x = self.memory_attention_residual.forward(x, pass, |x| {
-            self.memory_attention
-                .attend_other(x, memory, batch, memory_pad, pass)
-        });
+        let x = match memory {
+            Some((memory, pad)) => {
+                let (attention, residual) = self.to_memory();
+                residual.forward(x, pass, |x| {
+                    attention.attend_other(x, memory, batch, pad, pass)
+                })
+            }
+            None => x,
+        };
         self.feed_forward_residual
             .forward(x, pass, |x| self.feed_forward.forward(x, pass))
+    }
+
+    fn to_memory(&self) -> (&MultiHeadAttention, &Residual) {
+        self.memory_attention
+            .as_ref()
+            .zip(self.memory_attention_residual.as_ref())
+            .expect("a decoder is shown a memory only if it was made to see one")
     }
 }
 
@@ -170,13 +199,13 @@ pub struct DecoderCache {
     len: usize,
     /// The sentence of each row: hypotheses of one sentence share what the encoder made of it.
     sentences: Vec<usize>,
-    pad: PadMask,
+    pad: Option<PadMask>,
 }
 
 #[derive(Clone, Debug)]
 struct LayerCache {
     own: Option<KeysValues>,
-    memory: KeysValues,
+    memory: Option<KeysValues>,
 }
 
 impl DecoderCache {
@@ -198,11 +227,11 @@ impl DecoderCache {
         for layer in &mut self.layers {
             layer.own = layer.own.take().map(|own| own.select(rows, batch));
             if memory_moves {
-                layer.memory = layer.memory.clone().select(rows, batch);
+                layer.memory = layer.memory.take().map(|memory| memory.select(rows, batch));
             }
         }
         if memory_moves {
-            self.pad = self.pad.select(rows);
+            self.pad = self.pad.as_ref().map(|pad| pad.select(rows));
         }
         self.sentences = sentences;
     }

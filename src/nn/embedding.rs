@@ -29,15 +29,20 @@ impl Embedding {
         batch: usize,
         first: usize,
         scale: f64,
-        positions: &PositionEncoding,
+        positions: Option<&PositionEncoding>,
         dropout: Option<ops::Dropout>,
     ) -> Tensor<2> {
         let table = self.weight.val();
-        if positions.learned.is_some() {
-            let x = ops::embedding(ids, table, scale, None, None);
-            return ops::dropout_add(positions.add_learned(x, batch, first), None, dropout);
+        match positions {
+            Some(positions) if positions.learned.is_some() => {
+                let x = ops::embedding(ids, table, scale, None, None);
+                ops::dropout_add(positions.add_learned(x, batch, first), None, dropout)
+            }
+            positions => {
+                let len = ids.len() / batch.max(1);
+                let rows = positions.and_then(|positions| positions.fixed_rows(first, len));
+                ops::embedding(ids, table, scale, rows, dropout)
+            }
         }
-        let rows = positions.fixed_rows(first, ids.len() / batch.max(1));
-        ops::embedding(ids, table, scale, rows, dropout)
     }
 }

@@ -62,6 +62,35 @@ impl Initializer {
         }
     }
 
+    /// A vector `[d]` that weighs `d` features, drawn like a weight of one row.
+    pub fn vector(&mut self, d: usize) -> Param<Tensor<1>> {
+        let bound = match self.kind {
+            Init::XavierUniform => (6.0 / (d + 1) as f64).sqrt(),
+            Init::Pytorch => 1.0 / (d as f64).sqrt(),
+            Init::Normal => return self.draw([d], |random| 0.02 * random.normal()),
+        };
+        self.draw([d], |random| bound * (2.0 * random.uniform() - 1.0))
+    }
+
+    /// The bias `[gates · d]` of a recurrent layer of width `d`; that of gate number `open` starts at 1, unless biases
+    /// are drawn.
+    pub fn recurrent_bias(
+        &mut self,
+        d: usize,
+        gates: usize,
+        open: Option<usize>,
+    ) -> Param<Tensor<1>> {
+        if self.kind == Init::Pytorch {
+            return self.bias(d, gates * d);
+        }
+        let mut element = 0;
+        self.draw([gates * d], |_| {
+            let gate = element / d;
+            element += 1;
+            if open == Some(gate) { 1.0 } else { 0.0 }
+        })
+    }
+
     /// An embedding table `[rows, d_model]`.
     pub fn embedding(&mut self, rows: usize, d_model: usize) -> Param<Tensor<2>> {
         let deviation = match self.kind {

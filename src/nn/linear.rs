@@ -46,7 +46,8 @@ impl Linear {
         ops::linear(x, maps, Finish::plain(pass.precision()))
     }
 
-    fn map(&self) -> Map {
+    /// Weight and bias.
+    pub fn map(&self) -> Map {
         (self.weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

@@ -29,6 +29,16 @@ impl PadMask {
         Self { ignored, width }
     }
 
+    /// Non-zero = ignored, row after row.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.ignored
+    }
+
+    /// 1 where a position is real, else 0.
+    pub(super) fn seen(&self) -> impl Iterator<Item = u8> {
+        self.ignored.iter().map(|&ignored| u8::from(ignored == 0))
+    }
+
     /// The mask of the rows numbered `rows`, in that order.
     pub fn select(&self, rows: &[usize]) -> Self {
         let ignored = rows

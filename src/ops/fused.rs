@@ -85,7 +85,7 @@ pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
 /// Runs `kernel` and records its backward rule if any operand is under autodiff.
 ///
 /// # Panics
-/// With no operand or more than seven.
+/// With no operand or more than nine.
 pub(crate) fn apply<const D: usize, K: Kernel>(
     kernel: K,
     operands: Vec<Operand>,
@@ -106,6 +106,8 @@ pub(crate) fn apply<const D: usize, K: Kernel>(
             5 => track::<5, K>(kernel, operands, shape),
             6 => track::<6, K>(kernel, operands, shape),
             7 => track::<7, K>(kernel, operands, shape),
+            8 => track::<8, K>(kernel, operands, shape),
+            9 => track::<9, K>(kernel, operands, shape),
             n => panic!("an operation on {n} tensors"),
         };
         Tensor::from_primitive::<Autodiff<Flex>>(output)

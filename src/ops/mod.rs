@@ -8,6 +8,7 @@
 //! gradients, and a row's result does not depend on what else is in the batch.
 
 mod attention;
+mod attentive_recurrent;
 mod buffers;
 mod cross_entropy;
 mod dropout;
@@ -26,6 +27,7 @@ pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::Precision;
 pub use attentive_kernels::linear::Activation;
 pub use attentive_kernels::norm::Norm;
+pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
 pub use buffers::give as recycle;
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::dropout_add;

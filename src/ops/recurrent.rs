@@ -29,6 +29,11 @@ impl Lengths {
         self.lens.len()
     }
 
+    /// For each sequence 1 if position `position` is real, else 0.
+    pub(super) fn real(&self, position: usize) -> impl Iterator<Item = u8> {
+        self.lens.iter().map(move |&len| u8::from(position < len))
+    }
+
     /// The row of each sequence's last real position; its first row if it has none.
     pub fn last_rows(&self) -> Vec<usize> {
         let lens = self.lens.iter().enumerate();
@@ -112,11 +117,7 @@ pub(super) fn portable(
         Direction::Backward => (0..len).rev().collect(),
     };
     for position in order {
-        let real: Vec<f32> = lengths
-            .lens
-            .iter()
-            .map(|&real| if position < real { 1.0 } else { 0.0 })
-            .collect();
+        let real: Vec<f64> = lengths.real(position).map(f64::from).collect();
         let real = TensorData::new(real, [batch, 1]).convert_dtype(options.1);
         let real = Tensor::<2>::from_data(real, options);
         let x: Tensor<2> = inputs

@@ -34,7 +34,7 @@ pub(crate) fn untrained() -> &'static Pipeline {
         let tokenizers = text::learn(&config.tokenizer, &corpus, &corpus).unwrap();
         let vocab = tokenizers.src().vocab_size();
         assert_eq!(vocab, 16);
-        let model = Transformer::new(&config.model, vocab, vocab, 7, &device::cpu());
+        let model = Model::new(&config.model, vocab, vocab, 7, &device::cpu());
         Pipeline::from_parts(config, tokenizers, model)
     })
 }

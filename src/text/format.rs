@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::special::{SPECIAL, UNK};
+use super::special::UNK;
 use crate::config::{Normalization, TokenizerConfig, TokenizerKind};
 
 /// What a tokenizer knows: all that is learned from text.
@@ -21,21 +21,21 @@ pub(super) enum Model {
 }
 
 /// The whole file.
-pub(super) fn document(config: &TokenizerConfig, model: &Model) -> Value {
+pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model) -> Value {
     json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": added_tokens(),
+        "added_tokens": added_tokens(special),
         "normalizer": {"type": "Sequence", "normalizers": normalizers(config)},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind)},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind, special)},
         "post_processor": null,
         "decoder": decoder(config.kind),
-        "model": model_section(model),
+        "model": model_section(model, special[UNK as usize]),
     })
 }
 
-fn added_tokens() -> Value {
+fn added_tokens(special: &[&str]) -> Value {
     let token = |(id, content): (usize, &&str)| {
         json!({
             "id": id,
@@ -47,7 +47,7 @@ fn added_tokens() -> Value {
             "special": true,
         })
     };
-    SPECIAL.iter().enumerate().map(token).collect()
+    special.iter().enumerate().map(token).collect()
 }
 
 fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
@@ -69,10 +69,10 @@ fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
     steps
 }
 
-fn pre_tokenizers(kind: TokenizerKind) -> Vec<Value> {
+fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
     match kind {
-        TokenizerKind::Bpe | TokenizerKind::Unigram => vec![metaspace(), special_text_splitter()],
-        TokenizerKind::Word => vec![json!({"type": "WhitespaceSplit"}), special_text_splitter()],
+        TokenizerKind::Bpe | TokenizerKind::Unigram => vec![metaspace(), special_text_splitter(special)],
+        TokenizerKind::Word => vec![json!({"type": "WhitespaceSplit"}), special_text_splitter(special)],
         // No special token is a single character, so there is nothing to split.
         TokenizerKind::Char => vec![],
     }
@@ -84,8 +84,8 @@ fn metaspace() -> Value {
 
 /// Cuts special tokens that occur in the text before their last character, so that no model, whatever it looks up, can
 /// take them for the real ones.
-fn special_text_splitter() -> Value {
-    let beginnings: Vec<&str> = SPECIAL
+fn special_text_splitter(special: &[&str]) -> Value {
+    let beginnings: Vec<&str> = special
         .iter()
         .map(|token| &token[..token.len() - 1])
         .collect();
@@ -105,12 +105,12 @@ fn decoder(kind: TokenizerKind) -> Value {
     }
 }
 
-fn model_section(model: &Model) -> Value {
+fn model_section(model: &Model, unk: &str) -> Value {
     match model {
         // A stretch of unknown characters is one `<unk>`.
-        Model::Bpe { tokens, merges } => bpe_section(tokens, merges, true),
+        Model::Bpe { tokens, merges } => bpe_section(tokens, merges, unk, true),
         // Merging nothing leaves characters, and each unknown one is an `<unk>`.
-        Model::Char { tokens } => bpe_section(tokens, &[], false),
+        Model::Char { tokens } => bpe_section(tokens, &[], unk, false),
         Model::Unigram { tokens } => json!({
             "type": "Unigram",
             "unk_id": UNK,
@@ -118,16 +118,21 @@ fn model_section(model: &Model) -> Value {
             "byte_fallback": false,
         }),
         Model::Word { tokens } => {
-            json!({"type": "WordLevel", "vocab": ids(tokens), "unk_token": SPECIAL[UNK as usize]})
+            json!({"type": "WordLevel", "vocab": ids(tokens), "unk_token": unk})
         }
     }
 }
 
-fn bpe_section(tokens: &[String], merges: &[(String, String)], fuse_unk: bool) -> Value {
+fn bpe_section(
+    tokens: &[String],
+    merges: &[(String, String)],
+    unk: &str,
+    fuse_unk: bool,
+) -> Value {
     json!({
         "type": "BPE",
         "dropout": null,
-        "unk_token": SPECIAL[UNK as usize],
+        "unk_token": unk,
         "continuing_subword_prefix": null,
         "end_of_word_suffix": null,
         "fuse_unk": fuse_unk,

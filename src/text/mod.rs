@@ -11,7 +11,7 @@ mod tests;
 mod tokenizer;
 mod tokenizers;
 
-pub use learn::learn;
-pub use special::SpecialTokens;
+pub use learn::{Masks, learn};
+pub use special::{MASK, SpecialTokens};
 pub use tokenizer::Tokenizer;
 pub use tokenizers::Tokenizers;

@@ -2,8 +2,17 @@
 
 use crate::batch::TokenId;
 
-/// The special tokens in the order of their ids: `<pad>`, `<unk>`, `<s>`, `</s>`.
-pub(super) const SPECIAL: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
+/// The special tokens in the order of their ids. Only masked language models have the last.
+const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
+
+/// The special tokens of every vocabulary.
+pub(super) const SPECIAL: &[&str] = ALL.split_at(4).0;
+
+/// Those of a masked language model's vocabulary.
+pub(super) const SPECIAL_AND_MASK: &[&str] = &ALL;
+
+/// Stands for a hidden token.
+pub const MASK: &str = "<mask>";
 
 /// The id of `<unk>`.
 pub(super) const UNK: TokenId = 1;
@@ -19,12 +28,26 @@ pub struct SpecialTokens {
     pub bos: TokenId,
     /// Ends a sentence: `</s>`.
     pub eos: TokenId,
+    /// Hides a token from a masked language model: `<mask>`.
+    pub mask: Option<TokenId>,
 }
 
 impl SpecialTokens {
-    /// Asks `id_of` for the ids and checks that they are 0 to 3; else says what is wrong.
+    /// Whether `id` is one of them.
+    pub fn contains(self, id: TokenId) -> bool {
+        let Self {
+            pad,
+            unk,
+            bos,
+            eos,
+            mask,
+        } = self;
+        [pad, unk, bos, eos].contains(&id) || mask == Some(id)
+    }
+
+    /// Asks `id_of` for the ids and checks that they are 0 to 3, and 4 for `<mask>`; else says what is wrong.
     pub(super) fn read(id_of: impl Fn(&str) -> Option<TokenId>) -> Result<Self, String> {
-        let mut ids = [0; SPECIAL.len()];
+        let mut ids = [0; 4];
         for (expected, (token, id)) in (0..).zip(SPECIAL.iter().zip(&mut ids)) {
             *id = match id_of(token) {
                 Some(found) if found == expected => found,
@@ -37,6 +60,13 @@ impl SpecialTokens {
             };
         }
         let [pad, unk, bos, eos] = ids;
-        Ok(Self { pad, unk, bos, eos })
+        let mask = id_of(MASK).filter(|&id| id as usize == SPECIAL.len());
+        Ok(Self {
+            pad,
+            unk,
+            bos,
+            eos,
+            mask,
+        })
     }
 }

@@ -11,7 +11,7 @@ use tokenizers::{
     PreTokenizer,
 };
 
-use super::special::SpecialTokens;
+use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
 
@@ -60,7 +60,10 @@ impl Tokenizer {
         inner
             .with_truncation(None)
             .map_err(|error| error.to_string())?;
-        let special = SpecialTokens::read(|token| inner.token_to_id(token))?;
+        let special = SpecialTokens::read(|token| {
+            let is_special = inner.get_added_vocabulary().is_special_token(token);
+            inner.token_to_id(token).filter(|_| is_special || token != MASK)
+        })?;
         let vocab = inner.get_vocab(true);
         let vocab_size = vocab.len();
         if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= vocab_size) {
@@ -109,8 +112,7 @@ impl Tokenizer {
 
     /// The text of `ids`. Special tokens, and ids outside the vocabulary, have none.
     pub fn decode(&self, ids: &[TokenId]) -> String {
-        let SpecialTokens { pad, unk, bos, eos } = self.special;
-        let ids = ids.iter().filter(|id| ![pad, unk, bos, eos].contains(id));
+        let ids = ids.iter().filter(|&&id| !self.special.contains(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
         let decoded = self
             .inner

@@ -8,7 +8,7 @@ use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
-use crate::model::{Loss, Parameter, Transformer, take_gradients};
+use crate::model::{Loss, Model, Parameter, take_gradients};
 use crate::nn::{Pass, Probe};
 use crate::ops::{self, LossSums, Precision};
 
@@ -16,7 +16,7 @@ use crate::ops::{self, LossSums, Precision};
 #[derive(Debug)]
 pub struct Learner {
     /// Absent only while it is being updated, so that its memory can be changed in place.
-    model: Option<Transformer>,
+    model: Option<Model>,
     optimizer: Optimizer,
     seed: u64,
     label_smoothing: f64,
@@ -35,7 +35,7 @@ pub struct Gathered {
 
 impl Learner {
     /// Trains `model`, whose parameters live on `device` under autodiff, as `config` says.
-    pub fn new(model: Transformer, config: &Config, device: Device) -> Self {
+    pub fn new(model: Model, config: &Config, device: Device) -> Self {
         Self {
             optimizer: Optimizer::new(&config.train.optimizer, &model),
             model: Some(model),
@@ -51,7 +51,7 @@ impl Learner {
     }
 
     /// The model as it stands.
-    pub fn model(&self) -> &Transformer {
+    pub fn model(&self) -> &Model {
         self.model
             .as_ref()
             .expect("the model is away during an update only")

@@ -15,7 +15,7 @@ use crate::data::{self, Batcher, Budget, Corpus};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::model::Transformer;
+use crate::model::Model;
 use crate::text::{self, Tokenizers};
 
 /// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
@@ -96,7 +96,7 @@ pub(super) fn prepare(
 /// Predicts the memory that training will take, and refuses what does not fit.
 pub(super) fn check_memory(
     config: &Config,
-    model: &Transformer,
+    model: &Model,
     material: &Material,
 ) -> Result<Memory> {
     let vocab = material.tokenizers.tgt().vocab_size();
@@ -113,9 +113,9 @@ pub(super) fn fresh_model(
     config: &Config,
     tokenizers: &Tokenizers,
     device: &Device,
-) -> Transformer {
+) -> Model {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    Transformer::new(&config.model, src, tgt, config.seed, device)
+    Model::new(&config.model, src, tgt, config.seed, device)
 }
 
 /// Reads the corpora, and learns tokenizers or takes those of a stored run in the directory named with it.

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::decode::SearchOptions;
 use crate::error::Result;
 use crate::metrics::{Bleu, exact_match, perplexity};
-use crate::model::Transformer;
+use crate::model::Model;
 use crate::nn::Pass;
 use crate::ops::LossSums;
 use crate::pipeline::{Pipeline, TranslateOptions};
@@ -29,7 +29,7 @@ impl ValidationSet {
     /// Measures `model`, whose tensors are outside autodiff, as it stands after update `step`.
     pub(super) fn measure(
         &self,
-        model: Transformer,
+        model: Model,
         config: &Config,
         tokenizers: &Tokenizers,
         step: u64,
@@ -65,7 +65,7 @@ impl ValidationSet {
         Ok(report)
     }
 
-    fn loss(&self, model: &Transformer, label_smoothing: f64) -> LossSums {
+    fn loss(&self, model: &Model, label_smoothing: f64) -> LossSums {
         let mut total = LossSums::default();
         for batch in &self.batches {
             add(
@@ -78,7 +78,7 @@ impl ValidationSet {
 
     fn translate(
         &self,
-        model: Transformer,
+        model: Model,
         config: &Config,
         tokenizers: &Tokenizers,
     ) -> Result<Vec<String>> {

@@ -12,8 +12,13 @@ use crate::text::format::Model;
 type Pair = (TokenId, TokenId);
 
 /// Merges until the vocabulary is full or no pair occurs `min_frequency` times.
-pub(super) fn learn(config: &TokenizerConfig, counts: &Counts, alphabet: &BTreeSet<char>) -> Model {
-    let mut tokens = with_special(alphabet);
+pub(super) fn learn(
+    config: &TokenizerConfig,
+    special: &[&str],
+    counts: &Counts,
+    alphabet: &BTreeSet<char>,
+) -> Model {
+    let mut tokens = with_special(special, alphabet);
     let mut ids: HashMap<String, TokenId> = (0..)
         .zip(&tokens)
         .map(|(id, token)| (token.clone(), id))

@@ -8,12 +8,21 @@ use std::collections::BTreeSet;
 
 use self::counts::Counts;
 use super::format::{self, Model};
-use super::special::SPECIAL;
+use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
 use crate::config::{TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
-/// Learns the tokenizers of both sides from the training text.
+/// Which special tokens a vocabulary has beside `<pad>`, `<unk>`, `<s>` and `</s>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masks {
+    /// None.
+    Without,
+    /// `<mask>`.
+    With,
+}
+
+/// Learns the tokenizers of both sides from the training text. Without text on the source side there is one vocabulary.
 ///
 /// Each vocabulary gets at most `vocab_size` tokens, special ones included; fewer if the text does not hold more that
 /// occur `min_frequency` times.
@@ -21,36 +30,53 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::Config`] if `vocab_size` has no room for the characters of the text (words that do not fit are just left
 /// out); [`Error::Data`] if there is nothing to learn from.
-pub fn learn(config: &TokenizerConfig, src: &[String], tgt: &[String]) -> Result<Tokenizers> {
+pub fn learn(
+    config: &TokenizerConfig,
+    masks: Masks,
+    src: &[String],
+    tgt: &[String],
+) -> Result<Tokenizers> {
+    let special = match masks {
+        Masks::Without => SPECIAL,
+        Masks::With => SPECIAL_AND_MASK,
+    };
     Ok(match config.vocabulary {
-        Vocabulary::Shared => Tokenizers::Shared(learn_one(config, &[src, tgt])?),
-        Vocabulary::Separate => Tokenizers::Separate {
-            src: learn_one(config, &[src])?,
-            tgt: learn_one(config, &[tgt])?,
+        Vocabulary::Separate if !src.is_empty() => Tokenizers::Separate {
+            src: learn_one(config, special, &[src])?,
+            tgt: learn_one(config, special, &[tgt])?,
         },
+        Vocabulary::Shared | Vocabulary::Separate => {
+            Tokenizers::Shared(learn_one(config, special, &[src, tgt])?)
+        }
     })
 }
 
-fn learn_one(config: &TokenizerConfig, texts: &[&[String]]) -> Result<Tokenizer> {
-    let untrained = Model::Word { tokens: special() };
-    let counts = Counts::of(texts, &build(config, &untrained)?)?;
+fn learn_one(
+    config: &TokenizerConfig,
+    special: &[&str],
+    texts: &[&[String]],
+) -> Result<Tokenizer> {
+    let owned = || special.iter().map(|&token| token.to_owned());
+    let untrained = Model::Word {
+        tokens: owned().collect(),
+    };
+    let counts = Counts::of(texts, &build(config, special, &untrained)?)?;
+    let alphabet = || alphabet(config, special, &counts);
     let model = match config.kind {
-        TokenizerKind::Bpe => bpe::learn(config, &counts, &alphabet(config, &counts)?),
-        TokenizerKind::Unigram => unigram::learn(config, &counts, &alphabet(config, &counts)?),
+        TokenizerKind::Bpe => bpe::learn(config, special, &counts, &alphabet()?),
+        TokenizerKind::Unigram => unigram::learn(config, special, &counts, &alphabet()?),
         TokenizerKind::Word => {
-            let tokens = special()
-                .into_iter()
-                .chain(counts.frequent_words(config.min_frequency));
+            let tokens = owned().chain(counts.frequent_words(config.min_frequency));
             Model::Word {
                 tokens: tokens.take(config.vocab_size).collect(),
             }
         }
         TokenizerKind::Char => Model::Char {
-            tokens: with_special(&alphabet(config, &counts)?),
+            tokens: with_special(special, &alphabet()?),
         },
     };
-    let tokenizer = build(config, &model)?;
-    if tokenizer.vocab_size() == SPECIAL.len() {
+    let tokenizer = build(config, special, &model)?;
+    if tokenizer.vocab_size() == special.len() {
         return Err(Error::Data {
             problem: format!(
                 "nothing to learn a vocabulary from: no token occurs {} times in the training text",
@@ -62,8 +88,8 @@ fn learn_one(config: &TokenizerConfig, texts: &[&[String]]) -> Result<Tokenizer>
     Ok(tokenizer)
 }
 
-fn build(config: &TokenizerConfig, model: &Model) -> Result<Tokenizer> {
-    let json = format!("{:#}\n", format::document(config, model));
+fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
+    let json = format!("{:#}\n", format::document(config, special, model));
     Tokenizer::from_json(json.into_bytes()).map_err(|problem| Error::Data {
         problem: format!("cannot make a tokenizer of the training text: {problem}"),
         hint: None,
@@ -71,16 +97,20 @@ fn build(config: &TokenizerConfig, model: &Model) -> Result<Tokenizer> {
 }
 
 /// The characters that get a token each.
-fn alphabet(config: &TokenizerConfig, counts: &Counts) -> Result<BTreeSet<char>> {
+fn alphabet(
+    config: &TokenizerConfig,
+    special: &[&str],
+    counts: &Counts,
+) -> Result<BTreeSet<char>> {
     let alphabet = counts.alphabet(config.min_frequency);
-    let needed = SPECIAL.len() + alphabet.len();
+    let needed = special.len() + alphabet.len();
     if needed > config.vocab_size {
         return Err(Error::Config {
             key: "tokenizer.vocab_size".into(),
             expected: format!(
                 "at least {needed}, as the text has {} different characters beside the {} special tokens",
                 alphabet.len(),
-                SPECIAL.len()
+                special.len()
             ),
             found: config.vocab_size.to_string(),
             hint: Some(
@@ -91,14 +121,10 @@ fn alphabet(config: &TokenizerConfig, counts: &Counts) -> Result<BTreeSet<char>>
     Ok(alphabet)
 }
 
-/// The special tokens, with which every vocabulary begins.
-fn special() -> Vec<String> {
-    SPECIAL.map(str::to_owned).to_vec()
-}
-
-fn with_special(alphabet: &BTreeSet<char>) -> Vec<String> {
-    special()
-        .into_iter()
+/// The special tokens, with which every vocabulary begins, and the characters.
+fn with_special(special: &[&str], alphabet: &BTreeSet<char>) -> Vec<String> {
+    let special = special.iter().map(|&token| token.to_owned());
+    special
         .chain(alphabet.iter().map(char::to_string))
         .collect()
 }

@@ -13,7 +13,6 @@ use rayon::prelude::*;
 
 use self::pieces::Pieces;
 use super::counts::Counts;
-use super::special;
 use crate::config::TokenizerConfig;
 use crate::text::format::Model;
 
@@ -27,8 +26,13 @@ const ESTIMATIONS: usize = 2;
 const PARTS: usize = 16;
 
 /// Learns pieces and their log-probabilities; every character of `alphabet` is a piece.
-pub(super) fn learn(config: &TokenizerConfig, counts: &Counts, alphabet: &BTreeSet<char>) -> Model {
-    let room = config.vocab_size - special().len();
+pub(super) fn learn(
+    config: &TokenizerConfig,
+    special: &[&str],
+    counts: &Counts,
+    alphabet: &BTreeSet<char>,
+) -> Model {
+    let room = config.vocab_size - special.len();
     let words = counts.stretches(alphabet);
     let seeds = seeds::collect(
         &words,
@@ -48,7 +52,7 @@ pub(super) fn learn(config: &TokenizerConfig, counts: &Counts, alphabet: &BTreeS
         }
         pieces = pieces.pruned(&expected, room.max(pieces.len() * 3 / 4));
     }
-    let special = special().into_iter().map(|token| (token, 0.0));
+    let special = special.iter().map(|&token| (token.to_owned(), 0.0));
     Model::Unigram {
         tokens: special.chain(pieces.into_sorted()).collect(),
     }

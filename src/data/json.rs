@@ -1,0 +1,92 @@
+//! Lines of JSON: sentence pairs, and sequences with tags.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::corpus::{Form, Pair};
+
+#[derive(Deserialize)]
+struct Translated {
+    src: String,
+    tgt: String,
+}
+
+#[derive(Deserialize)]
+struct TaggedTokens {
+    tokens: Vec<String>,
+    tags: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct TaggedVectors {
+    vectors: Vec<Vec<f32>>,
+    tags: Vec<String>,
+}
+
+/// The pair on a line, or what is wrong with the line.
+pub(super) fn parse(line: &str, form: Form) -> Result<Pair, String> {
+    match form {
+        Form::TaggedTokens => {
+            let expected = "lists of strings `tokens` and `tags`";
+            let TaggedTokens { tokens, tags } = object(line, expected)?;
+            Ok(Pair {
+                src: join(&tokens, "token")?,
+                tgt: join(&tags, "tag")?,
+                ..Pair::default()
+            })
+        }
+        Form::TaggedVectors(width) => {
+            let expected = "lists `vectors` of lists of numbers and `tags` of strings";
+            let TaggedVectors { vectors, tags } = object(line, expected)?;
+            Ok(Pair {
+                vectors: flatten(&vectors, width)?,
+                tgt: join(&tags, "tag")?,
+                ..Pair::default()
+            })
+        }
+        Form::Translations | Form::Lines | Form::Stream => {
+            let Translated { src, tgt } = object(line, "string fields `src` and `tgt`")?;
+            Ok(Pair {
+                src,
+                tgt,
+                ..Pair::default()
+            })
+        }
+    }
+}
+
+/// Vectors one behind the other, if each has `width` finite numbers; else what is wrong.
+pub fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
+    for (number, vector) in (1..).zip(vectors) {
+        if vector.len() != width {
+            let found = vector.len();
+            return Err(format!(
+                "vector {number} has {found} numbers, but `model.recurrent.d_input` is {width}"
+            ));
+        }
+        if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
+            return Err(format!("vector {number} holds {value}, which is not finite"));
+        }
+    }
+    Ok(vectors.concat())
+}
+
+/// Strings with a blank between them, which none of them may hold.
+fn join(parts: &[String], what: &str) -> Result<String, String> {
+    for (number, part) in (1..).zip(parts) {
+        if part.is_empty() || part.contains(char::is_whitespace) {
+            return Err(format!("{what} {number} is empty or holds white space: `{part}`"));
+        }
+    }
+    Ok(parts.join(" "))
+}
+
+fn object<T: DeserializeOwned>(line: &str, expected: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| {
+        let message = error.to_string();
+        // The parser sees one line at a time and calls each the first.
+        let problem = message.split(" at line 1").next().unwrap_or_default();
+        let column = error.column();
+        format!("expected a JSON object with {expected}, but at column {column}: {problem}")
+    })
+}

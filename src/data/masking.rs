@@ -1,0 +1,76 @@
+//! The masks of masked language models.
+
+use crate::batch::{Batch, TokenId};
+use crate::ops::IGNORE;
+use crate::random::Random;
+use crate::text::Tokenizer;
+
+/// The share of tokens to be predicted, and what becomes of them (Devlin et al. 2019, section 3.1).
+const CHOSEN: f64 = 0.15;
+const MASKED: f64 = 0.8;
+const RANDOM: f64 = 0.1;
+
+/// Line `n` of epoch `e` is masked by this stream of the seed plus both.
+const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
+
+/// Hides tokens at random: of 15 % of a sentence's tokens, but at least one, 80 % become `<mask>`, 10 % another token and
+/// 10 % stay as they are. Those are to be predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masking {
+    mask: TokenId,
+    eos: TokenId,
+    vocab_size: usize,
+    seed: u64,
+}
+
+impl Masking {
+    /// The "epoch" of validation batches.
+    pub const VALIDATION: u64 = u32::MAX as u64;
+
+    /// Masks drawn from `seed`; `None` if the tokenizer has no `<mask>`.
+    pub fn new(tokenizer: &Tokenizer, seed: u64) -> Option<Self> {
+        let special = tokenizer.special();
+        Some(Self {
+            mask: special.mask?,
+            eos: special.eos,
+            vocab_size: tokenizer.vocab_size(),
+            seed,
+        })
+    }
+
+    /// Masks the sources of a batch in pass `epoch` over the corpus; what is not to be predicted is [`IGNORE`]d.
+    pub fn apply(&self, batch: &mut Batch, epoch: u64) {
+        let width = batch.src.width;
+        for (row, &line) in batch.lines.iter().enumerate() {
+            let places = row * width..row * width + batch.src.lens[row];
+            let (src, tgt) = (
+                &mut batch.src.ids[places.clone()],
+                &mut batch.tgt_out.ids[places],
+            );
+            let stream = FIRST_STREAM.wrapping_add(epoch << 32).wrapping_add(line as u64);
+            self.mask(src, tgt, &mut Random::new(self.seed, stream));
+        }
+    }
+
+    fn mask(&self, src: &mut [TokenId], tgt: &mut [TokenId], random: &mut Random) {
+        let words = src.iter().filter(|&&token| token != self.eos).count();
+        if words == 0 {
+            return tgt.fill(IGNORE);
+        }
+        let certain = random.below(words);
+        for (place, (token, label)) in src.iter_mut().zip(tgt).enumerate() {
+            let chosen = random.chance(CHOSEN) || place == certain;
+            if *token == self.eos || !chosen {
+                *label = IGNORE;
+                continue;
+            }
+            let fate = random.uniform();
+            if fate < MASKED {
+                *token = self.mask;
+            } else if fate < MASKED + RANDOM {
+                let first = self.mask as usize + 1;
+                *token = (first + random.below(self.vocab_size - first)) as TokenId;
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! One long text in windows.
+
+use super::batcher::{BatchSize, Position};
+use crate::batch::{Batch, Padded, TokenId};
+use crate::error::{Error, Result};
+use crate::random::Random;
+
+/// Epoch `n` is cut and shuffled by this stream of the seed plus `n`.
+const FIRST_STREAM: u64 = 0x7374_7265_616d_0000;
+
+/// Deals out a text in batches of windows, each token once an epoch, without end. Every epoch cuts at other places.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    ids: Vec<TokenId>,
+    window: usize,
+    rows: usize,
+    seed: u64,
+    position: Position,
+    /// The beginnings of the current epoch's windows.
+    starts: Vec<usize>,
+}
+
+impl Stream {
+    /// Stands at the first batch of epoch 0: `rows` windows of `window` tokens.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the text is shorter than a window and the token behind it.
+    pub fn new(ids: Vec<TokenId>, window: usize, rows: usize, seed: u64) -> Result<Self> {
+        check(&ids, window)?;
+        let mut stream = Self {
+            ids,
+            window,
+            rows,
+            seed,
+            position: Position::default(),
+            starts: Vec::new(),
+        };
+        stream.plan(0);
+        Ok(stream)
+    }
+
+    /// As [`super::Batcher::position`].
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// As [`super::Batcher::seek`].
+    pub fn seek(&mut self, position: Position) -> Result<()> {
+        self.plan(position.epoch);
+        self.position = position;
+        Ok(())
+    }
+
+    /// As [`super::Batcher::next_batch`].
+    pub fn next_batch(&mut self) -> Batch {
+        let first = self.position.batch * self.rows;
+        let last = self.starts.len().min(first + self.rows);
+        let batch = windows(&self.ids, self.window, &self.starts[first..last]);
+        self.position.batch += 1;
+        if last == self.starts.len() {
+            self.plan(self.position.epoch + 1);
+        }
+        batch
+    }
+
+    /// As [`super::Batcher::batches_per_epoch`].
+    pub fn batches_per_epoch(&self) -> usize {
+        self.starts.len().div_ceil(self.rows)
+    }
+
+    /// As [`super::Batcher::largest`].
+    pub fn largest(&self) -> BatchSize {
+        BatchSize {
+            src_tokens: 0,
+            tgt_tokens: self.rows.min(self.starts.len()) * self.window,
+        }
+    }
+
+    /// Windows of the current epoch.
+    pub fn n_windows(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn plan(&mut self, epoch: u64) {
+        let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
+        // The last token of a window's target lies behind the window.
+        let room = self.ids.len() - 1;
+        let offset = random.below(self.window.min(room - self.window + 1));
+        self.starts = starts(offset, room, self.window);
+        random.shuffle(&mut self.starts);
+        self.position = Position { epoch, batch: 0 };
+    }
+}
+
+/// A whole text in batches of `rows` windows, cut from its beginning: for validation.
+///
+/// # Errors
+/// [`Error::Data`] if the text is shorter than a window and the token behind it.
+pub fn fixed_windows(ids: &[TokenId], window: usize, rows: usize) -> Result<Vec<Batch>> {
+    check(ids, window)?;
+    let starts = starts(0, ids.len() - 1, window);
+    let batches = starts.chunks(rows);
+    Ok(batches.map(|starts| windows(ids, window, starts)).collect())
+}
+
+fn check(ids: &[TokenId], window: usize) -> Result<()> {
+    if ids.len() > window {
+        return Ok(());
+    }
+    Err(Error::Data {
+        problem: format!(
+            "a text of {} tokens has no window of {window} tokens and the one behind it",
+            ids.len()
+        ),
+        hint: Some("take a longer text, or lower `model.max_len`".into()),
+    })
+}
+
+fn starts(offset: usize, room: usize, window: usize) -> Vec<usize> {
+    let count = (room - offset) / window;
+    (0..count).map(|number| offset + number * window).collect()
+}
+
+fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
+    let rows = |shift: usize| {
+        let rows = starts.iter().map(|start| &ids[start + shift..][..window]);
+        Padded::new(&rows.collect::<Vec<_>>(), 0)
+    };
+    Batch {
+        src: Padded::new::<&[TokenId]>(&[], 0),
+        vectors: Vec::new(),
+        tgt_in: rows(0),
+        tgt_out: rows(1),
+        lines: starts.to_vec(),
+    }
+}
