@@ -191,6 +191,17 @@ impl BackwardPass<'_> {
         });
     }
 
+    /// The gradients of x that [`Self::retreat`] left at `position`, one row for each rank.
+    pub(crate) fn gather_projected(&self, position: usize, to: &mut [f32]) {
+        let cols = self.schedule.call.gate_cols();
+        for (rank, to) in to.chunks_exact_mut(cols).enumerate() {
+            let row = self.schedule.row(rank, position);
+            // SAFETY: whoever made `self` lent the matrix mutably and has no thread in another of these methods.
+            let mut projected = unsafe { self.projected.part(row, 0, 1, cols) };
+            to.copy_from_slice(projected.row_mut(0));
+        }
+    }
+
     /// Adds to `flow` what comes from `grads`, one row for each rank, through the products of `weight` `[grads, d]` with
     /// the h before `position`.
     pub(crate) fn flow_through(

@@ -155,8 +155,8 @@ pub fn scored_attention(
     let ScoredAttentionShape {
         rows,
         src_len,
-        d_key,
         d_value,
+        ..
     } = shape;
     assert_eq!(weights.len(), rows * src_len, "`weights` of {shape:?}");
     assert_eq!(contexts.len(), rows * d_value, "`contexts` of {shape:?}");
