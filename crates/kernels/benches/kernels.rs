@@ -17,14 +17,6 @@ use attentive_kernels::norm::{
     Norm, NormCall, NormGradients, residual_norm, residual_norm_backward,
 };
 use attentive_kernels::optimizer::{AdamStep, adam};
-use attentive_kernels::recurrent::{
-    Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
-    recurrent_backward,
-};
-use attentive_kernels::scored_attention::{
-    Score, ScoredAttentionGradients, ScoredAttentionInputs, ScoredAttentionShape, scored_attention,
-    scored_attention_backward,
-};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: usize = 2048;
@@ -215,127 +207,9 @@ fn optimisers(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn recurrent_layers(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("recurrent layer");
-    let (batch, len) = (ROWS / 32, 32);
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
-        let lens = vec![len; batch];
-        let call = RecurrentCall {
-            cell,
-            direction: Direction::Forward,
-            lens: &lens,
-            len,
-            d: D,
-            precision: Precision::F32,
-        };
-        let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
-        let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
-        let recurrence = Recurrence {
-            weight: &weight,
-            bias: Some(&bias),
-            initial: None,
-        };
-        let (mut out, mut kept) = (numbers(ROWS * states), numbers(ROWS * saved));
-        let products = (2 * ROWS * D * gates) as u64;
-        group.throughput(Throughput::Elements(products));
-        group.bench_function(format!("{cell:?} forward"), |bench| {
-            let projected = black_box(&projected);
-            bench.iter(|| recurrent(call, recurrence, projected, &mut out, Some(&mut kept)));
-        });
-        let grad = numbers(ROWS * states);
-        let [mut dprojected, mut dweight, mut dbias] = [&projected, &weight, &bias].map(Vec::clone);
-        group.throughput(Throughput::Elements(2 * products));
-        group.bench_function(format!("{cell:?} backward"), |bench| {
-            bench.iter(|| {
-                let result = RecurrentResult {
-                    states: &out,
-                    saved: &kept,
-                };
-                let gradients = RecurrentGradients {
-                    projected: &mut dprojected,
-                    weight: Some(&mut dweight),
-                    bias: Some(&mut dbias),
-                    initial: None,
-                };
-                recurrent_backward(call, recurrence, result, black_box(&grad), gradients);
-            });
-        });
-    }
-    group.finish();
-}
-
-fn recurrent_steps(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("step of an LSTM");
-    for batch in [1, 5, 64] {
-        let lens = vec![1; batch];
-        let call = RecurrentCall {
-            cell: Cell::Lstm,
-            direction: Direction::Forward,
-            lens: &lens,
-            len: 1,
-            d: D,
-            precision: Precision::F32,
-        };
-        let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
-        let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
-        let recurrence = Recurrence {
-            weight: &weight,
-            bias: None,
-            initial: Some(&initial),
-        };
-        group.throughput(Throughput::Elements((2 * batch * 4 * D * D) as u64));
-        group.bench_function(format!("{batch} sequences"), |bench| {
-            let projected = black_box(&projected);
-            bench.iter(|| recurrent(call, recurrence, projected, &mut states, None));
-        });
-    }
-    group.finish();
-}
-
-fn scored_attentions(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("scored attention");
-    let shape = ScoredAttentionShape {
-        rows: ROWS / 32,
-        src_len: 32,
-        d_key: D,
-        d_value: 2 * D,
-    };
-    let (queries, v) = (numbers(shape.rows * D), numbers(D));
-    let (keys, values) = (numbers(ROWS * D), numbers(ROWS * 2 * D));
-    let (mut weights, mut contexts) = (numbers(ROWS), numbers(shape.rows * 2 * D));
-    let grad = contexts.clone();
-    let [mut dqueries, mut dkeys, mut dvalues] = [&queries, &keys, &values].map(Vec::clone);
-    for (name, score) in [("additive", Score::Additive { v: &v }), ("dot", Score::Dot)] {
-        let inputs = ScoredAttentionInputs {
-            queries: &queries,
-            keys: &keys,
-            values: &values,
-            pad: None,
-            score,
-        };
-        group.bench_function(format!("{name} forward"), |bench| {
-            bench.iter(|| scored_attention(shape, black_box(inputs), &mut weights, &mut contexts));
-        });
-        group.bench_function(format!("{name} backward"), |bench| {
-            bench.iter(|| {
-                let gradients = ScoredAttentionGradients {
-                    queries: &mut dqueries,
-                    keys: &mut dkeys,
-                    values: &mut dvalues,
-                    v: None,
-                };
-                let inputs = black_box(inputs);
-                scored_attention_backward(shape, inputs, &weights, &grad, gradients);
-            });
-        });
-    }
-    group.finish();
-}
-
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = linear_maps, attentions, residual_norms, losses, tables, optimisers, recurrent_layers,
-        recurrent_steps, scored_attentions
+    targets = linear_maps, attentions, residual_norms, losses, tables, optimisers
 }
 criterion_main!(benches);

@@ -21,6 +21,7 @@ mod scratch;
 mod tile;
 
 pub mod attention;
+pub mod attentive_recurrent;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod embedding;

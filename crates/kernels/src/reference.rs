@@ -4,10 +4,12 @@
 //! they return and check nothing.
 
 mod attention;
+mod attentive_recurrent;
 mod recurrent;
 mod scored_attention;
 
 pub use attention::Attention;
+pub use attentive_recurrent::AttentiveRecurrent;
 pub use recurrent::Recurrent;
 pub use scored_attention::ScoredAttention;
 

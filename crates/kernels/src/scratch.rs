@@ -16,3 +16,18 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
     FREE.with_borrow_mut(|free| free.push(buffer));
     result
 }
+
+/// [`with_scratch`] in parts of `lens`.
+pub(crate) fn with_scratches<const N: usize, R>(
+    lens: [usize; N],
+    work: impl FnOnce([&mut [f32]; N]) -> R,
+) -> R {
+    with_scratch(lens.iter().sum(), |scratch| {
+        let mut rest = scratch;
+        work(lens.map(|len| {
+            let (part, behind) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = behind;
+            part
+        }))
+    })
+}

@@ -39,6 +39,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The first `cols` numbers of a row, which is contiguous.
+    pub(crate) fn row(self, row: usize, cols: usize) -> &'a [f32] {
+        debug_assert_eq!(self.col_stride, 1, "a contiguous row");
+        &self.data[row * self.row_stride..][..cols]
+    }
+
     /// The transpose.
     pub(crate) fn t(self) -> Self {
         Self {

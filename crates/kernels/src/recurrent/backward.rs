@@ -5,12 +5,11 @@
 //! gives the weight's gradient.
 
 use super::gate_gradients::{Moment, retreat};
-use super::schedule::Schedule;
-use super::{Recurrence, RecurrentCall};
-use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use super::{Recurrence, RecurrentCall, Schedule};
+use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
 use crate::linear::add_column_sums;
 use crate::parallel::for_row_chunks;
-use crate::scratch::with_scratch;
+use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
 /// What [`super::recurrent`] gave.
@@ -36,7 +35,7 @@ pub struct RecurrentGradients<'a> {
 }
 
 impl RecurrentGradients<'_> {
-    fn check(&self, call: RecurrentCall<'_>) {
+    pub(crate) fn check(&self, call: RecurrentCall<'_>) {
         let (gates, d) = (call.gate_cols(), call.d);
         call.check_rows("dprojected", self.projected, gates);
         if let Some(weight) = self.weight.as_deref() {
@@ -82,154 +81,149 @@ pub fn recurrent_backward(
     if call.d == 0 {
         return;
     }
-    let schedule = Schedule::new(call);
-    let total = schedule.total();
-    let lens = [
-        total * call.gate_cols(),
-        total * call.d,
-        call.batch() * call.state_cols(),
-        call.state_cols(),
-    ];
-    with_scratch(lens.iter().sum(), |scratch| {
-        let (grads, rest) = scratch.split_at_mut(lens[0]);
-        let (before, rest) = rest.split_at_mut(lens[1]);
-        let (flow, zeros) = rest.split_at_mut(lens[2]);
+    let schedule = Schedule::new(call, recurrence.initial);
+    let (total, cols) = (schedule.total(), call.gate_cols());
+    let state_len = call.batch() * call.state_cols();
+    let states = View::rows(result.states, call.state_cols());
+    let lens = [total * cols, total * call.d, state_len, call.state_cols()];
+    with_scratches(lens, |[grads, before, flow, zeros]| {
         flow.fill(0.0);
         zeros.fill(0.0);
-        let rows = call.batch() * call.len;
-        let run = Run {
+        let pass = BackwardPass {
             schedule: &schedule,
-            recurrence,
-            result,
-            grad_states,
+            states,
+            saved: result.saved,
+            grad_states: View::rows(grad_states, call.state_cols()),
             zeros,
-            projected: TileMut::new(projected, rows, call.gate_cols(), call.gate_cols()),
+            projected: TileMut::new(projected, call.rows(), cols, cols),
             to_initial: initial.is_some(),
         };
-        run.all_positions(Tape { grads, before }, flow);
+        for (position, rows) in schedule.backwards() {
+            let hidden = &mut grads[rows.start * cols..rows.end * cols];
+            pass.retreat(position, flow, hidden);
+            pass.flow_through(position, View::rows(hidden, cols), recurrence.weight, flow);
+        }
         if let Some(initial) = initial {
             schedule.scatter_initial(flow, initial);
         }
-        weight_gradients(call, total, grads, before, weight, bias);
+        schedule.gather(call.d, before, |rank, position| {
+            schedule.before(rank, position, states)
+        });
+        let (grads, before) = (View::rows(grads, cols), View::rows(before, call.d));
+        if let Some(weight) = weight {
+            weight_gradient(call.precision, total, grads, before, weight);
+        }
+        if let Some(bias) = bias {
+            bias.fill(0.0);
+            add_column_sums(grads, total, bias);
+        }
     });
 }
 
-/// The gradients of weight and bias from those of all hidden products, `[total, gates * d]`, and the h that entered
-/// them, `[total, d]`.
-fn weight_gradients(
-    call: RecurrentCall<'_>,
+/// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and the `inputs`
+/// `[total, cols]` that entered them.
+pub(crate) fn weight_gradient(
+    precision: Precision,
     total: usize,
-    grads: &[f32],
-    before: &[f32],
-    weight: Option<&mut [f32]>,
-    bias: Option<&mut [f32]>,
+    grads: View<'_>,
+    inputs: View<'_>,
+    weight: &mut [f32],
 ) {
-    let cols = call.gate_cols();
-    if let Some(weight) = weight {
-        gemm_into(
-            total,
-            View::transposed(grads, cols),
-            View::rows(before, call.d),
-            &mut TileMut::new(weight, cols, call.d, call.d),
-            Accumulate::Overwrite,
-            call.precision,
-            Epilogue::NONE,
-        );
-    }
-    if let Some(bias) = bias {
-        bias.fill(0.0);
-        add_column_sums(View::rows(grads, cols), total, bias);
-    }
+    let (rows, cols) = (grads.row_stride, inputs.row_stride);
+    gemm_into(
+        total,
+        grads.t(),
+        inputs,
+        &mut TileMut::new(weight, rows, cols, cols),
+        Accumulate::Overwrite,
+        precision,
+        Epilogue::NONE,
+    );
 }
 
-/// What the pass through time collects, without padding.
-struct Tape<'a> {
-    /// The gradients of the hidden products, `[total, gates * d]`.
-    grads: &'a mut [f32],
-    /// The h that entered them, `[total, d]`.
-    before: &'a mut [f32],
-}
-
-/// What the pass through time reads and writes.
-struct Run<'a> {
-    schedule: &'a Schedule<'a>,
-    recurrence: Recurrence<'a>,
-    result: RecurrentResult<'a>,
-    grad_states: &'a [f32],
+/// What the pass back through time reads and writes.
+pub(crate) struct BackwardPass<'a> {
+    pub(crate) schedule: &'a Schedule<'a>,
+    /// `[batch * len, states * d]`
+    pub(crate) states: View<'a>,
+    /// `[batch * len, saved * d]`
+    pub(crate) saved: &'a [f32],
+    /// `[batch * len, states * d]`
+    pub(crate) grad_states: View<'a>,
     /// `[states * d]`
-    zeros: &'a [f32],
+    pub(crate) zeros: &'a [f32],
     /// `[batch * len, gates * d]`
-    projected: TileMut<'a>,
+    pub(crate) projected: TileMut<'a>,
     /// Whether the gradient flows on to the states before the first position.
-    to_initial: bool,
+    pub(crate) to_initial: bool,
 }
 
-impl Run<'_> {
-    /// Fills the tape, and `flow` `[batch, states * d]` with the gradients of the initial states in the order of ranks.
-    fn all_positions(&self, tape: Tape<'_>, flow: &mut [f32]) {
+impl BackwardPass<'_> {
+    /// The element-wise gradients of the sequences at `position`: those of their products with U go to `hidden`, one row
+    /// for each rank; `flow` `[batch, states * d]`, in the order of ranks too, goes from the states to those before.
+    pub(crate) fn retreat(&self, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
-        let cols = call.gate_cols();
-        let Tape {
-            mut grads,
-            mut before,
-        } = tape;
-        for position in self.schedule.positions().rev() {
-            let rows = self.schedule.active(position);
-            let (hidden, more_grads) = grads.split_at_mut(rows * cols);
-            let (entered, more_before) = before.split_at_mut(rows * call.d);
-            (grads, before) = (more_grads, more_before);
-            self.retreat(position, flow, hidden, entered);
-            let rows_before = match self.to_initial {
-                true => rows,
-                false => self.schedule.continuing(position),
-            };
-            if rows_before == 0 {
-                continue;
-            }
-            gemm_into(
-                cols,
-                View::rows(hidden, cols),
-                View::rows(self.recurrence.weight, call.d),
-                &mut TileMut::new(flow, rows_before, call.d, call.state_cols()),
-                Accumulate::Add,
-                call.precision,
-                Epilogue::NONE,
-            );
-        }
-    }
-
-    /// The element-wise gradients of the sequences at `position`, with their rows of the tape.
-    fn retreat(&self, position: usize, flow: &mut [f32], hidden: &mut [f32], entered: &mut [f32]) {
-        let call = self.schedule.call;
-        let (cols, d, state_cols) = (call.gate_cols(), call.d, call.state_cols());
-        let (saved_cols, states) = (call.saved_cols(), self.result.states);
+        let (cols, state_cols, saved_cols) =
+            (call.gate_cols(), call.state_cols(), call.saved_cols());
         let rows = self.schedule.active(position);
         let flow = TileMut::new(flow, rows, state_cols, state_cols);
-        let entered = TileMut::new(entered, rows, d, d);
         for_row_chunks(hidden, cols, |first, hidden| {
             for (rank, hidden) in (first..).zip(hidden.chunks_exact_mut(cols)) {
                 let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once, its sequence has this row to itself, and the caller of
-                // `recurrent_backward` lent the matrices mutably.
-                let (mut flow, mut entered, mut projected) = unsafe {
+                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
+                // matrix mutably.
+                let (mut flow, mut projected) = unsafe {
                     (
                         flow.part(rank, 0, 1, state_cols),
-                        entered.part(rank, 0, 1, d),
                         self.projected.part(row, 0, 1, cols),
                     )
                 };
-                let initial = self.recurrence.initial;
-                let before = self.schedule.before(rank, position, states, initial);
+                let before = self.schedule.before(rank, position, self.states);
                 let moment = Moment {
-                    saved: &self.result.saved[row * saved_cols..][..saved_cols],
-                    state: &states[row * state_cols..][..state_cols],
+                    saved: &self.saved[row * saved_cols..][..saved_cols],
+                    state: self.states.row(row, state_cols),
                     before: before.unwrap_or(self.zeros),
                 };
-                entered.row_mut(0).copy_from_slice(&moment.before[..d]);
-                let grad_state = &self.grad_states[row * state_cols..][..state_cols];
+                let grad_state = self.grad_states.row(row, state_cols);
                 let (flow, projected) = (flow.row_mut(0), projected.row_mut(0));
                 retreat(call.cell, moment, grad_state, flow, hidden, projected);
             }
         });
+    }
+
+    /// The gradients of x that [`Self::retreat`] left at `position`, one row for each rank.
+    pub(crate) fn gather_projected(&self, position: usize, to: &mut [f32]) {
+        let cols = self.schedule.call.gate_cols();
+        for (rank, to) in to.chunks_exact_mut(cols).enumerate() {
+            let row = self.schedule.row(rank, position);
+            // SAFETY: whoever made `self` lent the matrix mutably and has no thread in another of these methods.
+            let mut projected = unsafe { self.projected.part(row, 0, 1, cols) };
+            to.copy_from_slice(projected.row_mut(0));
+        }
+    }
+
+    /// Adds to `flow` what comes from `grads`, one row for each rank, through the products of `weight` `[grads, d]` with
+    /// the h before `position`.
+    pub(crate) fn flow_through(
+        &self,
+        position: usize,
+        grads: View<'_>,
+        weight: &[f32],
+        flow: &mut [f32],
+    ) {
+        let call = self.schedule.call;
+        let rows = match self.to_initial {
+            true => self.schedule.active(position),
+            false => self.schedule.continuing(position),
+        };
+        gemm_into(
+            grads.row_stride,
+            grads,
+            View::rows(weight, call.d),
+            &mut TileMut::new(flow, rows, call.d, call.state_cols()),
+            Accumulate::Add,
+            call.precision,
+            Epilogue::NONE,
+        );
     }
 }

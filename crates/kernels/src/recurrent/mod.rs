@@ -5,18 +5,20 @@
 //! padding nor the other sequences enter a sequence's states.
 
 mod backward;
+mod forward;
 mod gate_gradients;
 mod gates;
 mod schedule;
 
+pub(crate) use backward::{BackwardPass, weight_gradient};
 pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
+pub(crate) use forward::{ForwardPass, state_product};
+pub(crate) use schedule::Schedule;
 
-use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
-use crate::linear::Activation;
-use crate::parallel::for_row_chunks;
-use crate::scratch::with_scratch;
+use crate::gemm::Precision;
+use crate::linear::Affine;
+use crate::scratch::with_scratches;
 use crate::tile::TileMut;
-use schedule::Schedule;
 
 /// What happens at a position. With x the input's projection, h and c the states before and U, b the hidden weight and
 /// bias, whose rows stand gate after gate; σ is the sigmoid and ⊙ the product of elements.
@@ -63,8 +65,13 @@ impl Cell {
     }
 
     /// How many times `d` numbers the work at one position needs.
-    fn work(self) -> usize {
+    pub(crate) fn work(self) -> usize {
         self.gates().max(self.saved())
+    }
+
+    /// Whether x has the gradient of U h + b: no gate multiplies the one without the other.
+    pub(crate) fn adds_plainly(self) -> bool {
+        self != Self::Gru
     }
 }
 
@@ -107,26 +114,31 @@ pub struct Recurrence<'a> {
 }
 
 impl RecurrentCall<'_> {
-    fn batch(&self) -> usize {
+    pub(crate) fn batch(&self) -> usize {
         self.lens.len()
     }
 
+    /// Rows of the matrices with a row for each position.
+    pub(crate) fn rows(&self) -> usize {
+        self.batch() * self.len
+    }
+
     /// Columns of the gates.
-    fn gate_cols(&self) -> usize {
+    pub(crate) fn gate_cols(&self) -> usize {
         self.cell.gates() * self.d
     }
 
     /// Columns of the states.
-    fn state_cols(&self) -> usize {
+    pub(crate) fn state_cols(&self) -> usize {
         self.cell.states() * self.d
     }
 
     /// Columns of what is saved.
-    fn saved_cols(&self) -> usize {
+    pub(crate) fn saved_cols(&self) -> usize {
         self.cell.saved() * self.d
     }
 
-    fn check(&self, recurrence: Recurrence<'_>) {
+    pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
         let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
         for &len in self.lens {
             assert!(len <= self.len, "a length of {len} in rows of {}", self.len);
@@ -151,13 +163,13 @@ impl RecurrentCall<'_> {
     }
 
     /// Checks a matrix with a row for each position.
-    fn check_rows(&self, name: &str, matrix: &[f32], cols: usize) {
-        let rows = self.batch() * self.len;
+    pub(crate) fn check_rows(&self, name: &str, matrix: &[f32], cols: usize) {
+        let rows = self.rows();
         assert_eq!(matrix.len(), rows * cols, "`{name}` is [{rows}, {cols}]");
     }
 
     /// Zeros in the rows of padding.
-    fn clear_padding(&self, matrix: &mut [f32], cols: usize) {
+    pub(crate) fn clear_padding(&self, matrix: &mut [f32], cols: usize) {
         for (sequence, &len) in self.lens.iter().enumerate() {
             let padding = sequence * self.len + len..(sequence + 1) * self.len;
             matrix[padding.start * cols..padding.end * cols].fill(0.0);
@@ -188,117 +200,27 @@ pub fn recurrent(
     if call.d == 0 {
         return;
     }
-    let schedule = Schedule::new(call);
-    let matrix = |data, cols| TileMut::new(data, call.batch() * call.len, cols, cols);
-    let states = matrix(states, call.state_cols());
-    let saved = saved.map(|saved| matrix(saved, call.saved_cols()));
-    let (state_len, work_len) = (
-        call.batch() * call.state_cols(),
-        call.batch() * call.cell.work() * call.d,
-    );
-    with_scratch(state_len + work_len, |scratch| {
-        let (current, work) = scratch.split_at_mut(state_len);
-        schedule.gather_initial(recurrence.initial, current);
+    let schedule = Schedule::new(call, recurrence.initial);
+    let matrix = |data, cols| TileMut::new(data, call.rows(), cols, cols);
+    let pass = ForwardPass {
+        schedule: &schedule,
+        states: matrix(states, call.state_cols()),
+        saved: saved.map(|saved| matrix(saved, call.saved_cols())),
+    };
+    let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
+    let hidden = Affine {
+        weight: recurrence.weight,
+        bias: recurrence.bias,
+    };
+    let lens = [call.batch() * call.state_cols(), call.batch() * width];
+    with_scratches(lens, |[current, work]| {
+        schedule.gather_initial(current);
         for position in schedule.positions() {
-            hidden_product(&schedule, recurrence, position, current, work);
-            let run = Run {
-                schedule: &schedule,
-                projected,
-                states: &states,
-                saved: saved.as_ref(),
-            };
-            run.advance(position, current, work);
+            state_product(&schedule, position, current, hidden, work, width);
+            let input = |_, row: usize| &projected[row * cols..][..cols];
+            pass.advance(position, input, current, work);
         }
     });
-}
-
-/// Fills the gates' columns of `work` with U h + b for the sequences at `position`.
-fn hidden_product(
-    schedule: &Schedule<'_>,
-    recurrence: Recurrence<'_>,
-    position: usize,
-    current: &[f32],
-    work: &mut [f32],
-) {
-    let call = schedule.call;
-    let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
-    let rows = schedule.active(position);
-    // A state of zeros needs no product.
-    let with_state = match recurrence.initial {
-        Some(_) => rows,
-        None => schedule.continuing(position),
-    };
-    for row in work[..rows * width]
-        .chunks_exact_mut(width)
-        .skip(with_state)
-    {
-        match recurrence.bias {
-            Some(bias) => row[..cols].copy_from_slice(bias),
-            None => row[..cols].fill(0.0),
-        }
-    }
-    if with_state == 0 {
-        return;
-    }
-    gemm_into(
-        call.d,
-        View::rows(current, call.state_cols()),
-        View::transposed(recurrence.weight, call.d),
-        &mut TileMut::new(work, with_state, cols, width),
-        Accumulate::Overwrite,
-        call.precision,
-        Epilogue {
-            bias: recurrence.bias,
-            activation: Activation::Identity,
-        },
-    );
-}
-
-/// What the element-wise work of the forward pass reads and writes.
-struct Run<'a> {
-    schedule: &'a Schedule<'a>,
-    projected: &'a [f32],
-    /// `[batch * len, states * d]`
-    states: &'a TileMut<'a>,
-    /// `[batch * len, saved * d]`
-    saved: Option<&'a TileMut<'a>>,
-}
-
-impl Run<'_> {
-    /// From the hidden products in `work`, the new states of the sequences at `position`.
-    fn advance(&self, position: usize, current: &mut [f32], work: &mut [f32]) {
-        let call = self.schedule.call;
-        let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
-        let state_cols = call.state_cols();
-        let rows = self.schedule.active(position);
-        let current = TileMut::new(current, rows, state_cols, state_cols);
-        for_row_chunks(&mut work[..rows * width], width, |first, work| {
-            for (rank, work) in (first..).zip(work.chunks_exact_mut(width)) {
-                let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once, its sequence has this row to itself, and the caller of `recurrent` lent
-                // the matrices mutably.
-                let (mut state, mut kept, mut saved) = unsafe {
-                    (
-                        current.part(rank, 0, 1, state_cols),
-                        self.states.part(row, 0, 1, state_cols),
-                        self.saved
-                            .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
-                    )
-                };
-                let state = state.row_mut(0);
-                gates::advance(
-                    call.cell,
-                    &self.projected[row * cols..][..cols],
-                    work,
-                    state,
-                );
-                kept.row_mut(0).copy_from_slice(state);
-                if let Some(saved) = &mut saved {
-                    saved.row_mut(0).copy_from_slice(&work[..call.saved_cols()]);
-                }
-            }
-        });
-    }
 }
 
 #[cfg(test)]

@@ -18,17 +18,17 @@ pub struct Recurrent<'a> {
 }
 
 /// One sequence at one position.
-struct Moment {
+pub(super) struct Moment {
     /// The row in matrices `[batch * len, …]`.
-    row: usize,
+    pub(super) row: usize,
     /// The state before.
-    before: Vec<f64>,
+    pub(super) before: Vec<f64>,
     /// U h + b
     hidden: Vec<f64>,
     /// The gates after σ or tanh.
     gates: Vec<f64>,
     /// The state.
-    state: Vec<f64>,
+    pub(super) state: Vec<f64>,
 }
 
 fn sigmoid(x: f64) -> f64 {
@@ -37,13 +37,13 @@ fn sigmoid(x: f64) -> f64 {
 
 impl Recurrent<'_> {
     /// Columns of h, of the states and of the gates.
-    fn widths(&self) -> (usize, usize, usize) {
+    pub(super) fn widths(&self) -> (usize, usize, usize) {
         let RecurrentCall { cell, d, .. } = self.call;
         (d, cell.states() * d, cell.gates() * d)
     }
 
-    /// What happens to `before` at `row`.
-    fn moment(&self, row: usize, before: Vec<f64>) -> Moment {
+    /// What the input's projection `x` makes of `before` at `row`.
+    pub(super) fn moment(&self, row: usize, x: &[f64], before: Vec<f64>) -> Moment {
         let (d, _, n_gates) = self.widths();
         let product = |j: usize| -> f64 {
             let weights = &self.weight[j * d..][..d];
@@ -52,7 +52,6 @@ impl Recurrent<'_> {
         let hidden: Vec<f64> = (0..n_gates)
             .map(|j| product(j) + self.bias.map_or(0.0, |bias| bias[j]))
             .collect();
-        let x = &self.projected[row * n_gates..][..n_gates];
         let at = |gate: usize, j: usize| x[gate * d + j] + hidden[gate * d + j];
         let (mut gates, mut state) = (vec![0.0; n_gates], before.clone());
         for j in 0..d {
@@ -93,21 +92,32 @@ impl Recurrent<'_> {
         }
     }
 
-    /// One sequence in the order of time.
-    fn sequence(&self, number: usize) -> Vec<Moment> {
+    /// The states of a sequence before its first position.
+    pub(super) fn initial_state(&self, number: usize) -> Vec<f64> {
         let (_, n_states, _) = self.widths();
-        let len = self.call.lens[number];
-        let mut state = match self.initial {
+        match self.initial {
             Some(initial) => initial[number * n_states..][..n_states].to_vec(),
             None => vec![0.0; n_states],
-        };
+        }
+    }
+
+    /// The rows of a sequence in the order of time.
+    pub(super) fn rows_in_time(&self, number: usize) -> impl Iterator<Item = usize> {
+        let (len, first) = (self.call.lens[number], number * self.call.len);
+        let direction = self.call.direction;
+        (0..len).map(move |step| match direction {
+            Direction::Forward => first + step,
+            Direction::Backward => first + len - 1 - step,
+        })
+    }
+
+    /// One sequence in the order of time.
+    fn sequence(&self, number: usize) -> Vec<Moment> {
+        let (_, _, n_gates) = self.widths();
+        let mut state = self.initial_state(number);
         let mut moments = Vec::new();
-        for step in 0..len {
-            let position = match self.call.direction {
-                Direction::Forward => step,
-                Direction::Backward => len - 1 - step,
-            };
-            let moment = self.moment(number * self.call.len + position, state);
+        for row in self.rows_in_time(number) {
+            let moment = self.moment(row, &self.projected[row * n_gates..][..n_gates], state);
             state = moment.state.clone();
             moments.push(moment);
         }
@@ -155,7 +165,7 @@ impl Recurrent<'_> {
     }
 
     /// The gradients of a moment's projection, of U h + b, and of the state before where it enters otherwise.
-    fn moment_backward(&self, moment: &Moment, dstate: &[f64]) -> [Vec<f64>; 3] {
+    pub(super) fn moment_backward(&self, moment: &Moment, dstate: &[f64]) -> [Vec<f64>; 3] {
         let (d, n_states, n_gates) = self.widths();
         let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);
         let mut dbefore = vec![0.0; n_states];

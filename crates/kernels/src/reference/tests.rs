@@ -217,3 +217,90 @@ fn scored_attention_gradients_are_derivatives() {
         }
     }
 }
+
+#[test]
+fn attentive_recurrent_gradients_are_derivatives() {
+    let (lens, len, d) = ([3, 0, 2], 3, 2);
+    let shape = ScoredAttentionShape {
+        rows: 3,
+        src_len: 3,
+        d_key: 2,
+        d_value: 3,
+    };
+    let pad = [0, 1, 0, 0, 0, 0, 1, 1, 1];
+    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
+        for (direction, pad) in [
+            (Direction::Forward, None),
+            (Direction::Forward, Some(&pad[..])),
+            (Direction::Backward, None),
+        ] {
+            let (gates, states) = (cell.gates() * d, cell.states() * d);
+            // As the twin's gradients: projections, hidden weight and bias, initial states, the two maps, keys, values, v.
+            let lens_of = [
+                9 * gates,
+                gates * d,
+                gates,
+                3 * states,
+                2 * d,
+                gates * 3,
+                18,
+                27,
+                2,
+            ];
+            let mut seed = 0;
+            let inputs = lens_of.map(|len| {
+                seed += 1;
+                numbers(len, seed)
+            });
+            let grad = numbers(9 * (states + 3), 10);
+            let with = |inputs: &[Vec<f64>; 9]| {
+                let [
+                    projected,
+                    weight,
+                    bias,
+                    initial,
+                    query_weight,
+                    context_weight,
+                    keys,
+                    values,
+                    v,
+                ] = inputs;
+                let twin = AttentiveRecurrent {
+                    recurrent: Recurrent {
+                        call: RecurrentCall {
+                            cell,
+                            direction,
+                            lens: &lens,
+                            len,
+                            d,
+                            precision: Precision::F32,
+                        },
+                        projected,
+                        weight,
+                        bias: Some(bias),
+                        initial: Some(initial),
+                    },
+                    attention: ScoredAttention {
+                        shape,
+                        queries: &[],
+                        keys,
+                        values,
+                        pad,
+                        v: Some(v),
+                    },
+                    query_weight,
+                    context_weight,
+                };
+                let [out, _] = twin.forward();
+                (out, twin.backward(&grad))
+            };
+            for (number, gradient) in with(&inputs).1.iter().enumerate() {
+                assert_derivative(&inputs[number], &grad, gradient, |moved| {
+                    let mut inputs = inputs.clone();
+                    inputs[number] = moved.to_vec();
+                    with(&inputs).0
+                });
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use crate::attention::softmax_backward_row;
 use crate::gemm::View;
 use crate::linear::add_column_sums;
 use crate::parallel::for_each;
-use crate::scratch::with_scratch;
+use crate::scratch::{with_scratch, with_scratches};
 use crate::simd::sum_of_two;
 use crate::tile::TileMut;
 
@@ -67,13 +67,11 @@ pub fn scored_attention_backward(
             let [query, keys, values, share] = parts.each_mut().map(|part| part.row_mut(0));
             let weights = &weights[row * src_len..][..src_len];
             let grad = &grad_contexts[row * d_value..][..d_value];
-            let row = inputs.row(shape, row);
-            with_scratch(src_len + d_key, |room| {
-                let (dscores, room) = room.split_at_mut(src_len);
-                values_backward(row, weights, grad, values, dscores);
-                softmax_backward_row(weights, dscores, 1.0);
-                scores_backward(row, dscores, query, keys, share, room);
-            });
+            let row = inputs.row(shape, row, row);
+            values_backward(row, weights, grad, values);
+            keys.fill(0.0);
+            share.fill(0.0);
+            row.query_backward(weights, grad, query, keys, share);
         });
         if let Some(v) = gradients.v {
             v.fill(0.0);
@@ -102,33 +100,57 @@ impl ScoredAttentionGradients<'_> {
     }
 }
 
-vectorised! {
-    /// The gradients of the values and of the weights; zeros at padding.
-    fn values_backward(
-        row: Row<'_>,
+impl Row<'_> {
+    /// The gradient of the query from `grad` of the context; those of keys and v are added to `dkeys` `[src_len, d_key]`
+    /// and `dv` `[d_key]`, but not at padding.
+    pub(crate) fn query_backward(
+        self,
         weights: &[f32],
         grad: &[f32],
-        dvalues: &mut [f32],
-        dweights: &mut [f32],
+        dquery: &mut [f32],
+        dkeys: &mut [f32],
+        dv: &mut [f32],
     ) {
+        with_scratches([weights.len(), dquery.len()], |[dscores, room]| {
+            weights_backward(self, grad, dscores);
+            softmax_backward_row(weights, dscores, 1.0);
+            scores_backward(self, dscores, dquery, dkeys, dv, room);
+        });
+    }
+}
+
+vectorised! {
+    /// The gradients of the values; zeros at padding.
+    fn values_backward(row: Row<'_>, weights: &[f32], grad: &[f32], dvalues: &mut [f32]) {
         let d = grad.len();
-        for (j, (dweight, &weight)) in dweights.iter_mut().zip(weights).enumerate() {
+        for (j, &weight) in weights.iter().enumerate() {
             let dvalue = &mut dvalues[j * d..][..d];
             if !row.sees(j) {
                 dvalue.fill(0.0);
-                *dweight = 0.0;
                 continue;
             }
             for (dvalue, &grad) in dvalue.iter_mut().zip(grad) {
                 *dvalue = weight * grad;
             }
-            *dweight = sum_of_two(grad, &row.values[j * d..][..d], |grad, value| grad * value);
         }
     }
 }
 
 vectorised! {
-    /// The gradients of query, keys and v. `room` is for `d_key` numbers.
+    /// The gradients of the weights; zeros at padding.
+    fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
+        let d = grad.len();
+        for (j, dweight) in dweights.iter_mut().enumerate() {
+            *dweight = match row.sees(j) {
+                true => sum_of_two(grad, &row.values[j * d..][..d], |grad, value| grad * value),
+                false => 0.0,
+            };
+        }
+    }
+}
+
+vectorised! {
+    /// The gradient of the query; those of keys and v are added. `room` is for `d_key` numbers.
     fn scores_backward(
         row: Row<'_>,
         dscores: &[f32],
@@ -139,27 +161,24 @@ vectorised! {
     ) {
         let d = dquery.len();
         dquery.fill(0.0);
-        dv.fill(0.0);
         for (j, &dscore) in dscores.iter().enumerate() {
-            let dkey = &mut dkeys[j * d..][..d];
             if !row.sees(j) {
-                dkey.fill(0.0);
                 continue;
             }
+            let dkey = &mut dkeys[j * d..][..d];
             match row.score {
                 Score::Additive { v } => {
                     bounded_sums(row.query, row.key(j), room);
                     add_scaled(dscore, room, dv);
-                    for ((dkey, &v), &y) in dkey.iter_mut().zip(v).zip(&*room) {
-                        *dkey = dscore * v * (1.0 - y * y);
+                    for (y, &v) in room.iter_mut().zip(v) {
+                        *y = dscore * v * (1.0 - *y * *y);
                     }
-                    add_scaled(1.0, dkey, dquery);
+                    add_scaled(1.0, room, dkey);
+                    add_scaled(1.0, room, dquery);
                 }
                 Score::Dot => {
                     add_scaled(dscore, row.key(j), dquery);
-                    for (dkey, &q) in dkey.iter_mut().zip(row.query) {
-                        *dkey = dscore * q;
-                    }
+                    add_scaled(dscore, row.query, dkey);
                 }
             }
         }

@@ -40,7 +40,7 @@ pub struct ScoredAttentionShape {
 
 impl ScoredAttentionShape {
     /// Whether several threads are worth while.
-    fn is_large(&self) -> bool {
+    pub(crate) fn is_large(&self) -> bool {
         is_large(self.rows * self.src_len * (self.d_key + self.d_value))
     }
 }
@@ -62,6 +62,13 @@ pub struct ScoredAttentionInputs<'a> {
 
 impl<'a> ScoredAttentionInputs<'a> {
     fn check(&self, shape: ScoredAttentionShape) {
+        let queries = shape.rows * shape.d_key;
+        assert_eq!(self.queries.len(), queries, "`queries` of {shape:?}");
+        self.check_sentences(shape);
+    }
+
+    /// Checks everything but the queries.
+    pub(crate) fn check_sentences(&self, shape: ScoredAttentionShape) {
         let ScoredAttentionShape {
             rows,
             src_len,
@@ -69,7 +76,6 @@ impl<'a> ScoredAttentionInputs<'a> {
             d_value,
         } = shape;
         let keys = rows * src_len;
-        assert_eq!(self.queries.len(), rows * d_key, "`queries` of {shape:?}");
         assert_eq!(self.keys.len(), keys * d_key, "`keys` of {shape:?}");
         assert_eq!(self.values.len(), keys * d_value, "`values` of {shape:?}");
         if let Some(pad) = self.pad {
@@ -80,17 +86,17 @@ impl<'a> ScoredAttentionInputs<'a> {
         }
     }
 
-    /// One query and its sentence.
-    fn row(self, shape: ScoredAttentionShape, row: usize) -> Row<'a> {
+    /// A query and the sentence that it attends to.
+    pub(crate) fn row(self, shape: ScoredAttentionShape, query: usize, sentence: usize) -> Row<'a> {
         let ScoredAttentionShape {
             src_len,
             d_key,
             d_value,
             ..
         } = shape;
-        let first = row * src_len;
+        let first = sentence * src_len;
         Row {
-            query: &self.queries[row * d_key..][..d_key],
+            query: &self.queries[query * d_key..][..d_key],
             keys: &self.keys[first * d_key..][..src_len * d_key],
             values: &self.values[first * d_value..][..src_len * d_value],
             pad: self.pad.map(|pad| &pad[first..][..src_len]),
@@ -101,7 +107,7 @@ impl<'a> ScoredAttentionInputs<'a> {
 
 /// One query and its sentence.
 #[derive(Clone, Copy)]
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// `[d_key]`
     query: &'a [f32],
     /// `[src_len, d_key]`
@@ -114,6 +120,13 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The `weights` `[src_len]` and the `context` `[d_value]`.
+    pub(crate) fn attend(self, weights: &mut [f32], context: &mut [f32]) {
+        with_scratch(self.query.len(), |room| scores(self, room, weights));
+        softmax_row(weights, weights.len(), self.pad, 1.0);
+        weighted_mean(self, weights, context);
+    }
+
     /// Whether key `j` is there.
     #[inline(always)]
     fn sees(&self, j: usize) -> bool {
@@ -142,8 +155,8 @@ pub fn scored_attention(
     let ScoredAttentionShape {
         rows,
         src_len,
-        d_key,
         d_value,
+        ..
     } = shape;
     assert_eq!(weights.len(), rows * src_len, "`weights` of {shape:?}");
     assert_eq!(contexts.len(), rows * d_value, "`contexts` of {shape:?}");
@@ -158,10 +171,7 @@ pub fn scored_attention(
             )
         };
         let (weights, context) = (weights.row_mut(0), context.row_mut(0));
-        let row = inputs.row(shape, row);
-        with_scratch(d_key, |room| scores(row, room, weights));
-        softmax_row(weights, src_len, row.pad, 1.0);
-        weighted_mean(row, weights, context);
+        inputs.row(shape, row, row).attend(weights, context);
     });
 }
 

@@ -1,0 +1,375 @@
+//! The gradients of attentive recurrent layers: time backwards, then one product for each weight.
+//!
+//! What the products of a position's sequences receive is collected on tapes, as in the recurrent layer. The queries are
+//! computed again, in one product, and the additive scores of each position with them.
+
+use super::attention_gradients::AttentionPass;
+use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
+use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
+use crate::linear::add_column_sums;
+use crate::parallel::for_each;
+use crate::recurrent::{BackwardPass, RecurrentGradients, Schedule, weight_gradient};
+use crate::scored_attention::Score;
+use crate::scratch::{with_scratch, with_scratches};
+use crate::tile::TileMut;
+
+/// What [`super::attentive_recurrent`] gave.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentiveRecurrentResult<'a> {
+    /// `[batch * len, states * d + d_value]`
+    pub out: &'a [f32],
+    /// `[batch * len, src_len]`
+    pub attention_weights: &'a [f32],
+    /// `[batch * len, saved * d]`
+    pub saved: &'a [f32],
+}
+
+impl AttentiveRecurrentResult<'_> {
+    fn check(&self, call: AttentiveRecurrentCall<'_>) {
+        let (rows, weights) = (call.recurrent, self.attention_weights);
+        rows.check_rows("out", self.out, call.out_cols());
+        rows.check_rows("attention_weights", weights, call.src_len);
+        rows.check_rows("saved", self.saved, rows.saved_cols());
+    }
+}
+
+/// Where gradients go. What is `None` is not computed.
+#[derive(Debug)]
+pub struct AttentiveRecurrentGradients<'a> {
+    /// Those of the projections, U, b and the initial states.
+    pub recurrence: RecurrentGradients<'a>,
+    /// `[d_key, d]`
+    pub query_weight: Option<&'a mut [f32]>,
+    /// `[gates * d, d_value]`
+    pub context_weight: Option<&'a mut [f32]>,
+    /// `[batch * src_len, d_key]`, zeros at padding.
+    pub keys: &'a mut [f32],
+    /// `[batch * src_len, d_value]`, zeros at padding.
+    pub values: &'a mut [f32],
+    /// `[d_key]`, for [`Score::Additive`] only.
+    pub v: Option<&'a mut [f32]>,
+}
+
+impl AttentiveRecurrentGradients<'_> {
+    fn check(&self, call: AttentiveRecurrentCall<'_>, inputs: AttentiveRecurrentInputs<'_>) {
+        self.recurrence.check(call.recurrent);
+        let optional = [
+            ("query_weight", &self.query_weight, inputs.query_weight),
+            (
+                "context_weight",
+                &self.context_weight,
+                inputs.context_weight,
+            ),
+        ];
+        for (name, gradient, of) in optional {
+            if let Some(gradient) = gradient {
+                assert_eq!(gradient.len(), of.len(), "`d{name}` of {call:?}");
+            }
+        }
+        assert_eq!(self.keys.len(), inputs.keys.len(), "`dkeys` of {call:?}");
+        assert_eq!(
+            self.values.len(),
+            inputs.values.len(),
+            "`dvalues` of {call:?}"
+        );
+        if let Some(v) = self.v.as_deref() {
+            let additive = matches!(inputs.score, Score::Additive { .. });
+            assert!(additive, "a dot score has no `v`");
+            assert_eq!(v.len(), call.d_key, "`dv` of {call:?}");
+        }
+    }
+}
+
+/// The gradients of [`super::attentive_recurrent`] from `grad_out` `[batch * len, states * d + d_value]`, which is not
+/// read at padding.
+///
+/// # Panics
+/// As [`super::attentive_recurrent`], or if [`Score::Dot`] is given a `v`.
+pub fn attentive_recurrent_backward(
+    call: AttentiveRecurrentCall<'_>,
+    inputs: AttentiveRecurrentInputs<'_>,
+    result: AttentiveRecurrentResult<'_>,
+    grad_out: &[f32],
+    gradients: AttentiveRecurrentGradients<'_>,
+) {
+    inputs.check(call);
+    result.check(call);
+    gradients.check(call, inputs);
+    let recurrent = call.recurrent;
+    recurrent.check_rows("grad_out", grad_out, call.out_cols());
+    let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
+    let (total, cols) = (schedule.total(), recurrent.gate_cols());
+    let apart = match recurrent.cell.adds_plainly() {
+        true => 0,
+        false => total * cols,
+    };
+    let (d, d_key) = (recurrent.d, call.d_key);
+    let lens = [total * cols, apart, total * d, total * d_key, total * d_key];
+    with_scratches(lens, |[hidden, input, before, queries, dqueries]| {
+        let tapes = Tapes {
+            hidden,
+            input,
+            before,
+            queries,
+            dqueries,
+        };
+        let layer = Layer {
+            call,
+            inputs,
+            result,
+            grad_out,
+            schedule: &schedule,
+        };
+        layer.backward(tapes, gradients);
+    });
+}
+
+/// What is collected with a row for each position of each sequence, without padding.
+struct Tapes<'a> {
+    /// The gradients of U h + b, `[total, gates * d]`.
+    hidden: &'a mut [f32],
+    /// Those of x, `[total, gates * d]`; empty where they are the same.
+    input: &'a mut [f32],
+    /// The h before, `[total, d]`.
+    before: &'a mut [f32],
+    /// `[total, d_key]`
+    queries: &'a mut [f32],
+    /// The gradients of the queries, `[total, d_key]`.
+    dqueries: &'a mut [f32],
+}
+
+/// What the backward pass reads.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    pub(super) call: AttentiveRecurrentCall<'a>,
+    pub(super) inputs: AttentiveRecurrentInputs<'a>,
+    pub(super) result: AttentiveRecurrentResult<'a>,
+    pub(super) grad_out: &'a [f32],
+    pub(super) schedule: &'a Schedule<'a>,
+}
+
+impl Layer<'_> {
+    fn backward(&self, mut tapes: Tapes<'_>, gradients: AttentiveRecurrentGradients<'_>) {
+        let AttentiveRecurrentCall {
+            recurrent,
+            src_len,
+            d_key,
+            d_value,
+        } = self.call;
+        let AttentiveRecurrentGradients {
+            recurrence,
+            query_weight,
+            context_weight,
+            keys,
+            values,
+            v,
+        } = gradients;
+        self.replay(&mut tapes);
+        let (batch, rows, cols) = (recurrent.batch(), recurrent.rows(), recurrent.gate_cols());
+        recurrent.clear_padding(recurrence.projected, cols);
+        keys.fill(0.0);
+        let lens = [
+            batch * d_key,
+            rows * d_value,
+            batch * recurrent.state_cols(),
+        ];
+        with_scratches(lens, |[shares, dcontexts, flow]| {
+            shares.fill(0.0);
+            flow.fill(0.0);
+            let attention = AttentionPass {
+                layer: self,
+                dcontexts: TileMut::new(dcontexts, rows, d_value, d_value),
+                keys: TileMut::new(keys, batch, src_len * d_key, src_len * d_key),
+                shares: TileMut::new(shares, batch, d_key, d_key),
+            };
+            let projected = TileMut::new(recurrence.projected, rows, cols, cols);
+            let to_initial = recurrence.initial.is_some();
+            self.all_positions(&mut tapes, attention, projected, to_initial, flow);
+            self.values(dcontexts, values);
+            if let Some(v) = v {
+                v.fill(0.0);
+                add_column_sums(View::rows(shares, d_key), batch, v);
+            }
+            if let Some(initial) = recurrence.initial {
+                self.schedule.scatter_initial(flow, initial);
+            }
+        });
+        let RecurrentGradients { weight, bias, .. } = recurrence;
+        self.state_weights(&tapes, weight, bias, query_weight);
+        if let Some(context_weight) = context_weight {
+            self.context_weight(tapes.of_input(), context_weight);
+        }
+    }
+
+    /// The states of the result.
+    fn states(&self) -> View<'_> {
+        View::rows(self.result.out, self.call.out_cols())
+    }
+
+    /// Fills the tapes of what entered the forward pass.
+    fn replay(&self, tapes: &mut Tapes<'_>) {
+        let AttentiveRecurrentCall {
+            recurrent, d_key, ..
+        } = self.call;
+        self.schedule
+            .gather(recurrent.d, tapes.before, |rank, position| {
+                self.schedule.before(rank, position, self.states())
+            });
+        gemm_into(
+            recurrent.d,
+            View::rows(tapes.before, recurrent.d),
+            View::transposed(self.inputs.query_weight, recurrent.d),
+            &mut TileMut::new(tapes.queries, self.schedule.total(), d_key, d_key),
+            Accumulate::Overwrite,
+            recurrent.precision,
+            Epilogue::NONE,
+        );
+    }
+
+    /// The pass back through time.
+    fn all_positions(
+        &self,
+        tapes: &mut Tapes<'_>,
+        attention: AttentionPass<'_>,
+        projected: TileMut<'_>,
+        to_initial: bool,
+        flow: &mut [f32],
+    ) {
+        let AttentiveRecurrentCall {
+            recurrent,
+            d_key,
+            d_value,
+            ..
+        } = self.call;
+        let (cols, state_cols) = (recurrent.gate_cols(), recurrent.state_cols());
+        let lens = [state_cols, recurrent.batch() * d_value];
+        with_scratches(lens, |[zeros, dcontexts]| {
+            zeros.fill(0.0);
+            let pass = BackwardPass {
+                schedule: self.schedule,
+                states: self.states(),
+                saved: self.result.saved,
+                grad_states: View::rows(self.grad_out, self.call.out_cols()),
+                zeros,
+                projected,
+                to_initial,
+            };
+            for (position, rows) in self.schedule.backwards() {
+                let part = |cols: usize| rows.start * cols..rows.end * cols;
+                let hidden = &mut tapes.hidden[part(cols)];
+                pass.retreat(position, flow, hidden);
+                let input = match recurrent.cell.adds_plainly() {
+                    true => &*hidden,
+                    false => {
+                        let input = &mut tapes.input[part(cols)];
+                        pass.gather_projected(position, input);
+                        input
+                    }
+                };
+                self.through_context_weight(rows.len(), input, dcontexts);
+                let dqueries = &mut tapes.dqueries[part(d_key)];
+                let queries = &tapes.queries[part(d_key)];
+                attention.retreat(position, dcontexts, queries, dqueries);
+                let weight = self.inputs.recurrence.weight;
+                pass.flow_through(position, View::rows(hidden, cols), weight, flow);
+                let weight = self.inputs.query_weight;
+                pass.flow_through(position, View::rows(dqueries, d_key), weight, flow);
+            }
+        });
+    }
+
+    /// `dcontexts` `[rows, d_value]` from the gradients of x.
+    fn through_context_weight(&self, rows: usize, input: &[f32], dcontexts: &mut [f32]) {
+        let (cols, d_value) = (self.call.recurrent.gate_cols(), self.call.d_value);
+        gemm_into(
+            cols,
+            View::rows(input, cols),
+            View::rows(self.inputs.context_weight, d_value),
+            &mut TileMut::new(dcontexts, rows, d_value, d_value),
+            Accumulate::Overwrite,
+            self.call.recurrent.precision,
+            Epilogue::NONE,
+        );
+    }
+
+    /// The gradients of the values from those of all contexts, `[batch * len, d_value]`: a product for each sequence.
+    fn values(&self, dcontexts: &[f32], values: &mut [f32]) {
+        let AttentiveRecurrentCall {
+            recurrent,
+            src_len,
+            d_value,
+            ..
+        } = self.call;
+        let (batch, len) = (recurrent.batch(), recurrent.len);
+        let weights = View::rows(self.result.attention_weights, src_len);
+        let dcontexts = View::rows(dcontexts, d_value);
+        let values = TileMut::new(values, batch * src_len, d_value, d_value);
+        let large = self.call.attention(batch).is_large();
+        for_each(batch, large, |sequence| {
+            let first = sequence * len;
+            // SAFETY: each task has a sequence of its own.
+            let mut values = unsafe { values.part(sequence * src_len, 0, src_len, d_value) };
+            gemm_tile(
+                recurrent.lens[sequence],
+                weights.from(first, 0).t(),
+                dcontexts.from(first, 0),
+                &mut values,
+                Accumulate::Overwrite,
+                Epilogue::NONE,
+            );
+        });
+    }
+
+    /// The gradients of what multiplies h.
+    fn state_weights(
+        &self,
+        tapes: &Tapes<'_>,
+        weight: Option<&mut [f32]>,
+        bias: Option<&mut [f32]>,
+        query_weight: Option<&mut [f32]>,
+    ) {
+        let recurrent = self.call.recurrent;
+        let total = self.schedule.total();
+        let hidden = View::rows(tapes.hidden, recurrent.gate_cols());
+        let before = View::rows(tapes.before, recurrent.d);
+        if let Some(weight) = weight {
+            weight_gradient(recurrent.precision, total, hidden, before, weight);
+        }
+        if let Some(bias) = bias {
+            bias.fill(0.0);
+            add_column_sums(hidden, total, bias);
+        }
+        if let Some(weight) = query_weight {
+            let dqueries = View::rows(tapes.dqueries, self.call.d_key);
+            weight_gradient(recurrent.precision, total, dqueries, before, weight);
+        }
+    }
+
+    /// The gradient of W_c from those of x, `[total, gates * d]`.
+    fn context_weight(&self, input: &[f32], weight: &mut [f32]) {
+        let AttentiveRecurrentCall {
+            recurrent, d_value, ..
+        } = self.call;
+        let (total, state_cols) = (self.schedule.total(), recurrent.state_cols());
+        with_scratch(total * d_value, |contexts| {
+            self.schedule.gather(d_value, contexts, |rank, position| {
+                let out = self.states();
+                let row = self.schedule.row(rank, position);
+                Some(&out.row(row, self.call.out_cols())[state_cols..])
+            });
+            let input = View::rows(input, recurrent.gate_cols());
+            let contexts = View::rows(contexts, d_value);
+            weight_gradient(recurrent.precision, total, input, contexts, weight);
+        });
+    }
+}
+
+impl Tapes<'_> {
+    /// The gradients of x.
+    fn of_input(&self) -> &[f32] {
+        match self.input.is_empty() {
+            true => self.hidden,
+            false => self.input,
+        }
+    }
+}

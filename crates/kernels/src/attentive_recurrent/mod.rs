@@ -1,0 +1,281 @@
+//! Recurrent layers that attend to another sequence at each position, as the decoder of Bahdanau et al. 2015 does
+//! (appendix A.1.2 and A.2.2), and their gradients.
+//!
+//! With the state before, h, a position's context and the cell's input are
+//!
+//! - q = W_q h,
+//! - a = softmax over j of score(q, key j), without the keys of padding,
+//! - context = Σ_j a_j value j,
+//! - x = projected + W_c context,
+//!
+//! and [`Cell`](crate::recurrent::Cell) says what makes the next state of x and the state before. The positions run as
+//! those of [`mod@crate::recurrent`]: neither padding nor other sequences enter a sequence's results, and a call of one
+//! position that starts from the state before gives the bits of that position in a longer call.
+
+mod attention_gradients;
+mod backward;
+
+pub use backward::{
+    AttentiveRecurrentGradients, AttentiveRecurrentResult, attentive_recurrent_backward,
+};
+
+use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::linear::Affine;
+use crate::parallel::for_each;
+use crate::recurrent::{ForwardPass, Recurrence, RecurrentCall, Schedule, state_product};
+use crate::scored_attention::{Score, ScoredAttentionInputs, ScoredAttentionShape};
+use crate::scratch::{with_scratch, with_scratches};
+use crate::tile::TileMut;
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentiveRecurrentCall<'a> {
+    /// The sequences that attend. Its `d` is not 0.
+    pub recurrent: RecurrentCall<'a>,
+    /// Keys of each sequence that is attended to.
+    pub src_len: usize,
+    /// Columns of queries and keys.
+    pub d_key: usize,
+    /// Columns of values.
+    pub d_value: usize,
+}
+
+impl AttentiveRecurrentCall<'_> {
+    /// Columns of the output: h, and c behind it, and the context.
+    pub fn out_cols(&self) -> usize {
+        self.recurrent.state_cols() + self.d_value
+    }
+
+    /// The attention of `rows` sequences at one position.
+    fn attention(&self, rows: usize) -> ScoredAttentionShape {
+        ScoredAttentionShape {
+            rows,
+            src_len: self.src_len,
+            d_key: self.d_key,
+            d_value: self.d_value,
+        }
+    }
+}
+
+/// What a layer reads.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentiveRecurrentInputs<'a> {
+    /// `[batch * len, gates * d]`: the inputs' projections with their bias.
+    pub projected: &'a [f32],
+    /// What makes a state from the one before.
+    pub recurrence: Recurrence<'a>,
+    /// W_q, `[d_key, d]`
+    pub query_weight: &'a [f32],
+    /// W_c, `[gates * d, d_value]`
+    pub context_weight: &'a [f32],
+    /// `[batch * src_len, d_key]`
+    pub keys: &'a [f32],
+    /// `[batch * src_len, d_value]`
+    pub values: &'a [f32],
+    /// `[batch * src_len]`: keys that are not 0 here are ignored; they and their values are never read.
+    pub pad: Option<&'a [u8]>,
+    /// How well a query and a key fit together.
+    pub score: Score<'a>,
+}
+
+impl<'a> AttentiveRecurrentInputs<'a> {
+    fn check(&self, call: AttentiveRecurrentCall<'_>) {
+        let recurrent = call.recurrent;
+        let (d, cols) = (recurrent.d, recurrent.gate_cols());
+        let AttentiveRecurrentCall { d_key, d_value, .. } = call;
+        assert!(d > 0, "a state has columns");
+        recurrent.check(self.recurrence);
+        recurrent.check_rows("projected", self.projected, cols);
+        assert_eq!(
+            self.query_weight.len(),
+            d_key * d,
+            "`query_weight` is [{d_key}, {d}]"
+        );
+        assert_eq!(
+            self.context_weight.len(),
+            cols * d_value,
+            "`context_weight` is [{cols}, {d_value}]"
+        );
+        self.attention(&[])
+            .check_sentences(call.attention(recurrent.batch()));
+    }
+
+    /// What the attention of `queries` reads.
+    fn attention(&self, queries: &'a [f32]) -> ScoredAttentionInputs<'a> {
+        ScoredAttentionInputs {
+            queries,
+            keys: self.keys,
+            values: self.values,
+            pad: self.pad,
+            score: self.score,
+        }
+    }
+
+    /// The map to the queries.
+    fn query_map(&self) -> Affine<'a> {
+        Affine {
+            weight: self.query_weight,
+            bias: None,
+        }
+    }
+}
+
+/// `out` `[batch * len, states * d + d_value]` of all positions: h and c, and behind them the context that entered them;
+/// zeros at padding. A sequence that sees no key has contexts of zeros.
+///
+/// `attention_weights` `[batch * len, src_len]` receives a, zeros at padding of either kind. `saved`
+/// `[batch * len, saved * d]` receives what the backward pass needs besides; its rows of padding stay as they are.
+///
+/// # Panics
+/// If a slice does not fit, a sequence is longer than `len`, or `d` is 0.
+pub fn attentive_recurrent(
+    call: AttentiveRecurrentCall<'_>,
+    inputs: AttentiveRecurrentInputs<'_>,
+    out: &mut [f32],
+    attention_weights: Option<&mut [f32]>,
+    saved: Option<&mut [f32]>,
+) {
+    inputs.check(call);
+    let recurrent = call.recurrent;
+    recurrent.check_rows("out", out, call.out_cols());
+    if let Some(saved) = saved.as_deref() {
+        recurrent.check_rows("saved", saved, recurrent.saved_cols());
+    }
+    recurrent.clear_padding(out, call.out_cols());
+    let matrix = |data, cols| TileMut::new(data, recurrent.rows(), cols, cols);
+    let out = matrix(out, call.out_cols());
+    let attention_weights = attention_weights.map(|weights| {
+        recurrent.check_rows("attention_weights", weights, call.src_len);
+        recurrent.clear_padding(weights, call.src_len);
+        matrix(weights, call.src_len)
+    });
+    let (rows, state_cols) = (recurrent.rows(), recurrent.state_cols());
+    // SAFETY: the two parts have no column in common, and nothing else touches the matrix.
+    let (states, contexts) = unsafe {
+        (
+            out.part(0, 0, rows, state_cols),
+            out.part(0, state_cols, rows, call.d_value),
+        )
+    };
+    let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
+    let attention = AttentionPass {
+        call,
+        inputs,
+        schedule: &schedule,
+        contexts,
+        attention_weights,
+    };
+    let states = ForwardPass {
+        schedule: &schedule,
+        states,
+        saved: saved.map(|saved| matrix(saved, recurrent.saved_cols())),
+    };
+    all_positions(&attention, &states);
+}
+
+/// The pass through time.
+fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
+    let AttentionPass {
+        call,
+        inputs,
+        schedule,
+        ..
+    } = attention;
+    let recurrent = call.recurrent;
+    let (batch, cols) = (recurrent.batch(), recurrent.gate_cols());
+    let width = recurrent.cell.work() * recurrent.d;
+    let hidden = Affine {
+        weight: inputs.recurrence.weight,
+        bias: inputs.recurrence.bias,
+    };
+    let lens = [
+        recurrent.state_cols(),
+        width,
+        call.d_key,
+        cols,
+        call.d_value,
+    ];
+    with_scratches(
+        lens.map(|cols| batch * cols),
+        |[current, work, queries, x, contexts]| {
+            schedule.gather_initial(current);
+            for position in schedule.positions() {
+                let d_key = call.d_key;
+                state_product(
+                    schedule,
+                    position,
+                    current,
+                    inputs.query_map(),
+                    queries,
+                    d_key,
+                );
+                attention.attend(position, queries, contexts, x);
+                state_product(schedule, position, current, hidden, work, width);
+                let input = |rank: usize, _| &x[rank * cols..][..cols];
+                states.advance(position, input, current, work);
+            }
+        },
+    );
+}
+
+/// The attention of the forward pass, and where its results go.
+struct AttentionPass<'a> {
+    call: AttentiveRecurrentCall<'a>,
+    inputs: AttentiveRecurrentInputs<'a>,
+    schedule: &'a Schedule<'a>,
+    /// `[batch * len, d_value]`
+    contexts: TileMut<'a>,
+    /// `[batch * len, src_len]`
+    attention_weights: Option<TileMut<'a>>,
+}
+
+impl AttentionPass<'_> {
+    /// The `contexts` `[batch, d_value]` and the inputs `x` `[batch, gates * d]` of the sequences at `position` from their
+    /// `queries` `[batch, d_key]`, all in the order of ranks.
+    fn attend(&self, position: usize, queries: &[f32], contexts: &mut [f32], x: &mut [f32]) {
+        let Self { call, inputs, .. } = self;
+        let (cols, d_value) = (call.recurrent.gate_cols(), call.d_value);
+        let rows = self.schedule.active(position);
+        let shape = call.attention(rows);
+        let mut x = TileMut::new(x, rows, cols, cols);
+        {
+            let contexts = TileMut::new(contexts, rows, d_value, d_value);
+            for_each(rows, shape.is_large(), |rank| {
+                let row = self.schedule.row(rank, position);
+                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
+                // matrices mutably.
+                let (mut x, mut context, mut kept, mut weights) = unsafe {
+                    (
+                        x.part(rank, 0, 1, cols),
+                        contexts.part(rank, 0, 1, d_value),
+                        self.contexts.part(row, 0, 1, d_value),
+                        self.attention_weights
+                            .as_ref()
+                            .map(|weights| weights.part(row, 0, 1, call.src_len)),
+                    )
+                };
+                x.row_mut(0)
+                    .copy_from_slice(&inputs.projected[row * cols..][..cols]);
+                let (attention, context) = (inputs.attention(queries), context.row_mut(0));
+                let query = attention.row(shape, rank, self.schedule.sequence(rank));
+                match &mut weights {
+                    Some(weights) => query.attend(weights.row_mut(0), context),
+                    None => with_scratch(call.src_len, |weights| query.attend(weights, context)),
+                }
+                kept.row_mut(0).copy_from_slice(context);
+            });
+        }
+        gemm_into(
+            d_value,
+            View::rows(contexts, d_value),
+            View::transposed(inputs.context_weight, d_value),
+            &mut x,
+            Accumulate::Add,
+            call.recurrent.precision,
+            Epilogue::NONE,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

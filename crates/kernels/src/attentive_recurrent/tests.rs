@@ -1,0 +1,280 @@
+mod case;
+
+use super::*;
+use crate::gemm::Precision;
+use crate::recurrent::{Cell, Direction, RecurrentGradients, recurrent};
+use crate::testing::{assert_same_on_all_pools, bits};
+use case::{Case, Sizes};
+
+const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+
+/// Those with a part for each sequence, and whether that has a row for each position.
+const BY_SEQUENCE: [(usize, bool); 6] = [
+    (0, true),
+    (1, true),
+    (2, true),
+    (5, false),
+    (8, false),
+    (9, false),
+];
+
+/// Every third key, the end of the rows, and all of some.
+fn gaps(src_len: usize) -> impl Fn(usize) -> bool {
+    move |key| key % 3 == 1 || key % src_len > 11 || (key / src_len) % 4 == 2
+}
+
+#[test]
+fn forward_and_backward_match_the_twin() {
+    let shapes: [(&[usize], usize, Sizes); 11] = [
+        (&[], 3, (2, 4, 3, 5)),
+        (&[0, 0], 0, (2, 3, 3, 3)),
+        (&[0], 2, (1, 3, 2, 2)),
+        (&[1], 1, (1, 1, 1, 1)),
+        (&[2, 3], 3, (0, 5, 4, 3)),
+        (&[2, 3], 3, (4, 5, 0, 3)),
+        (&[2, 3], 3, (4, 5, 3, 0)),
+        (&[3, 0, 5, 1, 5], 5, (7, 7, 5, 9)),
+        (&[2, 4], 6, (17, 33, 19, 21)),
+        (&[4; 9], 4, (3, 1, 16, 2)),
+        (&[1, 1, 0, 1], 1, (13, 20, 7, 40)),
+    ];
+    for cell in CELLS {
+        for (lens, len, sizes) in shapes {
+            for (bias, initial) in [(true, true), (false, true), (true, false), (false, false)] {
+                let mut case = Case::new(cell, lens, len, sizes);
+                case.bias = case.bias.filter(|_| bias);
+                case.initial = case.initial.filter(|_| initial);
+                case.assert_matches_the_twin(3e-5);
+                case.pad(gaps(sizes.0)).assert_matches_the_twin(3e-5);
+            }
+            let mut case = Case::new(cell, lens, len, sizes).pad(gaps(sizes.0));
+            case.direction = Direction::Backward;
+            case.v = None;
+            case.assert_matches_the_twin(3e-5);
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_shared_out_matches_the_twin() {
+    let lens: Vec<usize> = (0..70).map(|i| 3 - usize::from(i == 5)).collect();
+    for cell in CELLS {
+        let case = Case::new(cell, &lens, 3, (11, 240, 40, 60));
+        case.pad(gaps(11)).assert_matches_the_twin(1e-4);
+    }
+}
+
+#[test]
+fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
+    for cell in CELLS {
+        for (initial, precision) in [
+            (true, Precision::F32),
+            (false, Precision::F32),
+            (true, Precision::Bf16),
+        ] {
+            let mut batch = Case::new(cell, &[3, 0, 5, 1, 5, 4, 2], 6, (13, 19, 21, 35));
+            batch.initial = batch.initial.filter(|_| initial);
+            batch.precision = precision;
+            let batch = batch.pad(gaps(13));
+            let all = batch.run();
+            for (sequence, &real) in batch.lens.iter().enumerate() {
+                for (len, extra) in [(real, 0), (9, 40)] {
+                    let alone = batch.alone(sequence, len, extra).run();
+                    for (result, by_position) in BY_SEQUENCE {
+                        // The weights are padded on both sides.
+                        let wide = 13 + extra;
+                        let mut alone = alone[result].clone();
+                        if result == 1 {
+                            let rows = alone.chunks(wide);
+                            alone = rows.flat_map(|row| row[..13].to_vec()).collect();
+                        }
+                        let part = all[result].len() / 7;
+                        let all = &all[result][sequence * part..][..part];
+                        let kept = match by_position {
+                            true => part / batch.len * real,
+                            false => part,
+                        };
+                        assert_eq!(bits(&alone[..kept]), bits(&all[..kept]), "result {result}");
+                        assert!(alone[kept..].iter().all(|&x| x == 0.0));
+                    }
+                }
+                let [narrow, padded] = [(real, 0), (90, 70)]
+                    .map(|(len, extra)| batch.alone(sequence, len, extra).run());
+                for result in [3, 4, 6, 7, 10] {
+                    assert_eq!(bits(&narrow[result]), bits(&padded[result]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_sequences_changes_nothing() {
+    for cell in CELLS {
+        for precision in [Precision::F32, Precision::Bf16] {
+            let out = |batch: usize| {
+                let mut case = Case::new(cell, &vec![2; batch], 2, (5, 37, 18, 33));
+                case.precision = precision;
+                bits(&case.out())
+            };
+            let all = out(70);
+            for batch in 1..70 {
+                let fewer = out(batch);
+                assert!(fewer == all[..fewer.len()], "{batch} sequences of {cell:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn step_by_step_equals_all_at_once() {
+    for cell in CELLS {
+        for (d, precision) in [
+            (1, Precision::F32),
+            (7, Precision::Bf16),
+            (300, Precision::F32),
+        ] {
+            let mut batch = Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|key| key % 4 == 3);
+            batch.precision = precision;
+            let (gates, states) = (cell.gates() * d, cell.states() * d);
+            let out_cols = states + 17;
+            for initial in [batch.initial.clone(), None] {
+                batch.initial = initial.clone();
+                let all = batch.out();
+                let mut step = Case {
+                    lens: vec![1; 3],
+                    len: 1,
+                    initial,
+                    grad: vec![0.0; 3 * out_cols],
+                    ..batch.clone()
+                };
+                for position in 0..5 {
+                    let rows = |matrix: &[f32], cols: usize| -> Vec<f32> {
+                        let row = |rows: &[f32]| rows[position * cols..][..cols].to_vec();
+                        matrix.chunks(5 * cols).flat_map(row).collect()
+                    };
+                    step.projected = rows(&batch.projected, gates);
+                    let out = step.out();
+                    assert_eq!(bits(&out), bits(&rows(&all, out_cols)));
+                    let state = |row: &[f32]| row[..states].to_vec();
+                    step.initial = Some(out.chunks(out_cols).flat_map(state).collect());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_keys_it_is_the_plain_layer() {
+    for cell in CELLS {
+        let case = Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7)).pad(|key| key / 5 == 1);
+        let out = case.out();
+        let nothing = case.clone().pad(|_| true);
+        let blind = nothing.out();
+        let (call, inputs) = (nothing.call().recurrent, nothing.inputs());
+        let mut states = vec![0.0; 12 * cell.states() * 9];
+        recurrent(call, inputs.recurrence, inputs.projected, &mut states, None);
+        let (cols, rows) = (cell.states() * 9, out.len() / 12);
+        for (number, (row, blind)) in out.chunks(rows).zip(blind.chunks(rows)).enumerate() {
+            assert_eq!(bits(&blind[..cols]), bits(&states[number * cols..][..cols]));
+            assert!(blind[cols..].iter().all(|&x| x == 0.0));
+            if number / 4 == 1 {
+                assert_eq!(bits(row), bits(blind));
+            }
+        }
+        assert!(nothing.run().concat().iter().all(|x| x.is_finite()));
+    }
+}
+
+#[test]
+fn no_initial_state_is_zeros() {
+    for cell in CELLS {
+        let mut case = Case::new(cell, &[3, 0, 4], 4, (5, 9, 6, 7));
+        case.initial = Some(vec![0.0; 3 * cell.states() * 9]);
+        let zeros = case.run();
+        case.initial = None;
+        for (number, (one, other)) in zeros.iter().zip(&case.run()).enumerate() {
+            assert_eq!(bits(one), bits(other), "result {number}");
+        }
+    }
+}
+
+#[test]
+fn gradients_that_nobody_wants_change_no_other() {
+    for cell in CELLS {
+        let case = Case::new(cell, &[3, 1, 4], 5, (5, 9, 6, 7)).pad(gaps(5));
+        let expected = case.run();
+        let mut saved = vec![0.0; 15 * cell.saved() * 9];
+        let [mut out, mut weights] = [0, 1].map(|number| expected[number].clone());
+        let (call, inputs) = (case.call(), case.inputs());
+        let keep = (Some(&mut weights[..]), Some(&mut saved[..]));
+        attentive_recurrent(call, inputs, &mut out, keep.0, keep.1);
+        let result = AttentiveRecurrentResult {
+            out: &out,
+            attention_weights: &weights,
+            saved: &saved,
+        };
+        let [mut projected, mut keys, mut values] =
+            [2, 8, 9].map(|number| vec![f32::NAN; expected[number].len()]);
+        let gradients = AttentiveRecurrentGradients {
+            recurrence: RecurrentGradients {
+                projected: &mut projected,
+                weight: None,
+                bias: None,
+                initial: None,
+            },
+            query_weight: None,
+            context_weight: None,
+            keys: &mut keys,
+            values: &mut values,
+            v: None,
+        };
+        attentive_recurrent_backward(call, inputs, result, &case.grad, gradients);
+        for (number, found) in [(2, projected), (8, keys), (9, values)] {
+            assert_eq!(bits(&found), bits(&expected[number]), "result {number}");
+        }
+    }
+}
+
+#[test]
+fn numbers_of_any_size_stay_finite() {
+    for cell in CELLS {
+        for scale in [1e3, 1e15] {
+            let mut case = Case::new(cell, &[4, 4], 4, (5, 5, 6, 7));
+            for x in [
+                &mut case.projected,
+                &mut case.keys,
+                &mut case.context_weight,
+            ] {
+                x.iter_mut().for_each(|x| *x *= scale);
+            }
+            assert!(case.run().concat().iter().all(|x| x.is_finite()));
+        }
+    }
+}
+
+#[test]
+fn rounded_operands_give_nearly_the_same() {
+    for cell in CELLS {
+        let mut case = Case::new(cell, &[3, 5], 5, (7, 16, 24, 40));
+        case.precision = Precision::Bf16;
+        case.assert_matches_the_twin(5e-2);
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let lens: Vec<usize> = (0..90).map(|i| i * 7 % 5).collect();
+    for cell in CELLS {
+        let case = Case::new(cell, &lens, 4, (12, 260, 50, 60)).pad(gaps(12));
+        assert_same_on_all_pools(|| case.run().concat());
+    }
+}
+
+#[test]
+#[should_panic(expected = "`context_weight` is [6, 3]")]
+fn a_weight_that_does_not_fit_is_refused() {
+    let mut case = Case::new(Cell::Gru, &[3], 3, (4, 2, 5, 3));
+    case.context_weight.pop();
+    case.out();
+}

@@ -1,0 +1,263 @@
+//! A layer with random inputs, run by the kernel and by its twin.
+
+use super::*;
+use crate::reference::{AttentiveRecurrent, Recurrent, ScoredAttention};
+use crate::testing::{assert_close, random, wide};
+
+/// src_len, d, d_key, d_value
+pub(super) type Sizes = (usize, usize, usize, usize);
+
+/// A call with random inputs, NaN at padding.
+#[derive(Clone)]
+pub(super) struct Case {
+    pub(super) cell: Cell,
+    pub(super) direction: Direction,
+    pub(super) precision: Precision,
+    pub(super) lens: Vec<usize>,
+    pub(super) len: usize,
+    pub(super) sizes: Sizes,
+    pub(super) projected: Vec<f32>,
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: Option<Vec<f32>>,
+    pub(super) initial: Option<Vec<f32>>,
+    pub(super) query_weight: Vec<f32>,
+    pub(super) context_weight: Vec<f32>,
+    pub(super) keys: Vec<f32>,
+    pub(super) values: Vec<f32>,
+    pub(super) pad: Option<Vec<u8>>,
+    pub(super) v: Option<Vec<f32>>,
+    pub(super) grad: Vec<f32>,
+}
+
+/// Output, attention weights and gradients: of projections, hidden weight and bias, initial states, the two maps, keys,
+/// values and v.
+pub(super) type Results = [Vec<f32>; 11];
+impl Case {
+    pub(super) fn new(cell: Cell, lens: &[usize], len: usize, sizes: Sizes) -> Self {
+        let (src_len, d, d_key, d_value) = sizes;
+        let (gates, states) = (cell.gates() * d, cell.states() * d);
+        let (batch, rows) = (lens.len(), lens.len() * len);
+        // Long sums of large terms would only saturate the gates.
+        let scaled = |len: usize, cols: usize, seed: u32| -> Vec<f32> {
+            let scale = 2.0 / (1.0 + cols as f32).sqrt();
+            random(len, seed).iter().map(|x| scale * x).collect()
+        };
+        let out_cols = states + d_value;
+        let mut case = Self {
+            cell,
+            direction: Direction::Forward,
+            precision: Precision::F32,
+            lens: lens.to_vec(),
+            len,
+            sizes,
+            projected: random(rows * gates, 1),
+            weight: scaled(gates * d, d, 2),
+            bias: Some(random(gates, 3)),
+            initial: Some(random(batch * states, 4)),
+            query_weight: scaled(d_key * d, d, 5),
+            context_weight: scaled(gates * d_value, d_value, 6),
+            keys: random(batch * src_len * d_key, 7),
+            values: random(batch * src_len * d_value, 8),
+            pad: None,
+            v: Some(scaled(d_key, d_key, 9)),
+            grad: random(rows * out_cols, 10),
+        };
+        for (sequence, &real) in lens.iter().enumerate() {
+            let padding = sequence * len + real..(sequence + 1) * len;
+            case.projected[padding.start * gates..padding.end * gates].fill(f32::NAN);
+            case.grad[padding.start * out_cols..padding.end * out_cols].fill(f32::NAN);
+        }
+        case
+    }
+
+    /// Hides keys, and puts NaN there.
+    pub(super) fn pad(mut self, hidden: impl Fn(usize) -> bool) -> Self {
+        let (src_len, _, d_key, d_value) = self.sizes;
+        let keys = self.lens.len() * src_len;
+        self.pad = Some((0..keys).map(|key| u8::from(hidden(key))).collect());
+        for key in (0..keys).filter(|&key| hidden(key)) {
+            self.keys[key * d_key..][..d_key].fill(f32::NAN);
+            self.values[key * d_value..][..d_value].fill(f32::NAN);
+        }
+        self
+    }
+
+    pub(super) fn call(&self) -> AttentiveRecurrentCall<'_> {
+        let (src_len, d, d_key, d_value) = self.sizes;
+        AttentiveRecurrentCall {
+            recurrent: RecurrentCall {
+                cell: self.cell,
+                direction: self.direction,
+                lens: &self.lens,
+                len: self.len,
+                d,
+                precision: self.precision,
+            },
+            src_len,
+            d_key,
+            d_value,
+        }
+    }
+
+    pub(super) fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
+        AttentiveRecurrentInputs {
+            projected: &self.projected,
+            recurrence: Recurrence {
+                weight: &self.weight,
+                bias: self.bias.as_deref(),
+                initial: self.initial.as_deref(),
+            },
+            query_weight: &self.query_weight,
+            context_weight: &self.context_weight,
+            keys: &self.keys,
+            values: &self.values,
+            pad: self.pad.as_deref(),
+            score: match &self.v {
+                Some(v) => Score::Additive { v },
+                None => Score::Dot,
+            },
+        }
+    }
+
+    /// The output alone, with nothing else kept.
+    pub(super) fn out(&self) -> Vec<f32> {
+        let mut out = vec![f32::NAN; self.grad.len()];
+        attentive_recurrent(self.call(), self.inputs(), &mut out, None, None);
+        out
+    }
+
+    pub(super) fn run(&self) -> Results {
+        let (call, inputs) = (self.call(), self.inputs());
+        let (src_len, d, d_key, _) = self.sizes;
+        let (rows, batch) = (self.lens.len() * self.len, self.lens.len());
+        let mut saved = vec![f32::NAN; rows * self.cell.saved() * d];
+        let mut results = [
+            self.grad.len(),
+            rows * src_len,
+            self.projected.len(),
+            self.weight.len(),
+            self.cell.gates() * d,
+            batch * self.cell.states() * d,
+            self.query_weight.len(),
+            self.context_weight.len(),
+            self.keys.len(),
+            self.values.len(),
+            self.v.as_ref().map_or(0, |_| d_key),
+        ]
+        .map(|len| vec![f32::NAN; len]);
+        let [out, weights, gradients @ ..] = &mut results;
+        attentive_recurrent(call, inputs, out, Some(weights), Some(&mut saved));
+        assert!(bits(out) == bits(&self.out()), "nothing kept");
+        let result = AttentiveRecurrentResult {
+            out,
+            attention_weights: weights,
+            saved: &saved,
+        };
+        let [
+            projected,
+            weight,
+            bias,
+            initial,
+            query_weight,
+            context_weight,
+            keys,
+            values,
+            v,
+        ] = gradients;
+        let gradients = AttentiveRecurrentGradients {
+            recurrence: RecurrentGradients {
+                projected,
+                weight: Some(weight),
+                bias: Some(bias),
+                initial: Some(initial),
+            },
+            query_weight: Some(query_weight),
+            context_weight: Some(context_weight),
+            keys,
+            values,
+            v: self.v.is_some().then_some(v),
+        };
+        attentive_recurrent_backward(call, inputs, result, &self.grad, gradients);
+        results
+    }
+
+    pub(super) fn assert_matches_the_twin(&self, tolerance: f64) {
+        let [
+            projected,
+            weight,
+            query_weight,
+            context_weight,
+            keys,
+            values,
+        ] = [
+            &self.projected,
+            &self.weight,
+            &self.query_weight,
+            &self.context_weight,
+            &self.keys,
+            &self.values,
+        ]
+        .map(|x| wide(x));
+        let [bias, initial, v] =
+            [&self.bias, &self.initial, &self.v].map(|x| x.as_ref().map(|x| wide(x)));
+        let twin = AttentiveRecurrent {
+            recurrent: Recurrent {
+                call: self.call().recurrent,
+                projected: &projected,
+                weight: &weight,
+                bias: bias.as_deref(),
+                initial: initial.as_deref(),
+            },
+            attention: ScoredAttention {
+                shape: self.call().attention(self.lens.len()),
+                queries: &[],
+                keys: &keys,
+                values: &values,
+                pad: self.pad.as_deref(),
+                v: v.as_deref(),
+            },
+            query_weight: &query_weight,
+            context_weight: &context_weight,
+        };
+        let mut expected = twin.forward().to_vec();
+        expected.extend(twin.backward(&wide(&self.grad)));
+        expected[10].truncate(self.v.as_ref().map_or(0, Vec::len));
+        for (number, (found, expected)) in self.run().iter().zip(&expected).enumerate() {
+            let what = format!("result {number} of {:?}", self.call());
+            assert_close(found, expected, tolerance, &what);
+        }
+    }
+
+    /// One sequence in rows of `len`, with `extra` further keys of padding.
+    pub(super) fn alone(&self, sequence: usize, len: usize, extra: usize) -> Self {
+        let (src_len, d, d_key, d_value) = self.sizes;
+        let (gates, states) = (self.cell.gates() * d, self.cell.states() * d);
+        let take = |matrix: &[f32], from: usize, cols: usize, kept: usize, wanted: usize| {
+            let mut rows = matrix[sequence * from * cols..][..kept * cols].to_vec();
+            rows.resize(wanted * cols, f32::NAN);
+            rows
+        };
+        let real = self.lens[sequence];
+        let of_target = |matrix: &[f32], cols: usize| take(matrix, self.len, cols, real, len);
+        let of_source =
+            |matrix: &[f32], cols: usize| take(matrix, src_len, cols, src_len, src_len + extra);
+        let mut pad = match &self.pad {
+            Some(pad) => pad[sequence * src_len..][..src_len].to_vec(),
+            None => vec![0; src_len],
+        };
+        pad.resize(src_len + extra, 1);
+        let initial = self.initial.as_ref();
+        Self {
+            lens: vec![real],
+            len,
+            sizes: (src_len + extra, d, d_key, d_value),
+            projected: of_target(&self.projected, gates),
+            grad: of_target(&self.grad, states + d_value),
+            keys: of_source(&self.keys, d_key),
+            values: of_source(&self.values, d_value),
+            pad: Some(pad),
+            initial: initial.map(|initial| initial[sequence * states..][..states].to_vec()),
+            ..self.clone()
+        }
+    }
+}

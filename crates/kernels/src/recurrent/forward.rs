@@ -1,0 +1,95 @@
+//! The steps of a position on the way through time.
+
+use super::{Schedule, gates};
+use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::linear::{Activation, Affine};
+use crate::parallel::for_row_chunks;
+use crate::tile::TileMut;
+
+/// Fills the first columns of `out`, whose rows of `width` are those of the ranks, with W h + b for the sequences at
+/// `position`, from their states `current`.
+pub(crate) fn state_product(
+    schedule: &Schedule<'_>,
+    position: usize,
+    current: &[f32],
+    map: Affine<'_>,
+    out: &mut [f32],
+    width: usize,
+) {
+    let call = schedule.call;
+    let cols = map.weight.len() / call.d;
+    let rows = schedule.active(position);
+    // A state of zeros needs no product.
+    let with_state = schedule.with_state(position);
+    for row in with_state..rows {
+        let row = &mut out[row * width..][..cols];
+        match map.bias {
+            Some(bias) => row.copy_from_slice(bias),
+            None => row.fill(0.0),
+        }
+    }
+    if with_state == 0 {
+        return;
+    }
+    gemm_into(
+        call.d,
+        View::rows(current, call.state_cols()),
+        View::transposed(map.weight, call.d),
+        &mut TileMut::new(out, with_state, cols, width),
+        Accumulate::Overwrite,
+        call.precision,
+        Epilogue {
+            bias: map.bias,
+            activation: Activation::Identity,
+        },
+    );
+}
+
+/// Where the element-wise work of the forward pass puts its results.
+pub(crate) struct ForwardPass<'a> {
+    pub(crate) schedule: &'a Schedule<'a>,
+    /// `[batch * len, states * d]`
+    pub(crate) states: TileMut<'a>,
+    /// `[batch * len, saved * d]`
+    pub(crate) saved: Option<TileMut<'a>>,
+}
+
+impl ForwardPass<'_> {
+    /// From the hidden products in `work`, the new states of the sequences at `position`. `input(rank, row)` is x of a
+    /// rank, whose row in matrices `[batch * len, …]` is `row`.
+    pub(crate) fn advance<'i>(
+        &self,
+        position: usize,
+        input: impl Fn(usize, usize) -> &'i [f32] + Sync + Send,
+        current: &mut [f32],
+        work: &mut [f32],
+    ) {
+        let call = self.schedule.call;
+        let width = call.cell.work() * call.d;
+        let state_cols = call.state_cols();
+        let rows = self.schedule.active(position);
+        let current = TileMut::new(current, rows, state_cols, state_cols);
+        for_row_chunks(&mut work[..rows * width], width, |first, work| {
+            for (rank, work) in (first..).zip(work.chunks_exact_mut(width)) {
+                let row = self.schedule.row(rank, position);
+                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
+                // matrices mutably.
+                let (mut state, mut kept, mut saved) = unsafe {
+                    (
+                        current.part(rank, 0, 1, state_cols),
+                        self.states.part(row, 0, 1, state_cols),
+                        self.saved
+                            .as_ref()
+                            .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
+                    )
+                };
+                let state = state.row_mut(0);
+                gates::advance(call.cell, input(rank, row), work, state);
+                kept.row_mut(0).copy_from_slice(state);
+                if let Some(saved) = &mut saved {
+                    saved.row_mut(0).copy_from_slice(&work[..call.saved_cols()]);
+                }
+            }
+        });
+    }
+}
