@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::data::{Budget, EncodedPair, MAX_LINE_BYTES, fixed_batches};
+use crate::data::{Budget, Example, MAX_LINE_BYTES, fixed_batches};
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match, perplexity};
 use crate::model::Stepper;
@@ -144,7 +144,7 @@ fn teacher_forcing(
         nll: 0.0,
         tokens: Accuracy::default(),
     };
-    for batch in fixed_batches(pairs, budget, special)? {
+    for batch in fixed_batches(pairs, budget, special, None)? {
         let sums = pipeline.model().loss(&batch, 0.0, &Pass::inference()).sums;
         forced.nll += sums.nll;
         forced.tokens.correct += sums.n_correct as u64;
@@ -154,7 +154,7 @@ fn teacher_forcing(
 }
 
 /// The pairs that the model can be shown.
-fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Vec<EncodedPair>> {
+fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Vec<Example>> {
     let usable = |text: &str| !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES;
     let tokenizers = pipeline.tokenizers();
     let max_len = pipeline.model().max_len();
@@ -163,12 +163,8 @@ fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<
         if !usable(src) || !usable(tgt) {
             continue;
         }
-        let mut pair = EncodedPair {
-            src: tokenizers.src().encode(src)?,
-            tgt: tokenizers.tgt().encode(tgt)?,
-            line,
-        };
-        pair.src.push(tokenizers.src().special().eos);
+        let (src, tgt) = (tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?);
+        let pair = Example::translation(src, &tgt, tokenizers.tgt().special(), line);
         if pair.src_len().max(pair.tgt_len()) <= max_len {
             pairs.push(pair);
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive::config::{BuiltinTask, Config};
-use attentive::data::{self, builtin};
+use attentive::data::{self, Form, builtin};
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
 use attentive::metrics::{Bleu, exact_match};
@@ -103,7 +103,12 @@ struct TestSet {
 impl TestSet {
     /// Generates the pairs; the training sources are what the configuration generates.
     fn unseen(task: BuiltinTask, config: &Config) -> Result<Self> {
-        let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
+        let train = data::read(
+            &config.data.train,
+            Form::of(config),
+            config.data.dir.as_deref(),
+            config.seed,
+        )?;
         let seen: HashSet<String> = train.pairs.into_iter().map(|pair| pair.src).collect();
         let examples = builtin::generate_unseen(task, config.seed, N_TEST, &seen);
         let (src, tgt) = examples

@@ -152,7 +152,10 @@ impl Batcher {
     /// The next batch.
     pub fn next_batch(&mut self) -> Batch {
         let chosen = &self.order[self.batches[self.position.batch].clone()];
-        let mut batch = assemble(chosen.iter().map(|&index| &self.examples[index]), self.special);
+        let mut batch = assemble(
+            chosen.iter().map(|&index| &self.examples[index]),
+            self.special,
+        );
         if let Some(masking) = self.masking {
             masking.apply(&mut batch, self.position.epoch);
         }
@@ -188,7 +191,10 @@ impl Batcher {
         random.shuffle(&mut self.order);
         self.batches.clear();
         let mut start = 0;
-        for window in self.order.chunks_mut(window_len(&self.examples, self.budget)) {
+        for window in self
+            .order
+            .chunks_mut(window_len(&self.examples, self.budget))
+        {
             // Stable, so that pairs of the same lengths stay shuffled.
             window.sort_by_key(|&index| lengths(&self.examples[index]));
             let sorted = window.iter().map(|&index| &self.examples[index]);
@@ -235,7 +241,7 @@ fn lengths(pair: &Example) -> (usize, usize) {
 
 /// Pairs in a window: all, if there are not enough for two windows.
 fn window_len(pairs: &[Example], budget: Budget) -> usize {
-    let tokens: usize = examples.iter().map(Example::tgt_len).sum();
+    let tokens: usize = pairs.iter().map(Example::tgt_len).sum();
     let windows = tokens / budget.tgt_tokens.saturating_mul(BATCHES_PER_WINDOW);
     pairs.len().div_ceil(windows.max(1))
 }
@@ -278,7 +284,9 @@ fn assemble<'a>(
 
 /// The vectors of all examples in rows of `width` vectors, zeros at padding; empty if they have none.
 fn vectors<'a>(examples: impl Iterator<Item = &'a Example> + Clone, width: usize) -> Vec<f32> {
-    let d = examples.clone().map(|example| example.vectors.len() / example.src_len().max(1));
+    let d = examples
+        .clone()
+        .map(|example| example.vectors.len() / example.src_len().max(1));
     let d = d.max().unwrap_or(0);
     let mut all = Vec::new();
     for example in examples {

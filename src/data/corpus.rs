@@ -118,12 +118,7 @@ impl fmt::Display for ReadStats {
 /// [`Error::Io`] for a file that cannot be read, [`Error::Line`] for a line that is not UTF-8 or lacks the form of its
 /// file, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if no pair is left, and
 /// [`Error::Config`] if `config` does not name exactly one corpus.
-pub fn read(
-    config: &CorpusConfig,
-    form: Form,
-    dir: Option<&Path>,
-    seed: u64,
-) -> Result<Corpus> {
+pub fn read(config: &CorpusConfig, form: Form, dir: Option<&Path>, seed: u64) -> Result<Corpus> {
     let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
     let CorpusConfig {
         src,
@@ -320,7 +315,10 @@ impl Corpus {
                 let cut = whole.tgt.char_indices().nth(kept(characters));
                 let cut = cut.map_or(whole.tgt.len(), |(byte, _)| byte);
                 let tgt = whole.tgt.split_off(cut);
-                held.pairs = vec![Pair { tgt, ..whole.clone() }];
+                held.pairs = vec![Pair {
+                    tgt,
+                    ..whole.clone()
+                }];
             }
             _ => held.pairs = self.pairs.split_off(kept(self.pairs.len())),
         }
@@ -329,7 +327,8 @@ impl Corpus {
         if empty(self) || empty(&held) {
             return Err(Error::Config {
                 key: "data.hold_out".into(),
-                expected: "a share that leaves something to train on and something to validate on".into(),
+                expected: "a share that leaves something to train on and something to validate on"
+                    .into(),
                 found: share.to_string(),
                 hint: None,
             });

@@ -65,7 +65,9 @@ pub fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
             ));
         }
         if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
-            return Err(format!("vector {number} holds {value}, which is not finite"));
+            return Err(format!(
+                "vector {number} holds {value}, which is not finite"
+            ));
         }
     }
     Ok(vectors.concat())
@@ -75,7 +77,9 @@ pub fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
 fn join(parts: &[String], what: &str) -> Result<String, String> {
     for (number, part) in (1..).zip(parts) {
         if part.is_empty() || part.contains(char::is_whitespace) {
-            return Err(format!("{what} {number} is empty or holds white space: `{part}`"));
+            return Err(format!(
+                "{what} {number} is empty or holds white space: `{part}`"
+            ));
         }
     }
     Ok(parts.join(" "))

@@ -47,7 +47,9 @@ impl Masking {
                 &mut batch.src.ids[places.clone()],
                 &mut batch.tgt_out.ids[places],
             );
-            let stream = FIRST_STREAM.wrapping_add(epoch << 32).wrapping_add(line as u64);
+            let stream = FIRST_STREAM
+                .wrapping_add(epoch << 32)
+                .wrapping_add(line as u64);
             self.mask(src, tgt, &mut Random::new(self.seed, stream));
         }
     }

@@ -16,6 +16,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     unk: 1,
     bos: 2,
     eos: 3,
+    mask: None,
 };
 const VOCAB: usize = 8;
 const MAX_LEN: usize = 40;

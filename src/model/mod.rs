@@ -59,12 +59,8 @@ impl Model {
                 Self::Transformer(Transformer::new(config, src, tgt, seed, device))
             }
             Family::Seq2seq => Self::Seq2seq(Seq2seq::new(config, src, tgt, seed, device)),
-            Family::DecoderOnly => {
-                Self::DecoderOnly(DecoderOnly::new(config, tgt, seed, device))
-            }
-            Family::EncoderOnly => {
-                Self::EncoderOnly(EncoderOnly::new(config, tgt, seed, device))
-            }
+            Family::DecoderOnly => Self::DecoderOnly(DecoderOnly::new(config, tgt, seed, device)),
+            Family::EncoderOnly => Self::EncoderOnly(EncoderOnly::new(config, tgt, seed, device)),
             Family::Tagger => Self::Tagger(Tagger::new(config, src, tgt, seed, device)),
         }
     }

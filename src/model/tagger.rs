@@ -37,7 +37,10 @@ impl Tagger {
     ) -> Self {
         let init = &mut Initializer::new(config.init, seed, device);
         let (d_in, embedding) = match config.recurrent.d_input {
-            0 => (config.d_model, Some(Embedding::new(vocab, config.d_model, init))),
+            0 => (
+                config.d_model,
+                Some(Embedding::new(vocab, config.d_model, init)),
+            ),
             width => (width, None),
         };
         Self {
@@ -57,7 +60,7 @@ impl Tagger {
     /// The label-smoothed loss of a batch, summed over its real positions.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.encode(batch, pass);
-        let (weight, bias) = self.output.map();
+        let (weight, bias) = self.output.as_map();
         let targets = targets(&batch.tgt_out);
         let loss: CrossEntropy =
             ops::cross_entropy(x, weight, bias, &targets, label_smoothing, pass.precision());

@@ -88,7 +88,8 @@ impl Transformer {
     pub fn decode(&self, tgt_in: &Padded, memory: &Sequence, pass: &Pass<'_>) -> Tensor<2> {
         let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), 0, pass);
         pass.observe(|| "tgt_embedding".into(), &x);
-        self.decoder.forward(sequence(tgt_in, x), Some(memory), pass)
+        self.decoder
+            .forward(sequence(tgt_in, x), Some(memory), pass)
     }
 
     /// Logits `[rows, tgt_vocab]` of the decoder's output.

@@ -41,12 +41,7 @@ impl Decoder {
 
     /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`. `memory` is there if
     /// the decoder was made to see it.
-    pub fn forward(
-        &self,
-        tgt: Sequence,
-        memory: Option<&Sequence>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
+    pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Tensor<2> {
         let Sequence { x, batch, .. } = tgt;
         self.run(x, pass, |layer, _, x| {
             let x = layer.self_attention_residual.forward(x, pass, |x| {

@@ -33,7 +33,7 @@ impl Linear {
 
     /// The same with what `finish` says on top.
     pub fn forward_finished(&self, x: Tensor<2>, finish: Finish) -> Tensor<2> {
-        ops::linear(x, vec![self.map()], finish)
+        ops::linear(x, vec![self.as_map()], finish)
     }
 
     /// The results of several maps side by side, `[rows, N · d_out]`.
@@ -42,12 +42,12 @@ impl Linear {
         x: Tensor<2>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let maps = maps.map(Self::map).into();
+        let maps = maps.map(Self::as_map).into();
         ops::linear(x, maps, Finish::plain(pass.precision()))
     }
 
     /// Weight and bias.
-    pub fn map(&self) -> Map {
+    pub fn as_map(&self) -> Map {
         (self.weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

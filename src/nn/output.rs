@@ -53,9 +53,6 @@ impl Output {
     }
 
     fn weight(&self, embedding: &Embedding) -> Tensor<2> {
-        self.projection
-            .as_ref()
-            .unwrap_or(&embedding.weight)
-            .val()
+        self.projection.as_ref().unwrap_or(&embedding.weight).val()
     }
 }

@@ -185,8 +185,7 @@ impl RecurrentEncoderLayer {
         let recurrent = &config.recurrent;
         let directions = if recurrent.bidirectional { 2 } else { 1 };
         let d = recurrent.d_hidden / directions;
-        let mut layer =
-            |direction| RecurrentLayer::new(recurrent.cell, direction, d_in, d, init);
+        let mut layer = |direction| RecurrentLayer::new(recurrent.cell, direction, d_in, d, init);
         Self {
             forward: layer(Direction::Forward),
             backward: recurrent.bidirectional.then(|| layer(Direction::Backward)),
@@ -195,12 +194,7 @@ impl RecurrentEncoderLayer {
     }
 
     /// h of every position, and the final states.
-    fn forward(
-        &self,
-        x: Tensor<2>,
-        lengths: &Lengths,
-        pass: &Pass<'_>,
-    ) -> (Tensor<2>, Tensor<2>) {
+    fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> (Tensor<2>, Tensor<2>) {
         let x = ops::dropout_add(x, None, pass.dropout(self.dropout));
         let run = |layer: &RecurrentLayer| {
             let states = layer.forward(x.clone(), lengths, None, pass);

@@ -1,8 +1,8 @@
 //! The recurrent decoder, with and without attention, for whole sequences and token by token.
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::tanh;
 use burn::tensor::Tensor;
+use burn::tensor::activation::tanh;
 
 use super::recurrent::select;
 use super::{Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
@@ -145,8 +145,7 @@ impl RecurrentDecoder {
             let before = state.layers[number].clone();
             let states = match (number, &self.attention, &state.memory) {
                 (0, Some(RecurrentAttention::Additive(attention)), Some(memory)) => {
-                    let (states, found) =
-                        attention.run(layer, read, lengths, before, memory, pass);
+                    let (states, found) = attention.run(layer, read, lengths, before, memory, pass);
                     context = Some(found);
                     states
                 }
@@ -182,9 +181,7 @@ impl RecurrentAttention {
         match kind {
             AttentionKind::None => None,
             AttentionKind::Dot => Some(multiplicative(None)),
-            AttentionKind::General => {
-                Some(multiplicative(Some(Linear::new(d, d, false, init))))
-            }
+            AttentionKind::General => Some(multiplicative(Some(Linear::new(d, d, false, init)))),
             AttentionKind::Additive => {
                 let gates = bottom.cell().gates() * d;
                 Some(Self::Additive(AdditiveAttention {
@@ -220,8 +217,7 @@ impl AdditiveAttention {
             pad: memory.pad.clone(),
         };
         let cell = layer.cell();
-        let both =
-            ops::attentive_recurrent(cell, lengths, projected, recurrence, pass.precision());
+        let both = ops::attentive_recurrent(cell, lengths, projected, recurrence, pass.precision());
         let ([_, width], [_, d_value]) = (both.dims(), memory.values.dims());
         let states = both.clone().narrow(1, 0, width - d_value);
         (states, both.narrow(1, width - d_value, d_value))

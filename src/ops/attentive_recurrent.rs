@@ -5,7 +5,7 @@ use attentive_kernels::attentive_recurrent::{
     AttentiveRecurrentResult, attentive_recurrent as kernel, attentive_recurrent_backward,
 };
 use attentive_kernels::recurrent::{
-    RecurrentCall, RecurrentGradients, Recurrence as KernelRecurrence,
+    Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
 };
 use attentive_kernels::scored_attention::Score;
 use burn::tensor::activation::{softmax, tanh};
@@ -61,7 +61,11 @@ pub fn attentive_recurrent(
         pad,
     } = recurrence;
     let ([d_key, d], [src_rows, d_value]) = (query.dims(), values.dims());
-    assert_eq!(width, cell.gates() * d, "`projected` of a layer of width {d}");
+    assert_eq!(
+        width,
+        cell.gates() * d,
+        "`projected` of a layer of width {d}"
+    );
     let kernel = AttentiveRecurrent {
         cell,
         lengths: lengths.clone(),
@@ -112,7 +116,9 @@ pub(super) fn portable(
         let context = attend(&recurrence, hidden.clone());
         let x = inputs.clone().narrow(1, position, 1);
         let x: Tensor<2> = x.reshape([batch, width]);
-        let x = x + context.clone().matmul(recurrence.context.clone().transpose());
+        let x = x + context
+            .clone()
+            .matmul(recurrence.context.clone().transpose());
         let product = hidden.matmul(recurrence.state.weight.clone().transpose());
         let product = match &recurrence.state.bias {
             Some(bias) => product + bias.clone().unsqueeze(),
@@ -136,12 +142,11 @@ fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
         .matmul(recurrence.query.clone().transpose())
         .unsqueeze_dim(1);
     let keys: Tensor<3> = recurrence.keys.clone().reshape([batch, src_len, d_key]);
-    let values: Tensor<3> = recurrence
-        .values
-        .clone()
-        .reshape([batch, src_len, d_value]);
+    let values: Tensor<3> = recurrence.values.clone().reshape([batch, src_len, d_value]);
     let v: Tensor<3> = recurrence.score.clone().reshape([1, 1, d_key]);
-    let scores: Tensor<2> = (tanh(keys + query) * v).sum_dim(2).reshape([batch, src_len]);
+    let scores: Tensor<2> = (tanh(keys + query) * v)
+        .sum_dim(2)
+        .reshape([batch, src_len]);
     let seen = recurrence.pad.seen().map(f64::from).collect::<Vec<_>>();
     let data = TensorData::new(seen, [batch, src_len]).convert_dtype(options.1);
     let seen = Tensor::<2>::from_data(data, options);

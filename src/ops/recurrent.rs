@@ -138,7 +138,13 @@ pub(super) fn portable(
 }
 
 /// The next states from the input's and the hidden state's share of the gates.
-fn step(cell: Cell, x: Tensor<2>, product: Tensor<2>, state: Tensor<2>, d: usize) -> Tensor<2> {
+pub(super) fn step(
+    cell: Cell,
+    x: Tensor<2>,
+    product: Tensor<2>,
+    state: Tensor<2>,
+    d: usize,
+) -> Tensor<2> {
     let gate = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * d, d);
     match cell {
         Cell::Rnn => tanh(x + product),

@@ -4,7 +4,7 @@ use super::source::Source;
 use super::*;
 use crate::config::{TokenizerConfig, TokenizerKind};
 use crate::random::Random;
-use crate::text;
+use crate::text::{self, Masks};
 
 const WORDS: [&str; 12] = [
     "a", "dog", "runs", "over", "the", "green", "field", "and", "barks", "at", "two", "cats",
@@ -31,7 +31,7 @@ pub(crate) fn untrained() -> &'static Pipeline {
         config.model.max_len = 24;
         config.decode.beam_width = 3;
         let corpus = vec![WORDS.join(" ")];
-        let tokenizers = text::learn(&config.tokenizer, &corpus, &corpus).unwrap();
+        let tokenizers = text::learn(&config.tokenizer, Masks::Without, &corpus, &corpus).unwrap();
         let vocab = tokenizers.src().vocab_size();
         assert_eq!(vocab, 16);
         let model = Model::new(&config.model, vocab, vocab, 7, &device::cpu());

@@ -71,8 +71,13 @@ fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
 
 fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
     match kind {
-        TokenizerKind::Bpe | TokenizerKind::Unigram => vec![metaspace(), special_text_splitter(special)],
-        TokenizerKind::Word => vec![json!({"type": "WhitespaceSplit"}), special_text_splitter(special)],
+        TokenizerKind::Bpe | TokenizerKind::Unigram => {
+            vec![metaspace(), special_text_splitter(special)]
+        }
+        TokenizerKind::Word => vec![
+            json!({"type": "WhitespaceSplit"}),
+            special_text_splitter(special),
+        ],
         // No special token is a single character, so there is nothing to split.
         TokenizerKind::Char => vec![],
     }
@@ -123,12 +128,7 @@ fn model_section(model: &Model, unk: &str) -> Value {
     }
 }
 
-fn bpe_section(
-    tokens: &[String],
-    merges: &[(String, String)],
-    unk: &str,
-    fuse_unk: bool,
-) -> Value {
+fn bpe_section(tokens: &[String], merges: &[(String, String)], unk: &str, fuse_unk: bool) -> Value {
     json!({
         "type": "BPE",
         "dropout": null,

@@ -38,7 +38,7 @@ fn config(kind: TokenizerKind) -> TokenizerConfig {
 }
 
 fn learned(config: &TokenizerConfig) -> Tokenizers {
-    learn(config, &lines(SRC), &lines(TGT)).unwrap()
+    learn(config, Masks::Without, &lines(SRC), &lines(TGT)).unwrap()
 }
 
 fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
@@ -109,7 +109,7 @@ fn special_tokens_in_text_are_text() {
                 50
             ]);
         }
-        let tokenizers = learn(&config(kind), &src, &tgt).unwrap();
+        let tokenizers = learn(&config(kind), Masks::Without, &src, &tgt).unwrap();
         let tokenizer = tokenizers.src();
         for text in [
             "a </s> b",
@@ -193,7 +193,7 @@ fn text_is_normalised() {
     };
     let round = |config: &TokenizerConfig, text: &str| {
         let src = lines("ﬁne Cafe\u{301} fine Café É e\u{301}");
-        let tokenizers = learn(config, &src, &src).unwrap();
+        let tokenizers = learn(config, Masks::Without, &src, &src).unwrap();
         tokenizers
             .src()
             .decode(&tokenizers.src().encode(text).unwrap())
@@ -257,7 +257,7 @@ fn the_most_frequent_words_are_kept() {
         ..config(TokenizerKind::Word)
     };
     let src = lines("b b c c a");
-    let tokenizers = learn(&config, &src, &[]).unwrap();
+    let tokenizers = learn(&config, Masks::Without, &src, &[]).unwrap();
     assert_eq!(tokens(tokenizers.src(), "a b c"), ["<unk>", "b", "c"]);
     let frequent = TokenizerConfig {
         vocab_size: 50,
@@ -265,7 +265,7 @@ fn the_most_frequent_words_are_kept() {
         ..config
     };
     assert!(matches!(
-        learn(&frequent, &src, &[]),
+        learn(&frequent, Masks::Without, &src, &[]),
         Err(Error::Data { .. })
     ));
 }
@@ -282,7 +282,7 @@ fn rare_characters_are_unknown() {
             vocab_size: 20,
             ..config(kind)
         };
-        let tokenizers = learn(&config, &lines("abab abab aqb"), &[]).unwrap();
+        let tokenizers = learn(&config, Masks::Without, &lines("abab abab aqb"), &[]).unwrap();
         let unknown = tokenizers.src().encode("q").unwrap();
         assert!(unknown.contains(&1), "{kind:?}");
         let text = "ab ab";
@@ -306,7 +306,7 @@ fn a_vocabulary_without_room_is_refused() {
             vocab_size,
             ..config(kind)
         };
-        let error = learn(&size(10), &lines("abcdefg"), &[]).unwrap_err();
+        let error = learn(&size(10), Masks::Without, &lines("abcdefg"), &[]).unwrap_err();
         assert!(
             matches!(&error, Error::Config { key, .. } if key == "tokenizer.vocab_size"),
             "{error}"
@@ -318,7 +318,13 @@ fn a_vocabulary_without_room_is_refused() {
                 .contains(&format!("at least {}", 4 + characters)),
             "{error}"
         );
-        let exact = learn(&size(4 + characters), &lines("abcdefg"), &[]).unwrap();
+        let exact = learn(
+            &size(4 + characters),
+            Masks::Without,
+            &lines("abcdefg"),
+            &[],
+        )
+        .unwrap();
         assert_eq!(exact.src().vocab_size(), 4 + characters, "{kind:?}");
     }
 }
@@ -333,7 +339,7 @@ fn empty_text_is_refused() {
                 "  ".repeat(usize::from(kind != TokenizerKind::Char)),
             ],
         ] {
-            let error = learn(&config(kind), &text, &text).unwrap_err();
+            let error = learn(&config(kind), Masks::Without, &text, &text).unwrap_err();
             assert!(matches!(error, Error::Data { .. }), "{kind:?}: {error}");
         }
     }

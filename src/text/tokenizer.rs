@@ -62,7 +62,9 @@ impl Tokenizer {
             .map_err(|error| error.to_string())?;
         let special = SpecialTokens::read(|token| {
             let is_special = inner.get_added_vocabulary().is_special_token(token);
-            inner.token_to_id(token).filter(|_| is_special || token != MASK)
+            inner
+                .token_to_id(token)
+                .filter(|_| is_special || token != MASK)
         })?;
         let vocab = inner.get_vocab(true);
         let vocab_size = vocab.len();

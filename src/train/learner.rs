@@ -102,7 +102,7 @@ impl Learner {
     /// Adds a micro-batch's loss and its gradients to what is gathered.
     pub fn gather(&self, loss: Loss, gathered: &mut Gathered) {
         add(&mut gathered.sums, &loss.sums);
-        let gradients = take_gradients(self.model(), &mut loss.sum.backward());
+        let gradients = take_gradients(self.model(), &mut loss.loss.backward());
         if gathered.gradients.is_empty() {
             gathered.gradients = gradients;
             return;

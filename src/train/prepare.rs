@@ -10,13 +10,13 @@ use super::report::{Event, Observer};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
-use crate::config::{Config, CorpusConfig};
-use crate::data::{self, Batcher, Budget, Corpus};
+use crate::config::{Config, CorpusConfig, Task};
+use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Form, Masking, Stream};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::model::Model;
-use crate::text::{self, Tokenizers};
+use crate::text::{self, Masks, Tokenizers};
 
 /// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
@@ -25,7 +25,8 @@ const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 #[derive(Debug)]
 pub(super) struct Material {
     pub tokenizers: Tokenizers,
-    pub batcher: Batcher,
+    pub feed: Feed,
+    /// Sentence pairs, texts or windows to train on.
     pub n_pairs: usize,
     pub validation: Option<ValidationSet>,
     pub provenance: Provenance,
@@ -94,13 +95,9 @@ pub(super) fn prepare(
 }
 
 /// Predicts the memory that training will take, and refuses what does not fit.
-pub(super) fn check_memory(
-    config: &Config,
-    model: &Model,
-    material: &Material,
-) -> Result<Memory> {
+pub(super) fn check_memory(config: &Config, model: &Model, material: &Material) -> Result<Memory> {
     let vocab = material.tokenizers.tgt().vocab_size();
-    let batch = material.batcher.largest();
+    let batch = material.feed.largest();
     let memory = Memory::predict(config, model.num_params(), vocab, batch);
     if let Some(limit) = memory::limit(config) {
         memory.check(config, limit)?;
@@ -109,11 +106,7 @@ pub(super) fn check_memory(
 }
 
 /// The model before its first update.
-pub(super) fn fresh_model(
-    config: &Config,
-    tokenizers: &Tokenizers,
-    device: &Device,
-) -> Model {
+pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     Model::new(&config.model, src, tgt, config.seed, device)
 }
@@ -125,9 +118,15 @@ pub(super) fn material(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    let train = data::read(&config.data.train, config.data.dir.as_deref(), config.seed)?;
+    let form = Form::of(config);
+    let mut train = data::read(
+        &config.data.train,
+        form,
+        config.data.dir.as_deref(),
+        config.seed,
+    )?;
     note(observer, "training data", &train);
-    let valid = read_validation(config, &train, observer)?;
+    let valid = read_validation(config, form, &mut train, observer)?;
     stop_if_asked(interrupt)?;
     let provenance = provenance(config, &train, valid.as_ref());
     let tokenizers = match stored {
@@ -138,25 +137,14 @@ pub(super) fn material(
         None => learn(config, &train)?,
     };
     stop_if_asked(interrupt)?;
-    let special = tokenizers.tgt().special();
-    let (pairs, encoded) = data::encode(
-        &train,
-        &tokenizers,
-        config.data.max_len.min(config.model.max_len),
-    )?;
-    if encoded.dropped_long > 0 {
-        observer.on(&Event::Note(&format!("training data: {encoded}")));
-    }
-    let n_pairs = pairs.len();
-    let budget = Budget::new(config.train.batch_tokens);
-    let batcher = Batcher::new(pairs, budget, config.seed, special)?;
+    let (feed, n_pairs) = feed(config, form, &tokenizers, &train, observer)?;
     let validation = valid
-        .map(|valid| validation_set(config, &tokenizers, valid, observer))
+        .map(|valid| validation_set(config, form, &tokenizers, valid, observer))
         .transpose()?;
     stop_if_asked(interrupt)?;
     Ok(Material {
         tokenizers,
-        batcher,
+        feed,
         n_pairs,
         validation,
         provenance,
@@ -179,29 +167,70 @@ fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
         let texts = train.pairs.iter().map(pick);
         texts.map(str::to_owned).collect()
     };
-    text::learn(
-        &config.tokenizer,
-        &side(|pair| &pair.src),
-        &side(|pair| &pair.tgt),
-    )
+    let src = match Form::of(config).has_source() {
+        true => side(|pair| &pair.src),
+        false => Vec::new(),
+    };
+    let masks = match config.model.family.task() {
+        Task::Fill => Masks::With,
+        Task::Translate | Task::Tag | Task::Generate => Masks::Without,
+    };
+    text::learn(&config.tokenizer, masks, &src, &side(|pair| &pair.tgt))
+}
+
+/// Batches of `train`, and of how many examples.
+fn feed(
+    config: &Config,
+    form: Form,
+    tokenizers: &Tokenizers,
+    train: &Corpus,
+    observer: &mut dyn Observer,
+) -> Result<(Feed, usize)> {
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let (Form::Stream, [whole]) = (form, train.pairs.as_slice()) {
+        let ids = tokenizers.tgt().encode(&whole.tgt)?;
+        let stream = Stream::new(ids, window, tokens / window, config.seed)?;
+        let n_windows = stream.n_windows();
+        return Ok((Feed::Stream(stream), n_windows));
+    }
+    let task = config.model.family.task();
+    let max_len = config.data.max_len.min(window);
+    let (examples, encoded) = data::encode(train, form, task, tokenizers, max_len)?;
+    if encoded.dropped_long > 0 {
+        observer.on(&Event::Note(&format!("training data: {encoded}")));
+    }
+    let (n_examples, budget) = (examples.len(), Budget::new(tokens));
+    let special = tokenizers.tgt().special();
+    let masking = Masking::new(tokenizers.tgt(), config.seed);
+    let batcher = Batcher::new(examples, budget, config.seed, special, masking)?;
+    Ok((Feed::Lines(batcher), n_examples))
 }
 
 fn read_validation(
     config: &Config,
-    train: &Corpus,
+    form: Form,
+    train: &mut Corpus,
     observer: &mut dyn Observer,
 ) -> Result<Option<Corpus>> {
+    if config.data.hold_out > 0.0 {
+        return train.hold_out(config.data.hold_out, form).map(Some);
+    }
     let Some(corpus) = &config.data.valid else {
         return Ok(None);
     };
     let mut valid = data::read(
         corpus,
+        form,
         config.data.dir.as_deref(),
         config.seed ^ VALIDATION_SEED,
     )?;
     if corpus.builtin.is_some() {
-        let seen: HashSet<&str> = train.pairs.iter().map(|pair| pair.src.as_str()).collect();
-        valid.pairs.retain(|pair| !seen.contains(pair.src.as_str()));
+        let side = |pair: &data::Pair| match form.has_source() {
+            true => pair.src.clone(),
+            false => pair.tgt.clone(),
+        };
+        let seen: HashSet<String> = train.pairs.iter().map(side).collect();
+        valid.pairs.retain(|pair| !seen.contains(&side(pair)));
     }
     note(observer, "validation data", &valid);
     Ok(Some(valid))
@@ -209,25 +238,37 @@ fn read_validation(
 
 fn validation_set(
     config: &Config,
+    form: Form,
     tokenizers: &Tokenizers,
     valid: Corpus,
     observer: &mut dyn Observer,
 ) -> Result<ValidationSet> {
-    let (pairs, encoded) = data::encode(&valid, tokenizers, config.model.max_len)?;
+    let task = config.model.family.task();
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let (Form::Stream, [whole]) = (form, valid.pairs.as_slice()) {
+        let ids = tokenizers.tgt().encode(&whole.tgt)?;
+        return Ok(ValidationSet {
+            batches: data::fixed_windows(&ids, window, tokens / window)?,
+            src: Vec::new(),
+            tgt: Vec::new(),
+        });
+    }
+    let (examples, encoded) = data::encode(&valid, form, task, tokenizers, window)?;
     if encoded.dropped_long > 0 {
         observer.on(&Event::Note(&format!("validation data: {encoded}")));
     }
+    let special = tokenizers.tgt().special();
+    let masking = Masking::new(tokenizers.tgt(), config.seed);
     // A validation pair may be longer than any training pair: it then has a batch of its own.
-    let longest = pairs
-        .iter()
-        .map(|pair| pair.src_len().max(pair.tgt_len()))
-        .max();
-    let budget = Budget::new(config.train.batch_tokens.max(longest.unwrap_or(0)));
-    let batches = data::fixed_batches(pairs, budget, tokenizers.tgt().special())?;
-    let shown = valid
-        .pairs
-        .into_iter()
-        .take(config.train.validate_sentences);
+    let len = |example: &Example| example.src_len().max(example.tgt_len());
+    let longest = examples.iter().map(len).max().unwrap_or(0);
+    let budget = Budget::new(tokens.max(longest));
+    let batches = data::fixed_batches(examples, budget, special, masking)?;
+    let shown = match task {
+        Task::Translate => config.train.validate_sentences,
+        Task::Tag | Task::Generate | Task::Fill => 0,
+    };
+    let shown = valid.pairs.into_iter().take(shown);
     let (src, tgt) = shown.map(|pair| (pair.src, pair.tgt)).unzip();
     Ok(ValidationSet { batches, src, tgt })
 }

@@ -58,7 +58,7 @@ pub fn profile(
         accumulate: config.train.accumulate.max(1) as u64,
         profile: Profile::nothing(),
     };
-    let mut next_batch = || material.batcher.next_batch();
+    let mut next_batch = || material.feed.next_batch();
     stopwatch.update(0, &mut next_batch);
     stopwatch.profile = Profile::nothing();
     let (stopped, spent) = profiled(|| {

@@ -75,7 +75,7 @@ impl<'a> Trainer<'a> {
         let state: TrainingState<Progress> = run.state(step)?;
         let optimizer = self.setup.learner.optimizer_mut();
         optimizer.restore(run.optimizer(step, &optimizer.state_shapes())?);
-        self.setup.material.batcher.seek(state.position)?;
+        self.setup.material.feed.seek(state.position)?;
         self.progress = state.progress;
         self.step = state.step;
         run.mend(self.progress.best.map(|best| best.step), step)?;
@@ -107,7 +107,7 @@ impl<'a> Trainer<'a> {
         }
         Ok(Summary {
             step: self.step,
-            epoch: self.setup.material.batcher.position().epoch,
+            epoch: self.setup.material.feed.position().epoch,
             best: self.progress.best,
             stopped,
             seconds: start.elapsed().as_secs_f64(),
@@ -128,15 +128,14 @@ impl<'a> Trainer<'a> {
             memory: setup.memory.peak() as u64,
             matmul: setup.learner.matmul(),
             instructions: setup.learner.instructions(),
-            steps_per_epoch: (setup.material.batcher.batches_per_epoch() as u64)
-                .div_ceil(accumulate),
+            steps_per_epoch: (setup.material.feed.batches_per_epoch() as u64).div_ceil(accumulate),
         };
         self.observer.on(&Event::Start(&report));
     }
 
     fn finished(&self) -> Option<StopReason> {
         let train = &self.setup.config.train;
-        let epochs = self.setup.material.batcher.position().epoch;
+        let epochs = self.setup.material.feed.position().epoch;
         if self.step >= train.max_steps {
             Some(StopReason::MaxSteps)
         } else if train.max_epochs > 0 && epochs >= train.max_epochs {
@@ -151,7 +150,7 @@ impl<'a> Trainer<'a> {
     /// One update: gradients of `accumulate` micro-batches, clipping, optimiser.
     fn update(&mut self) -> Result<StepReport> {
         let start = Instant::now();
-        let epoch = self.setup.material.batcher.position().epoch;
+        let epoch = self.setup.material.feed.position().epoch;
         let step = self.step + 1;
         let (gathered, lines) = self.gather(step)?;
         let (sums, n_tokens) = (gathered.sums, gathered.n_tokens());
@@ -195,7 +194,7 @@ impl<'a> Trainer<'a> {
         let accumulate = self.setup.config.train.accumulate.max(1) as u64;
         let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
         for number in (step - 1) * accumulate..step * accumulate {
-            let batch = self.setup.material.batcher.next_batch();
+            let batch = self.setup.material.feed.next_batch();
             let loss = self.setup.learner.loss(&batch, number);
             lines.extend(&batch.lines);
             if !loss.sums.loss.is_finite() {
@@ -301,7 +300,7 @@ impl<'a> Trainer<'a> {
 
     fn save_if_due(&mut self, epoch: u64, better: bool) -> Result<()> {
         let due = match self.setup.config.train.save_every {
-            0 => self.setup.material.batcher.position().epoch > epoch,
+            0 => self.setup.material.feed.position().epoch > epoch,
             every => self.step.is_multiple_of(every),
         };
         if due || better {
@@ -322,7 +321,7 @@ impl<'a> Trainer<'a> {
         setup.material.provenance.step = self.step;
         let state = TrainingState {
             step: self.step,
-            position: setup.material.batcher.position(),
+            position: setup.material.feed.position(),
             progress: self.progress.clone(),
         };
         let snapshot = Snapshot {

@@ -52,6 +52,7 @@ fn batch() -> Batch {
         tgt_in: Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0),
         tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
         lines: vec![1, 2, 3],
+        ..Batch::default()
     }
 }
 
@@ -108,7 +109,7 @@ fn check(variant: &str, config: &ModelConfig) {
     );
     for step in 1..=10 {
         let loss = model.loss(&batch, 0.1, &Pass::inference());
-        let gradients = take_gradients(&model, &mut loss.sum.backward());
+        let gradients = take_gradients(&model, &mut loss.loss.backward());
         if step == 1 {
             let expected = values(&file, &format!("{variant}.loss"));
             assert_close("loss", &[loss.sums.loss as f32], &expected, 1e-5);

@@ -1,5 +1,5 @@
 use crate::batch::Batch;
-use crate::data::{Batcher, Budget, EncodedPair, Position, fixed_batches};
+use crate::data::{Batcher, Budget, Example, Position, fixed_batches};
 use crate::error::Error;
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -9,22 +9,22 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     unk: 1,
     bos: 2,
     eos: 3,
+    mask: None,
 };
 
 /// Pairs of random lengths; the ids tell the line.
-fn pairs(n: usize) -> Vec<EncodedPair> {
+fn pairs(n: usize) -> Vec<Example> {
     let mut random = Random::new(5, 0);
     let pair = |line| {
         let mut tokens = |bound| vec![3 + line as u32; random.below(bound)];
-        let (mut src, tgt) = (tokens(40), tokens(30));
-        src.push(SPECIAL.eos);
-        EncodedPair { src, tgt, line }
+        let (src, tgt) = (tokens(40), tokens(30));
+        Example::translation(src, &tgt, SPECIAL, line)
     };
     (1..=n).map(pair).collect()
 }
 
 fn batcher(n: usize, tokens: usize, seed: u64) -> Batcher {
-    Batcher::new(pairs(n), Budget::new(tokens), seed, SPECIAL).unwrap()
+    Batcher::new(pairs(n), Budget::new(tokens), seed, SPECIAL, None).unwrap()
 }
 
 fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
@@ -78,13 +78,10 @@ fn batches_keep_to_the_budget_and_fill_it() {
 
 #[test]
 fn rows_are_shifted_and_padded() {
-    let pair = |src: &[u32], tgt: &[u32], line| EncodedPair {
-        src: src.to_vec(),
-        tgt: tgt.to_vec(),
-        line,
-    };
-    let pairs = vec![pair(&[7, 8, 3], &[9], 1), pair(&[5, 3], &[6, 7], 2)];
-    let batches = fixed_batches(pairs, Budget::new(100), SPECIAL).unwrap();
+    let pair =
+        |src: &[u32], tgt: &[u32], line| Example::translation(src.to_vec(), tgt, SPECIAL, line);
+    let pairs = vec![pair(&[7, 8], &[9], 1), pair(&[5], &[6, 7], 2)];
+    let batches = fixed_batches(pairs, Budget::new(100), SPECIAL, None).unwrap();
     let [batch] = &batches[..] else {
         panic!("{} batches", batches.len())
     };
@@ -140,10 +137,10 @@ fn epochs_and_seeds_differ() {
 
 #[test]
 fn fixed_batches_are_sorted_and_complete() {
-    let batches = fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap();
+    let batches = fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap();
     assert_eq!(
         batches,
-        fixed_batches(pairs(700), Budget::new(300), SPECIAL).unwrap()
+        fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap()
     );
     assert!(batches.iter().map(|batch| batch.tgt_out.width).is_sorted());
     let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
@@ -153,14 +150,16 @@ fn fixed_batches_are_sorted_and_complete() {
 
 #[test]
 fn a_pair_above_the_budget_is_refused() {
-    let pair = |src, tgt| {
-        vec![EncodedPair {
-            src: vec![5; src],
-            tgt: vec![5; tgt],
-            line: 1,
-        }]
+    let pair = |src: usize, tgt| {
+        vec![Example::translation(
+            vec![5; src - 1],
+            &vec![5; tgt],
+            SPECIAL,
+            1,
+        )]
     };
-    let needed = |pairs: Vec<EncodedPair>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL) {
+    let needed = |pairs: Vec<Example>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL, None)
+    {
         Err(Error::Config { key, expected, .. }) => (key, expected),
         other => panic!("{other:?}"),
     };
@@ -169,13 +168,13 @@ fn a_pair_above_the_budget_is_refused() {
         assert_eq!(key, "train.batch_tokens");
         assert!(expected.contains(at_least), "{expected}");
     }
-    assert!(Batcher::new(pair(20, 9), Budget::new(10), 1, SPECIAL).is_ok());
+    assert!(Batcher::new(pair(20, 9), Budget::new(10), 1, SPECIAL, None).is_ok());
     assert!(matches!(
-        Batcher::new(vec![], Budget::new(10), 1, SPECIAL),
+        Batcher::new(vec![], Budget::new(10), 1, SPECIAL, None),
         Err(Error::Data { .. })
     ));
     assert!(matches!(
-        fixed_batches(vec![], Budget::new(10), SPECIAL),
+        fixed_batches(vec![], Budget::new(10), SPECIAL, None),
         Err(Error::Data { .. })
     ));
 }

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use flate2::{Compression, write::GzEncoder};
 use tempfile::{TempDir, tempdir};
 
-use crate::config::{BuiltinTask, CorpusConfig, TokenizerConfig, TokenizerKind};
-use crate::data::{Corpus, EncodeStats, MAX_LINE_BYTES, Pair, ReadStats, encode, read, read_lines};
+use crate::config::{BuiltinTask, CorpusConfig, Task, TokenizerConfig, TokenizerKind};
+use crate::data::{
+    Corpus, EncodeStats, Form, MAX_LINE_BYTES, Pair, ReadStats, encode, read, read_lines,
+};
 use crate::error::{Error, Result};
-use crate::text;
+use crate::text::{self, Masks};
 
 /// A folder with the files of a corpus.
 struct Files(TempDir);
@@ -23,7 +25,11 @@ impl Files {
     }
 
     fn read(&self, config: CorpusConfig) -> Result<Corpus> {
-        read(&config, Some(self.0.path()), 1)
+        self.read_as(Form::Translations, config)
+    }
+
+    fn read_as(&self, form: Form, config: CorpusConfig) -> Result<Corpus> {
+        read(&config, form, Some(self.0.path()), 1)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -269,7 +275,10 @@ fn a_corpus_has_one_form() {
         ..aligned()
     };
     for config in [both, CorpusConfig::default()] {
-        assert!(matches!(read(&config, None, 1), Err(Error::Config { .. })));
+        assert!(matches!(
+            read(&config, Form::Translations, None, 1),
+            Err(Error::Config { .. })
+        ));
     }
 }
 
@@ -280,12 +289,18 @@ fn built_in_corpora_depend_on_the_seed_alone() {
         pairs: Some(20),
         ..CorpusConfig::default()
     };
-    let corpus = read(&config, None, 1).unwrap();
+    let corpus = read(&config, Form::Translations, None, 1).unwrap();
     assert_eq!(corpus.pairs.len(), 20);
     assert_eq!(corpus.pairs[19].line, 20);
     assert!(corpus.sources.is_empty());
-    assert_eq!(corpus.pairs, read(&config, None, 1).unwrap().pairs);
-    assert_ne!(corpus.pairs, read(&config, None, 2).unwrap().pairs);
+    assert_eq!(
+        corpus.pairs,
+        read(&config, Form::Translations, None, 1).unwrap().pairs
+    );
+    assert_ne!(
+        corpus.pairs,
+        read(&config, Form::Translations, None, 2).unwrap().pairs
+    );
 }
 
 #[test]
@@ -329,8 +344,15 @@ fn long_pairs_are_dropped_when_encoded() {
             .map(|p| side(p).clone())
             .collect::<Vec<_>>()
     };
-    let tokenizers = text::learn(&config, &side(|p| &p.src), &side(|p| &p.tgt)).unwrap();
-    let (pairs, stats) = encode(&corpus, &tokenizers, 4).unwrap();
+    let tokenizers = text::learn(
+        &config,
+        Masks::Without,
+        &side(|p| &p.src),
+        &side(|p| &p.tgt),
+    )
+    .unwrap();
+    let (pairs, stats) =
+        encode(&corpus, Form::Translations, Task::Translate, &tokenizers, 4).unwrap();
     assert_eq!(
         stats,
         EncodeStats {
@@ -345,9 +367,9 @@ fn long_pairs_are_dropped_when_encoded() {
     );
     assert_eq!(pairs[1].src.last(), Some(&3));
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
-    assert_eq!(pairs[1].tgt.len(), 3);
+    assert_eq!(pairs[1].tgt_in.len(), 4);
     assert!(matches!(
-        encode(&corpus, &tokenizers, 1),
+        encode(&corpus, Form::Translations, Task::Translate, &tokenizers, 1),
         Err(Error::Data { .. })
     ));
 }

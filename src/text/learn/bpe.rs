@@ -190,6 +190,7 @@ impl Occurrences {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::special::SPECIAL;
 
     fn counts(words: &[(&str, u64)]) -> Counts {
         Counts::new(
@@ -207,7 +208,7 @@ mod tests {
             ..TokenizerConfig::default()
         };
         let counts = counts(words);
-        match learn(&config, &counts, &counts.alphabet(1)) {
+        match learn(&config, SPECIAL, &counts, &counts.alphabet(1)) {
             Model::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
             _ => unreachable!("BPE learns a BPE model"),
         }
@@ -245,7 +246,7 @@ mod tests {
             .iter()
             .map(|(w, n)| (w.chars().map(String::from).collect(), *n))
             .collect();
-        let mut tokens = with_special(&"abc".chars().collect());
+        let mut tokens = with_special(SPECIAL, &"abc".chars().collect());
         for merge in merges(&words, 16) {
             let mut pairs: HashMap<(usize, usize), u64> = HashMap::new();
             let id = |token: &String| tokens.iter().position(|t| t == token).unwrap();

@@ -51,11 +51,7 @@ pub fn learn(
     })
 }
 
-fn learn_one(
-    config: &TokenizerConfig,
-    special: &[&str],
-    texts: &[&[String]],
-) -> Result<Tokenizer> {
+fn learn_one(config: &TokenizerConfig, special: &[&str], texts: &[&[String]]) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
     let untrained = Model::Word {
         tokens: owned().collect(),
@@ -97,11 +93,7 @@ fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<To
 }
 
 /// The characters that get a token each.
-fn alphabet(
-    config: &TokenizerConfig,
-    special: &[&str],
-    counts: &Counts,
-) -> Result<BTreeSet<char>> {
+fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Result<BTreeSet<char>> {
     let alphabet = counts.alphabet(config.min_frequency);
     let needed = special.len() + alphabet.len();
     if needed > config.vocab_size {
