@@ -218,6 +218,46 @@ fn scored_attention_gradients_are_derivatives() {
     }
 }
 
+/// The twin's inputs in the order of its gradients: projections, hidden weight, bias, initial states, the two maps, keys,
+/// values and v.
+fn attentive_twin<'a>(
+    call: RecurrentCall<'a>,
+    shape: ScoredAttentionShape,
+    pad: Option<&'a [u8]>,
+    inputs: &'a [Vec<f64>; 9],
+) -> AttentiveRecurrent<'a> {
+    let [
+        projected,
+        weight,
+        bias,
+        initial,
+        query_weight,
+        context_weight,
+        keys,
+        values,
+        v,
+    ] = inputs;
+    AttentiveRecurrent {
+        recurrent: Recurrent {
+            call,
+            projected,
+            weight,
+            bias: Some(bias),
+            initial: Some(initial),
+        },
+        attention: ScoredAttention {
+            shape,
+            queries: &[],
+            keys,
+            values,
+            pad,
+            v: Some(v),
+        },
+        query_weight,
+        context_weight,
+    }
+}
+
 #[test]
 fn attentive_recurrent_gradients_are_derivatives() {
     let (lens, len, d) = ([3, 0, 2], 3, 2);
@@ -234,9 +274,16 @@ fn attentive_recurrent_gradients_are_derivatives() {
             (Direction::Forward, Some(&pad[..])),
             (Direction::Backward, None),
         ] {
+            let call = RecurrentCall {
+                cell,
+                direction,
+                lens: &lens,
+                len,
+                d,
+                precision: Precision::F32,
+            };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
-            // As the twin's gradients: projections, hidden weight and bias, initial states, the two maps, keys, values, v.
-            let lens_of = [
+            let sizes = [
                 9 * gates,
                 gates * d,
                 gates,
@@ -248,57 +295,18 @@ fn attentive_recurrent_gradients_are_derivatives() {
                 2,
             ];
             let mut seed = 0;
-            let inputs = lens_of.map(|len| {
+            let inputs = sizes.map(|len| {
                 seed += 1;
                 numbers(len, seed)
             });
             let grad = numbers(9 * (states + 3), 10);
-            let with = |inputs: &[Vec<f64>; 9]| {
-                let [
-                    projected,
-                    weight,
-                    bias,
-                    initial,
-                    query_weight,
-                    context_weight,
-                    keys,
-                    values,
-                    v,
-                ] = inputs;
-                let twin = AttentiveRecurrent {
-                    recurrent: Recurrent {
-                        call: RecurrentCall {
-                            cell,
-                            direction,
-                            lens: &lens,
-                            len,
-                            d,
-                            precision: Precision::F32,
-                        },
-                        projected,
-                        weight,
-                        bias: Some(bias),
-                        initial: Some(initial),
-                    },
-                    attention: ScoredAttention {
-                        shape,
-                        queries: &[],
-                        keys,
-                        values,
-                        pad,
-                        v: Some(v),
-                    },
-                    query_weight,
-                    context_weight,
-                };
-                let [out, _] = twin.forward();
-                (out, twin.backward(&grad))
-            };
-            for (number, gradient) in with(&inputs).1.iter().enumerate() {
+            let gradients = attentive_twin(call, shape, pad, &inputs).backward(&grad);
+            for (number, gradient) in gradients.iter().enumerate() {
                 assert_derivative(&inputs[number], &grad, gradient, |moved| {
                     let mut inputs = inputs.clone();
                     inputs[number] = moved.to_vec();
-                    with(&inputs).0
+                    let [out, _] = attentive_twin(call, shape, pad, &inputs).forward();
+                    out
                 });
             }
         }
