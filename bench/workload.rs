@@ -3,7 +3,7 @@
 use attentive::batch::{Batch, Padded, TokenId};
 use attentive::config::{Config, Matmul, ModelConfig, TieEmbeddings};
 use attentive::device;
-use attentive::model::Transformer;
+use attentive::model::Model;
 use attentive::random::Random;
 use attentive::train::{Gathered, Learner, UpdateScale};
 
@@ -56,7 +56,7 @@ impl Workload {
         };
         config.train.matmul = matmul;
         let device = device::cpu().autodiff();
-        let model = Transformer::new(&config.model, self.vocab, self.vocab, config.seed, &device);
+        let model = Model::new(&config.model, self.vocab, self.vocab, config.seed, &device);
         Learner::new(model, &config, device)
     }
 
@@ -74,6 +74,7 @@ impl Workload {
             tgt_in: side(),
             tgt_out: side(),
             lines: (1..=self.batch).collect(),
+            ..Batch::default()
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The batches that data and models share.
 
+/// In place of a target: nothing is to be predicted here.
+pub use attentive_kernels::cross_entropy::IGNORE;
+
 /// A token's number in a vocabulary.
 pub type TokenId = u32;
 

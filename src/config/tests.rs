@@ -313,7 +313,7 @@ fn overrides_are_read_as_strictly() {
         ),
         (
             "data.valid={}",
-            "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl` and `builtin`, found none (`--set`)",
+            "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none (`--set`)",
         ),
     ];
     for (text, part) in cases {

@@ -1,7 +1,6 @@
 //! The masks of masked language models.
 
-use crate::batch::{Batch, TokenId};
-use crate::ops::IGNORE;
+use crate::batch::{Batch, IGNORE, TokenId};
 use crate::random::Random;
 use crate::text::Tokenizer;
 

@@ -21,10 +21,10 @@ pub use transformer::{Transformer, TransformerState};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use crate::batch::{Batch, Padded};
+use crate::batch::{Batch, IGNORE, Padded};
 use crate::config::{Family, ModelConfig};
 use crate::nn::{Pass, Sequence};
-use crate::ops::{CrossEntropy, IGNORE, PadMask};
+use crate::ops::{CrossEntropy, PadMask};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;

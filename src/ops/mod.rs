@@ -22,7 +22,7 @@ mod recurrent;
 mod tests;
 
 pub use attention::{Attended, AttentionShape, Causality, PadMask, attention};
-pub use attentive_kernels::cross_entropy::{IGNORE, LossSums};
+pub use attentive_kernels::cross_entropy::LossSums;
 pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::Precision;
 pub use attentive_kernels::linear::Activation;

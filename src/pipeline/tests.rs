@@ -1,6 +1,7 @@
 use std::sync::OnceLock;
 
 use super::source::Source;
+use super::translate::{MAX_BATCH_POSITIONS, batches};
 use super::*;
 use crate::config::{TokenizerConfig, TokenizerKind};
 use crate::random::Random;
@@ -174,9 +175,9 @@ fn batches_are_bounded_and_complete() {
     };
     let sources: Vec<Source> = (0..1000).map(|_| source(random.below(600))).collect();
     let options = options(untrained(), 64);
-    let batches = batches(&sources, &options);
+    let cut = batches(&sources, &options);
     let mut seen: Vec<usize> = Vec::new();
-    for batch in &batches {
+    for batch in &cut {
         let longest = sources[batch[0]].ids.len();
         assert!(batch.len() <= 64 && batch.len() * longest * 3 <= MAX_BATCH_POSITIONS);
         assert!(batch.iter().all(|&line| sources[line].ids.len() <= longest));
@@ -189,7 +190,7 @@ fn batches_are_bounded_and_complete() {
     assert_eq!(seen, real);
     // One sentence goes through, however long it is.
     let giant = [source(MAX_BATCH_POSITIONS * 2)];
-    assert_eq!(super::batches(&giant, &options), [[0]]);
+    assert_eq!(batches(&giant, &options), [[0]]);
 }
 
 #[test]

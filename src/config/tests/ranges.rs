@@ -9,7 +9,7 @@ fn corpora_have_exactly_one_form() {
         (
             "",
             "data.train",
-            "exactly one of `src` + `tgt`, `tsv`, `jsonl` and `builtin`, found none",
+            "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none",
         ),
         (
             "train = { src = 'a', tgt = 'b', tsv = 'c' }",

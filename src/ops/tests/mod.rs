@@ -4,6 +4,7 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::*;
+use crate::batch::IGNORE;
 use crate::random::Random;
 
 mod recurrent;

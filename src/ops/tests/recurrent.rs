@@ -41,3 +41,55 @@ fn recurrent_matches() {
         }
     }
 }
+
+#[test]
+fn attentive_recurrent_matches() {
+    let (lens, src_lens) = ([3, 0, 2], [2, 1, 0]);
+    let (len, src_len, d, d_key, d_value) = (3, 2, 3, 4, 2);
+    let lengths = Lengths {
+        lens: lens.into(),
+        len,
+    };
+    let pad = PadMask::from_lens(&src_lens, src_len);
+    for (seed, cell) in (0..).zip(CELLS) {
+        let (gates, states) = (cell.gates() * d, cell.states() * d);
+        for (biased, begun) in [(true, true), (true, false), (false, true)] {
+            let mut shapes = vec![
+                [lens.len() * len, gates],
+                [d_key, d],
+                [1, d_key],
+                [gates, d_value],
+                [src_lens.len() * src_len, d_key],
+                [src_lens.len() * src_len, d_value],
+                [gates, d],
+            ];
+            shapes.extend(biased.then_some([1, gates]));
+            shapes.extend(begun.then_some([lens.len(), states]));
+            let operation = |form, inputs: &[Tensor<2>]| {
+                let recurrence = AttentiveRecurrence {
+                    query: inputs[1].clone(),
+                    score: vector(&inputs[2]),
+                    context: inputs[3].clone(),
+                    keys: inputs[4].clone(),
+                    values: inputs[5].clone(),
+                    pad: pad.clone(),
+                    state: Recurrence {
+                        weight: inputs[6].clone(),
+                        bias: biased.then(|| vector(&inputs[7])),
+                        initial: begun.then(|| inputs[7 + usize::from(biased)].clone()),
+                    },
+                };
+                let x = inputs[0].clone();
+                match form {
+                    Form::Fused => {
+                        attentive_recurrent(cell, &lengths, x, recurrence, Precision::F32)
+                    }
+                    Form::Portable => {
+                        ops::attentive_recurrent::portable(cell, &lengths, x, recurrence)
+                    }
+                }
+            };
+            Case::new(120 + seed, &shapes).check(&operation);
+        }
+    }
+}

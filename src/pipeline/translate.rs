@@ -1,38 +1,18 @@
-//! A model in use: text in, text out.
-//!
-//! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
-//! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
-
-mod source;
-#[cfg(test)]
-pub(crate) mod tests;
-
-use std::fmt;
-use std::path::Path;
+//! Translation.
 
 use rayon::prelude::*;
 
+use super::source::Source;
+use super::{Pipeline, Warning};
 use crate::batch::{Padded, TokenId};
-use crate::checkpoint;
-use crate::config::{Config, DecodeConfig};
+use crate::config::{DecodeConfig, Task};
 use crate::decode::{Hypothesis, SearchOptions, search};
-use crate::device;
 use crate::error::{Error, Result};
-use crate::model::{Model, Stepper};
-use crate::text::Tokenizers;
-use source::Source;
+use crate::model::Stepper;
 
 /// At most this many source positions in a batch, counted once for each hypothesis and with padding: what a model
 /// remembers of them is most of the memory that a search takes. 64 sentences of 50 tokens fit with a beam of 5.
-const MAX_BATCH_POSITIONS: usize = 1 << 14;
-
-/// A model with all that it needs to translate text.
-#[derive(Debug)]
-pub struct Pipeline {
-    config: Config,
-    tokenizers: Tokenizers,
-    model: Model,
-}
+pub(super) const MAX_BATCH_POSITIONS: usize = 1 << 14;
 
 /// How to translate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,59 +65,7 @@ pub struct Candidate {
     pub finished: bool,
 }
 
-/// A line could not be translated as it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The line, counted from 1.
-    pub line: usize,
-    /// What was wrong with it and what was done.
-    pub problem: String,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.problem)
-    }
-}
-
 impl Pipeline {
-    /// Loads a model directory, for the CPU.
-    ///
-    /// # Errors
-    /// Those of [`checkpoint::load`].
-    pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
-        let loaded = checkpoint::load(dir.as_ref(), &device::cpu())?;
-        Ok(Self::from_parts(
-            loaded.config,
-            loaded.tokenizers,
-            loaded.model,
-        ))
-    }
-
-    /// A pipeline of parts that fit each other, with a model outside autodiff.
-    pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
-        Self {
-            config,
-            tokenizers,
-            model,
-        }
-    }
-
-    /// How the model is built, and how it searches unless told otherwise.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// Text to ids and back.
-    pub fn tokenizers(&self) -> &Tokenizers {
-        &self.tokenizers
-    }
-
-    /// The network.
-    pub fn model(&self) -> &Model {
-        &self.model
-    }
-
     /// The best translation of each line, with the configured search; see [`Pipeline::translate_with`].
     ///
     /// # Errors
@@ -156,7 +84,7 @@ impl Pipeline {
     /// the beginning is translated; both come with a warning.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met.
+    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate.
     pub fn translate_with<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
@@ -169,13 +97,14 @@ impl Pipeline {
     /// be translated piece by piece, and warnings name the right lines.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met.
+    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate.
     pub fn translate_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
+        self.require(Task::Translate)?;
         options.search.check()?;
         if options.batch_size == 0 {
             return Err(Error::usage(
@@ -222,14 +151,14 @@ impl Pipeline {
     }
 
     /// The most tokens of a source, `</s>` included.
-    fn max_src_len(&self) -> usize {
+    pub(super) fn max_src_len(&self) -> usize {
         self.model.max_len()
     }
 }
 
 /// The lines that are not blank, in batches of similar length; the longest come first, so that what takes most memory
 /// takes it at once.
-fn batches(sources: &[Source], options: &TranslateOptions) -> Vec<Vec<usize>> {
+pub(super) fn batches(sources: &[Source], options: &TranslateOptions) -> Vec<Vec<usize>> {
     let len = |&line: &usize| sources[line].ids.len();
     let mut order: Vec<usize> = (0..sources.len()).filter(|line| len(line) > 0).collect();
     order.sort_by_key(|line| std::cmp::Reverse(len(line)));

@@ -1,0 +1,104 @@
+//! A model in use: text in, text out. One file for each thing that families do.
+//!
+//! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
+//! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
+
+mod source;
+#[cfg(test)]
+pub(crate) mod tests;
+mod translate;
+
+pub use translate::{Candidate, TranslateOptions, Translation};
+
+use std::fmt;
+use std::path::Path;
+
+use crate::checkpoint;
+use crate::config::{Config, Task};
+use crate::device;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::text::Tokenizers;
+
+/// A model with all that it needs to work on text.
+#[derive(Debug)]
+pub struct Pipeline {
+    config: Config,
+    tokenizers: Tokenizers,
+    model: Model,
+}
+
+/// A line could not be taken as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What was wrong with it and what was done.
+    pub problem: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)
+    }
+}
+
+impl Pipeline {
+    /// Loads a model directory, for the CPU.
+    ///
+    /// # Errors
+    /// Those of [`checkpoint::load`].
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
+        let loaded = checkpoint::load(dir.as_ref(), &device::cpu())?;
+        Ok(Self::from_parts(
+            loaded.config,
+            loaded.tokenizers,
+            loaded.model,
+        ))
+    }
+
+    /// A pipeline of parts that fit each other, with a model outside autodiff.
+    pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
+        Self {
+            config,
+            tokenizers,
+            model,
+        }
+    }
+
+    /// How the model is built, and how it searches unless told otherwise.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Text to ids and back.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// The network.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Refuses a model that was made for something else.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the command that the model is for.
+    pub fn require(&self, task: Task) -> Result<()> {
+        let found = self.config.model.family.task();
+        if found == task {
+            return Ok(());
+        }
+        let (what, command) = match found {
+            Task::Translate => ("translates", "translate"),
+            Task::Generate => ("continues texts", "generate"),
+            Task::Fill => ("fills gaps", "fill"),
+            Task::Tag => ("labels tokens", "tag"),
+        };
+        Err(Error::usage(
+            format!("this model is not made for that: it {what}"),
+            format!("use it with `attentive {command}`"),
+        ))
+    }
+}
