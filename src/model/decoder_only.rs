@@ -3,12 +3,13 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Loss, Stepper, embedding_scale, sequence, targets};
+use super::{Stepper, embedding_scale, logits, sequence};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
     Decoder, DecoderCache, Dropout, Embedding, Initializer, Output, Pass, PositionEncoding, Sight,
 };
+use crate::ops::Map;
 
 /// A decoder-only Transformer: every position predicts the next token from itself and those before it.
 #[derive(Module, Debug)]
@@ -46,24 +47,17 @@ impl DecoderOnly {
         }
     }
 
-    /// Logits `[batch · len, vocab]` of the token behind every position.
-    pub fn forward(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
-        let x = self.decode(text, pass);
-        self.output.logits(x, &self.embedding, pass)
-    }
-
-    /// The label-smoothed loss of a batch, summed over its real tokens.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
-        let x = self.decode(&batch.tgt_in, pass);
-        let targets = targets(&batch.tgt_out);
-        let table = &self.embedding;
-        self.output.loss(x, table, &targets, label_smoothing, pass)
-    }
-
-    fn decode(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+    /// The last layer at every position: `[batch · len, d_model]`.
+    pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+        let text = &batch.tgt_in;
         let x = self.embed(&text.ids, text.rows(), 0, pass);
         pass.observe(|| "embedding".into(), &x);
         self.decoder.forward(sequence(text, x), None, pass)
+    }
+
+    /// From the last layer to logits.
+    pub fn projection(&self) -> Map {
+        self.output.as_map(&self.embedding)
     }
 
     fn embed(&self, ids: &[TokenId], batch: usize, first: usize, pass: &Pass<'_>) -> Tensor<2> {
@@ -90,7 +84,7 @@ impl Stepper for DecoderOnly {
         let pass = &Pass::inference();
         let x = self.embed(last, last.len(), state.position(), pass);
         let x = self.decoder.step(x, state);
-        self.output.logits(x, &self.embedding, pass)
+        logits(x, self.projection(), pass)
     }
 
     fn select(&self, state: &mut DecoderCache, rows: &[usize]) {

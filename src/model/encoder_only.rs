@@ -1,14 +1,15 @@
 //! The Transformer's encoder alone: a masked language model.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
-use super::{Loss, embedding_scale, sequence, targets};
-use crate::batch::{Batch, Padded};
+use super::{embedding_scale, sequence};
+use crate::batch::Padded;
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
     Dropout, Embedding, Encoder, Initializer, Output, Pass, PositionEncoding, Sequence,
 };
+use crate::ops::Map;
 
 /// An encoder-only Transformer: every position sees the whole text, and predicts the token that a mask hides (Devlin et
 /// al. 2019).
@@ -61,18 +62,9 @@ impl EncoderOnly {
         self.encoder.forward(sequence(text, x), pass)
     }
 
-    /// Logits `[batch · len, vocab]` of every position's own token.
-    pub fn forward(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
-        let x = self.encode(text, pass).x;
-        self.output.logits(x, &self.embedding, pass)
-    }
-
-    /// The label-smoothed loss of a batch, summed over what its masks hide.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
-        let x = self.encode(&batch.src, pass).x;
-        let targets = targets(&batch.tgt_out);
-        let table = &self.embedding;
-        self.output.loss(x, table, &targets, label_smoothing, pass)
+    /// From there to logits of every position's own token.
+    pub fn projection(&self) -> Map {
+        self.output.as_map(&self.embedding)
     }
 
     /// The longest text that the model accepts, in tokens.

@@ -21,13 +21,16 @@ pub use transformer::{Transformer, TransformerState};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use crate::batch::{Batch, IGNORE, Padded};
+use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Family, ModelConfig};
 use crate::nn::{Pass, Sequence};
-use crate::ops::{CrossEntropy, PadMask};
+use crate::ops::{self, CrossEntropy, Finish, Map, PadMask};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
+
+/// Rows whose logits [`Model::predict`] holds at a time.
+const PREDICTED_ROWS: usize = 256;
 
 /// A model of any family.
 #[derive(Module, Debug)]
@@ -65,27 +68,71 @@ impl Model {
         }
     }
 
-    /// The label-smoothed loss of a batch, summed over what is to be predicted.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
+    /// The last layer at every place of the batch that has something to predict, under teacher forcing, row after row.
+    fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         match self {
-            Self::Transformer(model) => model.loss(batch, label_smoothing, pass),
-            Self::Seq2seq(model) => model.loss(batch, label_smoothing, pass),
-            Self::DecoderOnly(model) => model.loss(batch, label_smoothing, pass),
-            Self::EncoderOnly(model) => model.loss(batch, label_smoothing, pass),
-            Self::Tagger(model) => model.loss(batch, label_smoothing, pass),
+            Self::Transformer(model) => model.last_layer(batch, pass),
+            Self::Seq2seq(model) => model.last_layer(batch, pass),
+            Self::DecoderOnly(model) => model.last_layer(batch, pass),
+            Self::EncoderOnly(model) => model.encode(&batch.src, pass).x,
+            Self::Tagger(model) => model.last_layer(batch, pass),
         }
     }
 
-    /// Logits of everything that the batch has to predict, row after row, under teacher forcing.
-    pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+    /// From the last layer to logits.
+    fn projection(&self) -> Map {
         match self {
-            Self::Transformer(model) => model.forward(&batch.src, &batch.tgt_in, pass),
-            Self::Seq2seq(model) => model.forward(&batch.src, &batch.tgt_in, pass),
-            Self::DecoderOnly(model) => model.forward(&batch.tgt_in, pass),
-            Self::EncoderOnly(model) => model.forward(&batch.src, pass),
-            Self::Tagger(model) => model.forward(batch, pass),
+            Self::Transformer(model) => model.projection(),
+            Self::Seq2seq(model) => model.projection(),
+            Self::DecoderOnly(model) => model.projection(),
+            Self::EncoderOnly(model) => model.projection(),
+            Self::Tagger(model) => model.projection(),
         }
     }
+
+    /// The label-smoothed loss of a batch, summed over what is to be predicted.
+    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
+        let x = self.last_layer(batch, pass);
+        let ((weight, bias), targets) = (self.projection(), targets(&batch.tgt_out));
+        let precision = pass.precision();
+        let loss = ops::cross_entropy(x, weight, bias, &targets, label_smoothing, precision);
+        pass.observe(|| "projection".into(), &loss.loss);
+        loss
+    }
+
+    /// Logits `[rows, vocab]` of every place of the batch, under teacher forcing.
+    pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+        logits(self.last_layer(batch, pass), self.projection(), pass)
+    }
+
+    /// The likeliest token, or label, at every place of the batch, under teacher forcing.
+    pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
+        let pass = &Pass::inference();
+        let x = self.last_layer(batch, pass);
+        let [rows, _] = x.dims();
+        let chunks = (0..rows).step_by(PREDICTED_ROWS);
+        let predict = |first| {
+            let rows = x.clone().narrow(0, first, PREDICTED_ROWS.min(rows - first));
+            likeliest(logits(rows, self.projection(), pass))
+        };
+        chunks.flat_map(predict).collect()
+    }
+}
+
+/// The number of the largest logit of each row; the first of equals.
+pub fn likeliest(logits: Tensor<2>) -> Vec<TokenId> {
+    let [_, vocab] = logits.dims();
+    let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();
+    let best = |row: &[f32]| {
+        let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };
+        (0..vocab).reduce(better).unwrap_or(0) as TokenId
+    };
+    logits.chunks_exact(vocab).map(best).collect()
+}
+
+/// `x` through the projection.
+fn logits(x: Tensor<2>, projection: Map, pass: &Pass<'_>) -> Tensor<2> {
+    ops::linear(x, vec![projection], Finish::plain(pass.precision()))
 }
 
 /// What embeddings are multiplied by.

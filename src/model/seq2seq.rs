@@ -4,14 +4,14 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Loss, Stepper, embedding_scale, targets};
+use super::{Stepper, embedding_scale, logits};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
     Embedding, Encoded, Initializer, Output, Pass, RecurrentDecoder, RecurrentEncoder,
     RecurrentState,
 };
-use crate::ops::{Lengths, PadMask};
+use crate::ops::{Lengths, Map, PadMask};
 
 /// A recurrent encoder and decoder. Without attention the encoder's final states are all that the decoder knows.
 #[derive(Module, Debug)]
@@ -63,24 +63,18 @@ impl Seq2seq {
         self.encoder.forward(x, &lengths(src), pass)
     }
 
-    /// Logits `[batch · len, tgt_vocab]` of every target position, given those before it (teacher forcing).
-    pub fn forward(&self, src: &Padded, tgt_in: &Padded, pass: &Pass<'_>) -> Tensor<2> {
-        let x = self.decode(src, tgt_in, pass);
-        self.output.logits(x, self.tgt_embedding(), pass)
-    }
-
-    /// The label-smoothed loss of a batch, summed over its real target tokens.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
-        let x = self.decode(&batch.src, &batch.tgt_in, pass);
-        let (table, targets) = (self.tgt_embedding(), targets(&batch.tgt_out));
-        self.output.loss(x, table, &targets, label_smoothing, pass)
-    }
-
-    fn decode(&self, src: &Padded, tgt_in: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+    /// The readout at every target position, given those before it (teacher forcing): `[batch · len, d_model]`.
+    pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+        let Batch { src, tgt_in, .. } = batch;
         let mut state = self.decoder.start(self.encode(src, pass), pad(src), pass);
         let x = self.embed(self.tgt_embedding(), &tgt_in.ids);
         pass.observe(|| "tgt_embedding".into(), &x);
         self.decoder.forward(x, &lengths(tgt_in), &mut state, pass)
+    }
+
+    /// From the readout to logits.
+    pub fn projection(&self) -> Map {
+        self.output.as_map(self.tgt_embedding())
     }
 
     fn embed(&self, table: &Embedding, ids: &[TokenId]) -> Tensor<2> {
@@ -108,7 +102,7 @@ impl Stepper for Seq2seq {
             len: 1,
         };
         let x = self.decoder.forward(x, &one, state, pass);
-        self.output.logits(x, self.tgt_embedding(), pass)
+        logits(x, self.projection(), pass)
     }
 
     fn select(&self, state: &mut RecurrentState, rows: &[usize]) {

@@ -4,12 +4,12 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::embedding_scale;
 use super::seq2seq::lengths;
-use super::{Loss, embedding_scale, targets};
 use crate::batch::Batch;
 use crate::config::ModelConfig;
 use crate::nn::{Embedding, Initializer, Linear, Pass, RecurrentEncoder};
-use crate::ops::{self, CrossEntropy};
+use crate::ops::Map;
 
 /// A recurrent tagger over tokens, or over vectors of numbers.
 #[derive(Module, Debug)]
@@ -52,28 +52,8 @@ impl Tagger {
         }
     }
 
-    /// Logits `[batch · len, tags]` of every position.
-    pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
-        self.output.forward(self.encode(batch, pass), pass)
-    }
-
-    /// The label-smoothed loss of a batch, summed over its real positions.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
-        let x = self.encode(batch, pass);
-        let (weight, bias) = self.output.as_map();
-        let targets = targets(&batch.tgt_out);
-        let loss: CrossEntropy =
-            ops::cross_entropy(x, weight, bias, &targets, label_smoothing, pass.precision());
-        pass.observe(|| "output".into(), &loss.loss);
-        loss
-    }
-
-    /// The longest sequence that the model accepts.
-    pub fn max_len(&self) -> usize {
-        self.max_len
-    }
-
-    fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+    /// What is known of every position: `[batch · len, d_hidden]`.
+    pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let ids = &batch.src.ids;
         let x = match &self.embedding {
             Some(table) => table.forward(ids, ids.len(), 0, self.embedding_scale, None, None),
@@ -85,5 +65,15 @@ impl Tagger {
         };
         pass.observe(|| "embedding".into(), &x);
         self.encoder.forward(x, &lengths(&batch.src), pass).memory
+    }
+
+    /// From there to logits.
+    pub fn projection(&self) -> Map {
+        self.output.as_map()
+    }
+
+    /// The longest sequence that the model accepts.
+    pub fn max_len(&self) -> usize {
+        self.max_len
     }
 }

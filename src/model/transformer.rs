@@ -3,13 +3,14 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Loss, Stepper, embedding_scale, sequence, targets};
+use super::{Stepper, embedding_scale, logits, sequence};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
     Decoder, DecoderCache, Dropout, Embedding, Encoder, Initializer, Output, Pass,
     PositionEncoding, Sequence, Sight,
 };
+use crate::ops::Map;
 
 /// An encoder-decoder Transformer.
 #[derive(Module, Debug)]
@@ -92,23 +93,15 @@ impl Transformer {
             .forward(sequence(tgt_in, x), Some(memory), pass)
     }
 
-    /// Logits `[rows, tgt_vocab]` of the decoder's output.
-    pub fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        self.output.logits(x, self.tgt_embedding(), pass)
-    }
-
-    /// Logits `[batch · len, tgt_vocab]` of every target position, given those before it (teacher forcing).
-    pub fn forward(&self, src: &Padded, tgt_in: &Padded, pass: &Pass<'_>) -> Tensor<2> {
-        let memory = self.encode(src, pass);
-        self.project(self.decode(tgt_in, &memory, pass), pass)
-    }
-
-    /// The label-smoothed loss of a batch, summed over its real target tokens.
-    pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
+    /// The last layer at every target position, given those before it (teacher forcing): `[batch · len, d_model]`.
+    pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let memory = self.encode(&batch.src, pass);
-        let x = self.decode(&batch.tgt_in, &memory, pass);
-        let (table, targets) = (self.tgt_embedding(), targets(&batch.tgt_out));
-        self.output.loss(x, table, &targets, label_smoothing, pass)
+        self.decode(&batch.tgt_in, &memory, pass)
+    }
+
+    /// From the last layer to logits.
+    pub fn projection(&self) -> Map {
+        self.output.as_map(self.tgt_embedding())
     }
 
     fn embed_target(
@@ -144,7 +137,7 @@ impl Stepper for Transformer {
     fn step(&self, last: &[TokenId], state: &mut TransformerState) -> Tensor<2> {
         let pass = &Pass::inference();
         let x = self.embed_target(last, last.len(), state.0.position(), pass);
-        self.project(self.decoder.step(x, &mut state.0), pass)
+        logits(self.decoder.step(x, &mut state.0), self.projection(), pass)
     }
 
     fn select(&self, state: &mut TransformerState, rows: &[usize]) {

@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Embedding, Initializer, Pass};
-use crate::ops::{self, CrossEntropy, Finish};
+use super::{Embedding, Initializer};
+use crate::ops::Map;
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
 #[derive(Module, Debug)]
@@ -30,29 +30,9 @@ impl Output {
         }
     }
 
-    /// Logits `[rows, vocab]` of the rows `x`, `[rows, d_model]`.
-    pub fn logits(&self, x: Tensor<2>, embedding: &Embedding, pass: &Pass<'_>) -> Tensor<2> {
-        let map = (self.weight(embedding), self.bias.as_ref().map(Param::val));
-        ops::linear(x, vec![map], Finish::plain(pass.precision()))
-    }
-
-    /// The label-smoothed cross-entropy of the rows `x`, summed over those with a target.
-    pub fn loss(
-        &self,
-        x: Tensor<2>,
-        embedding: &Embedding,
-        targets: &[u32],
-        label_smoothing: f64,
-        pass: &Pass<'_>,
-    ) -> CrossEntropy {
-        let bias = self.bias.as_ref().map(Param::val);
-        let weight = self.weight(embedding);
-        let loss = ops::cross_entropy(x, weight, bias, targets, label_smoothing, pass.precision());
-        pass.observe(|| "projection".into(), &loss.loss);
-        loss
-    }
-
-    fn weight(&self, embedding: &Embedding) -> Tensor<2> {
-        self.projection.as_ref().unwrap_or(&embedding.weight).val()
+    /// The linear map from the last layer to logits; `embedding` is what it may be tied with.
+    pub fn as_map(&self, embedding: &Embedding) -> Map {
+        let weight = self.projection.as_ref().unwrap_or(&embedding.weight);
+        (weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

@@ -3,6 +3,7 @@
 use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
 use burn::module::Module;
 
+use super::scheduled_sampling::ScheduledSampling;
 use super::validate::add;
 use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
@@ -20,6 +21,7 @@ pub struct Learner {
     optimizer: Optimizer,
     seed: u64,
     label_smoothing: f64,
+    sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
 }
@@ -41,6 +43,7 @@ impl Learner {
             model: Some(model),
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
+            sampling: ScheduledSampling::new(config),
             precision: match config.train.matmul {
                 Matmul::F32 => Precision::F32,
                 Matmul::Bf16 => Precision::Bf16,
@@ -82,8 +85,9 @@ impl Learner {
 
     /// The loss of `batch` with the dropout of micro-batch `number`, counted over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
+        let batch = self.sampling.mix(batch, number, || self.model().valid());
         self.model()
-            .loss(batch, self.label_smoothing, &self.pass(number))
+            .loss(&batch, self.label_smoothing, &self.pass(number))
     }
 
     /// The first layer that puts out a number that is not finite for this micro-batch.
@@ -91,6 +95,7 @@ impl Learner {
         let probe = Probe::default();
         let pass = self.pass(number);
         let model = self.model().valid();
+        let batch = &*self.sampling.mix(batch, number, || model.clone());
         model.loss(batch, self.label_smoothing, &pass.probed(&probe));
         probe.first_non_finite()
     }

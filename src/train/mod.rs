@@ -12,6 +12,7 @@ mod prepare;
 mod profile;
 pub mod report;
 mod schedule;
+mod scheduled_sampling;
 mod trainer;
 mod validate;
 

@@ -43,6 +43,7 @@ const RULES: &[(&str, &[&str])] = &[
             "config",
             "device",
             "interrupt",
+            "random",
             "batch",
             "text",
             "data",

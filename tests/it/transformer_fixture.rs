@@ -1,33 +1,18 @@
 //! The Transformer against PyTorch: logits, loss, gradients and ten Adam steps (`scripts/fixtures/transformer.py`).
 
-use std::path::Path;
-
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
     ActivationKind, ModelConfig, NormPosition, OptimizerConfig, Positions, TieEmbeddings,
 };
 use attentive::device;
-use attentive::model::{Parameter, Transformer, map_parameters, parameters, take_gradients};
+use attentive::model::{Model, Parameter, map_parameters, parameters, take_gradients};
 use attentive::nn::Pass;
 use attentive::train::{Optimizer, UpdateScale};
 use safetensors::SafeTensors;
 
+use crate::fixture;
+
 const VOCAB: usize = 11;
-
-fn fixture() -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/transformer.safetensors");
-    std::fs::read(path).expect("the fixture is part of the repository")
-}
-
-fn values(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
-    let tensor = file
-        .tensor(name)
-        .unwrap_or_else(|_| panic!("the fixture has {name}"));
-    let bytes = tensor.data().chunks_exact(4);
-    bytes
-        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect()
-}
 
 fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
     ModelConfig {
@@ -56,34 +41,29 @@ fn batch() -> Batch {
     }
 }
 
-fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
-    assert_eq!(found.len(), expected.len(), "{what}: lengths");
-    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
-        assert!(
-            (found - expected).abs() <= tolerance * expected.abs().max(1.0),
-            "{what}, element {index}: found {found}, PyTorch has {expected}"
+fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], tolerance: f32) {
+    for parameter in found {
+        let name = format!("{group}.{}", parameter.name);
+        fixture::assert_close(
+            &name,
+            &parameter.values,
+            &fixture::values(file, &name),
+            tolerance,
         );
     }
 }
 
-fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], tolerance: f32) {
-    for parameter in found {
-        let name = format!("{group}.{}", parameter.name);
-        assert_close(&name, &parameter.values, &values(file, &name), tolerance);
-    }
-}
-
 fn check(variant: &str, config: &ModelConfig) {
-    let bytes = fixture();
+    let bytes = fixture::read("transformer");
     let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
     let device = device::cpu().autodiff();
-    let fresh = Transformer::new(config, VOCAB, VOCAB, 1, &device);
+    let fresh = Model::new(config, VOCAB, VOCAB, 1, &device);
     let mut model = map_parameters(fresh, &device, |name, _, _| {
-        values(&file, &format!("{variant}.weights.{name}"))
+        fixture::values(&file, &format!("{variant}.weights.{name}"))
     });
     let batch = batch();
 
-    let logits = model.forward(&batch.src, &batch.tgt_in, &Pass::inference());
+    let logits = model.forward(&batch, &Pass::inference());
     let logits: Vec<f32> = logits.inner().into_data().iter().collect();
     let real: Vec<f32> = logits
         .chunks(VOCAB)
@@ -91,10 +71,10 @@ fn check(variant: &str, config: &ModelConfig) {
         .filter(|(_, ignored)| !ignored)
         .flat_map(|(row, _)| row.to_vec())
         .collect();
-    assert_close(
+    fixture::assert_close(
         "logits",
         &real,
-        &values(&file, &format!("{variant}.logits")),
+        &fixture::values(&file, &format!("{variant}.logits")),
         2e-5,
     );
 
@@ -111,8 +91,8 @@ fn check(variant: &str, config: &ModelConfig) {
         let loss = model.loss(&batch, 0.1, &Pass::inference());
         let gradients = take_gradients(&model, &mut loss.loss.backward());
         if step == 1 {
-            let expected = values(&file, &format!("{variant}.loss"));
-            assert_close("loss", &[loss.sums.loss as f32], &expected, 1e-5);
+            let expected = fixture::values(&file, &format!("{variant}.loss"));
+            fixture::assert_close("loss", &[loss.sums.loss as f32], &expected, 1e-5);
             assert_all_close(&format!("{variant}.gradients"), &file, &gradients, 1e-4);
         }
         let scale = UpdateScale {

@@ -1,0 +1,209 @@
+//! Scheduled sampling (Bengio et al. 2015): the decoder learns to go on from its own mistakes.
+//!
+//! A pass without gradients first finds what the model predicts; then the usual pass reads a mixture of that and the
+//! reference. A recurrent decoder predicts from the mixture so far, token by token, as in the paper; a Transformer predicts
+//! all positions at once from the reference, in two passes (Mihaylova and Martins 2019).
+
+use std::borrow::Cow;
+
+use crate::batch::{Batch, Padded, TokenId};
+use crate::config::{Config, SamplingConfig, SamplingKind};
+use crate::model::{Model, Stepper, likeliest};
+use crate::random::Random;
+
+/// Micro-batch `n` is mixed by this stream of the seed plus `n`.
+const FIRST_STREAM: u64 = 0x7363_6865_6475_0000;
+
+/// How the decoder's inputs are mixed.
+#[derive(Clone, Debug)]
+pub(super) struct ScheduledSampling {
+    config: SamplingConfig,
+    seed: u64,
+    /// Micro-batches of an update.
+    accumulate: u64,
+}
+
+impl ScheduledSampling {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            config: config.train.scheduled_sampling.clone(),
+            seed: config.seed,
+            accumulate: config.train.accumulate.max(1) as u64,
+        }
+    }
+
+    /// ε: the probability of the reference's token after `step` updates.
+    fn reference_probability(&self, step: u64) -> f64 {
+        let SamplingConfig {
+            kind,
+            least,
+            decay_steps: k,
+        } = self.config;
+        let i = step as f64;
+        let falling = match kind {
+            SamplingKind::None => return 1.0,
+            SamplingKind::Constant => least,
+            SamplingKind::Linear => 1.0 - i / k,
+            SamplingKind::Exponential => (-i / k).exp(),
+            SamplingKind::InverseSigmoid => k / (k + (i / k).exp()),
+        };
+        falling.max(least)
+    }
+
+    /// Micro-batch `number` as the decoder is to read it. `model` gives the one that predicts, outside autodiff.
+    pub(super) fn mix<'a>(
+        &self,
+        batch: &'a Batch,
+        number: u64,
+        model: impl FnOnce() -> Model,
+    ) -> Cow<'a, Batch> {
+        let probability = self.reference_probability(number / self.accumulate);
+        if probability >= 1.0 {
+            return Cow::Borrowed(batch);
+        }
+        let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(number));
+        let n_places = batch.tgt_in.ids.len();
+        let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
+        let tgt_in = match model() {
+            model @ Model::Seq2seq(_) => one_by_one(&model, batch, &from_model),
+            model => at_once(&model, batch, &from_model),
+        };
+        Cow::Owned(Batch {
+            tgt_in,
+            ..batch.clone()
+        })
+    }
+}
+
+/// Predictions from the reference; that of a position is read at the next.
+fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
+    let predicted = model.predict(batch);
+    let mut mixed = batch.tgt_in.clone();
+    let width = mixed.width;
+    for (row, &len) in batch.tgt_in.lens.iter().enumerate() {
+        for place in row * width + 1..row * width + len.max(1) {
+            if from_model[place] {
+                mixed.ids[place] = predicted[place - 1];
+            }
+        }
+    }
+    mixed
+}
+
+/// Predictions from what was mixed so far.
+fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
+    let mut mixed = batch.tgt_in.clone();
+    let width = mixed.width;
+    let mut state = model.start(&batch.src);
+    for position in 1..width {
+        let column = |ids: &[TokenId], position: usize| -> Vec<TokenId> {
+            let rows = ids.chunks_exact(width);
+            rows.map(|row| row[position]).collect()
+        };
+        let last = column(&mixed.ids, position - 1);
+        let predicted = likeliest(model.step(&last, &mut state));
+        for (row, (&len, predicted)) in batch.tgt_in.lens.iter().zip(predicted).enumerate() {
+            let place = row * width + position;
+            if position < len && from_model[place] {
+                mixed.ids[place] = predicted;
+            }
+        }
+    }
+    mixed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Family, ModelConfig, RecurrentConfig};
+    use burn::tensor::Device;
+
+    fn sampling(kind: SamplingKind, least: f64, decay_steps: f64) -> ScheduledSampling {
+        let mut config = Config::default();
+        config.train.scheduled_sampling = SamplingConfig {
+            kind,
+            least,
+            decay_steps,
+        };
+        ScheduledSampling::new(&config)
+    }
+
+    #[test]
+    fn epsilon_follows_its_formula_and_stops_at_its_least() {
+        let at = |kind, step| sampling(kind, 0.25, 100.0).reference_probability(step);
+        assert_eq!(at(SamplingKind::None, 10_000), 1.0);
+        assert_eq!(at(SamplingKind::Constant, 0), 0.25);
+        assert_eq!(at(SamplingKind::Linear, 50), 0.5);
+        assert_eq!(at(SamplingKind::Linear, 500), 0.25);
+        assert!((at(SamplingKind::Exponential, 100) - (-1.0f64).exp()).abs() < 1e-12);
+        assert!((at(SamplingKind::InverseSigmoid, 0) - 100.0 / 101.0).abs() < 1e-12);
+        assert!((at(SamplingKind::InverseSigmoid, 461) - 0.5).abs() < 0.01);
+        assert_eq!(at(SamplingKind::InverseSigmoid, 100_000), 0.25);
+    }
+
+    fn batch() -> Batch {
+        Batch {
+            src: Padded::new(&[vec![4, 5, 3], vec![6, 3]], 0),
+            tgt_in: Padded::new(&[vec![2, 5, 6, 7, 8], vec![2, 9, 4]], 0),
+            tgt_out: Padded::new(&[vec![5, 6, 7, 8, 3], vec![9, 4, 3]], 0),
+            lines: vec![1, 2],
+            ..Batch::default()
+        }
+    }
+
+    fn model(family: Family) -> Model {
+        let config = ModelConfig {
+            family,
+            d_model: 12,
+            d_ff: 16,
+            n_heads: 2,
+            n_encoder_layers: 1,
+            n_decoder_layers: 1,
+            recurrent: RecurrentConfig {
+                d_hidden: 8,
+                ..RecurrentConfig::default()
+            },
+            ..ModelConfig::default()
+        };
+        Model::new(&config, 11, 11, 3, &Device::flex())
+    }
+
+    /// Without any reference, a recurrent decoder reads what greedy decoding would give.
+    #[test]
+    fn a_recurrent_decoder_reads_its_own_greedy_output() {
+        let (model, batch) = (model(Family::Seq2seq), batch());
+        let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
+        let mixed = mixed.mix(&batch, 0, || model.clone()).tgt_in.clone();
+        let mut state = model.start(&batch.src);
+        let mut last = vec![2, 2];
+        for position in 1..5 {
+            last = likeliest(model.step(&last, &mut state));
+            assert_eq!(mixed.ids[position], last[0]);
+        }
+        assert_eq!(mixed.ids[8..], [0, 0], "padding stays");
+        assert_eq!(mixed.lens, batch.tgt_in.lens);
+    }
+
+    #[test]
+    fn a_transformer_reads_what_it_predicts_from_the_reference() {
+        for family in [Family::Transformer, Family::DecoderOnly] {
+            let (model, batch) = (model(family), batch());
+            let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
+            let mixed = mixed.mix(&batch, 0, || model.clone());
+            let predicted = model.predict(&batch);
+            assert_eq!(mixed.tgt_in.ids[0], 2);
+            assert_eq!(mixed.tgt_in.ids[1..5], predicted[..4]);
+            assert_eq!(mixed.tgt_in.ids[6..8], predicted[5..7]);
+            assert_eq!(mixed.tgt_in.ids[8..], [0, 0]);
+        }
+    }
+
+    #[test]
+    fn mixtures_repeat_with_their_number() {
+        let model = model(Family::Seq2seq);
+        let (sampling, batch) = (sampling(SamplingKind::Constant, 0.5, 1.0), batch());
+        let mix = |number| sampling.mix(&batch, number, || model.clone()).into_owned();
+        assert_eq!(mix(1), mix(1));
+        assert!((2..9).any(|number| mix(1) != mix(number)));
+    }
+}

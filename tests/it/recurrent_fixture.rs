@@ -1,0 +1,97 @@
+//! Recurrent layers against PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and gradients
+//! (`scripts/fixtures/recurrent.py`).
+
+use attentive::config::{CellKind, ModelConfig, RecurrentConfig};
+use attentive::device;
+use attentive::model::{map_parameters, take_gradients};
+use attentive::nn::{Initializer, Pass, RecurrentEncoder};
+use attentive::ops::Lengths;
+use burn::tensor::{Tensor, TensorData};
+use safetensors::SafeTensors;
+
+use crate::fixture::{self, assert_close};
+
+const D_IN: usize = 3;
+const LENS: [usize; 3] = [5, 2, 3];
+const LAYERS: usize = 2;
+const D_HIDDEN: usize = 8;
+
+fn check(name: &str, cell: CellKind, states: usize) {
+    let bytes = fixture::read("recurrent");
+    let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
+    let expected = |key: &str| fixture::values(&file, &format!("{name}.{key}"));
+    let device = device::cpu().autodiff();
+    let tensor = |key: &str, columns: usize| -> Tensor<2> {
+        let values = expected(key);
+        let shape = [values.len() / columns, columns];
+        Tensor::from_data(TensorData::new(values, shape), &device)
+    };
+    let config = ModelConfig {
+        n_encoder_layers: LAYERS,
+        dropout: 0.0,
+        recurrent: RecurrentConfig {
+            cell,
+            d_hidden: D_HIDDEN,
+            ..RecurrentConfig::default()
+        },
+        ..ModelConfig::default()
+    };
+    let fresh = RecurrentEncoder::new(
+        &config,
+        D_IN,
+        &mut Initializer::new(config.init, 1, &device),
+    );
+    let model = map_parameters(fresh, &device, |parameter, _, _| {
+        expected(&format!("weights.{parameter}"))
+    });
+    let lengths = Lengths {
+        lens: LENS.into(),
+        len: LENS[0],
+    };
+    let x = tensor("x", D_IN).require_grad();
+    let encoded = model.forward(x.clone(), &lengths, &Pass::inference());
+    let finals = Tensor::cat(encoded.finals, 0);
+    let numbers = |tensor: Tensor<2>| tensor.into_data().iter::<f32>().collect::<Vec<_>>();
+    assert_close(
+        "output",
+        &numbers(encoded.memory.clone()),
+        &expected("output"),
+        2e-6,
+    );
+    assert_close(
+        "final states",
+        &numbers(finals.clone()),
+        &expected("finals"),
+        2e-6,
+    );
+
+    let loss = (encoded.memory * tensor("a", D_HIDDEN)).sum()
+        + (finals * tensor("b", states * D_HIDDEN)).sum();
+    let mut gradients = loss.backward();
+    let slope = x.grad(&gradients).expect("x has a gradient");
+    assert_close(
+        "gradient of x",
+        &numbers(slope),
+        &expected("x_gradient"),
+        1e-5,
+    );
+    for gradient in take_gradients(&model, &mut gradients) {
+        let key = format!("gradients.{}", gradient.name);
+        assert_close(&key, &gradient.values, &expected(&key), 1e-5);
+    }
+}
+
+#[test]
+fn rnn_is_pytorchs() {
+    check("rnn", CellKind::Rnn, 1);
+}
+
+#[test]
+fn lstm_is_pytorchs() {
+    check("lstm", CellKind::Lstm, 2);
+}
+
+#[test]
+fn gru_is_pytorchs() {
+    check("gru", CellKind::Gru, 1);
+}
