@@ -17,7 +17,7 @@ mod train;
 pub use decode::{DecodeConfig, LengthPenalty};
 pub use difference::Difference;
 pub use model::{
-    ActivationKind, DropoutPosition, Init, ModelConfig, NormKind, NormPosition, Positions,
+    ActivationKind, DropoutPosition, Family, Init, ModelConfig, NormKind, NormPosition, Positions,
     TieEmbeddings,
 };
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
