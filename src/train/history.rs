@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn damage_is_named_by_line() {
-        let problem = |log| history(log).expect_err("must fail").to_string();
+        let problem = |log: &str| history(log).expect_err("must fail").to_string();
         let good = "{\"kind\":\"step\",\"step\":1,\"loss\":9.5}\n";
         assert!(problem(&format!("{good}garbage\n")).contains("line 2"));
         assert!(problem("{\"kind\":\"step\"}\n").contains("`step`"));

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::cli_model::CONFIG;
 use crate::run::{Folder, Outcome};
 
 const UPDATES: &str = r#"{"kind":"step","step":1,"epoch":0,"loss":9.5,"nll":9.4,"perplexity":12088.4,"learning_rate":1e-5}
@@ -110,6 +111,8 @@ fn logs_that_cannot_be_read_are_named() {
             "validate_sentences",
         ],
     );
+    folder.write("runs/new/metrics.jsonl", "{\"kind\":\"step\",\"step\":1}\n");
+    folder.fails("plot curves runs/new", 1, &["has no `loss`", "hint: "]);
     folder.fails("plot curves runs/one --metric blue", 2, &["blue", "bleu"]);
     folder.fails("plot curves", 2, &["<RUN>"]);
 }
@@ -157,4 +160,21 @@ fn positions_that_cannot_be_drawn_are_refused() {
     }
     folder.fails("plot positions missing", 1, &["`missing`"]);
     folder.fails("plot positions x --d-model 8", 2, &["--d-model"]);
+}
+
+#[test]
+fn a_models_own_positions_are_drawn() {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    let outcome = folder.run("train c.toml --set model.positions=learned");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let learned = svg(&folder, "plot positions runs/c");
+    assert!(learned.contains(">`src_positions.learned`, d = 16<"));
+    assert!(learned.contains(">`tgt_positions.learned`, d = 16<"));
+    assert!(learned.contains(">Similarity to position 128<"));
+    folder.fails(
+        "plot positions runs/c --len 257",
+        2,
+        &["has learned 256 positions, not 257", "hint: "],
+    );
 }

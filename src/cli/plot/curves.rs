@@ -59,20 +59,18 @@ pub(super) fn run(args: &Args) -> Result<()> {
             })
         })
         .collect::<Result<_>>()?;
-    let metrics = if args.metric.is_empty() {
-        let metrics = [Metric::Loss, Metric::Bleu].into_iter();
-        let logged = |metric: &Metric| runs.iter().any(|run| run.has(*metric));
-        metrics.filter(logged).collect()
-    } else {
-        check(&args.metric, &runs)?;
-        args.metric.clone()
+    let metrics = match args.metric.is_empty() {
+        true if runs.iter().any(|run| run.has(Metric::Bleu)) => vec![Metric::Loss, Metric::Bleu],
+        true => vec![Metric::Loss],
+        false => args.metric.clone(),
     };
+    check(&metrics, &runs, &args.metric)?;
     let inputs: Vec<&Path> = runs.iter().map(|run| run.history.path()).collect();
     args.out.write(&figure(&runs, &metrics), &inputs)
 }
 
-/// Every metric must be in one of the runs; where it is not in another, that is said.
-fn check(metrics: &[Metric], runs: &[Run]) -> Result<()> {
+/// Every metric must be in one of the runs; where one that was `asked` for is not in another, that is said.
+fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
     for &metric in metrics {
         let key = metric.key();
         if !runs.iter().any(|run| run.has(metric)) {
@@ -91,7 +89,8 @@ fn check(metrics: &[Metric], runs: &[Run]) -> Result<()> {
                 hint: Some(hint.into()),
             });
         }
-        for run in runs.iter().filter(|run| !run.has(metric)) {
+        let lacking = runs.iter().filter(|run| !run.has(metric));
+        for run in lacking.filter(|_| asked.contains(&metric)) {
             let path = run.history.path().display();
             message::warning(format!("`{path}` has no `{key}`"));
         }
