@@ -53,6 +53,7 @@ pub mod metrics;
 
 pub mod evaluate;
 pub mod pipeline;
+pub mod plot;
 pub mod train;
 
 pub use error::{Error, Result};

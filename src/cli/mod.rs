@@ -11,6 +11,7 @@ mod info;
 mod input;
 mod message;
 mod output;
+mod plot;
 mod profile;
 mod progress;
 mod samples;
@@ -52,6 +53,7 @@ enum Command {
     Evaluate(evaluate::Args),
     Score(score::Args),
     Average(average::Args),
+    Plot(plot::Args),
     Info(info::Args),
     Completions(completions::Args),
 }
@@ -65,6 +67,7 @@ impl Command {
             Self::Evaluate(args) => evaluate::run(args),
             Self::Score(args) => score::run(args),
             Self::Average(args) => average::run(args),
+            Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
             Self::Completions(args) => completions::run(args),
         }

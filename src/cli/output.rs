@@ -37,7 +37,7 @@ impl Output {
                     path.display(),
                     input.display()
                 ),
-                "give another file to `--output`",
+                "write to another file",
             ));
         }
         let file = File::create(path).map_err(Error::io("write", path))?;

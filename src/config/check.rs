@@ -120,7 +120,7 @@ fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
     whole("tokenizer.min_frequency", tokenizer.min_frequency, 1)
 }
 
-fn model(model: &ModelConfig) -> Result<()> {
+pub(super) fn model(model: &ModelConfig) -> Result<()> {
     size("model.d_model", model.d_model, 2)?;
     size("model.d_ff", model.d_ff, 1)?;
     size("model.n_heads", model.n_heads, 1)?;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
+
 /// `[model]`: which family, and the values that make its variants. Keys that a family has no use for are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -48,6 +50,16 @@ pub struct ModelConfig {
     pub init: Init,
     /// What recurrent families have besides.
     pub recurrent: RecurrentConfig,
+}
+
+impl ModelConfig {
+    /// Refuses values out of range and values that contradict each other.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] for the first mistake.
+    pub fn validate(&self) -> Result<()> {
+        super::check::model(self)
+    }
 }
 
 /// Which network.
@@ -183,8 +195,9 @@ pub enum ActivationKind {
 }
 
 /// How a position is told to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 pub enum Positions {
     /// Sinusoids as in the paper (section 3.5): sine and cosine interleaved, exponent 2i/d.
     SinusoidalInterleaved,

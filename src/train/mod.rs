@@ -4,6 +4,7 @@
 //! saving and telling an [`Observer`] as it goes.
 
 mod directory;
+mod history;
 mod learner;
 mod memory;
 mod metrics_log;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use history::{History, Metric};
 pub use learner::{Gathered, Learner};
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};

@@ -2,13 +2,14 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "demo",
     "train",
     "translate",
     "evaluate",
     "score",
     "average",
+    "plot",
     "info",
     "completions",
 ];

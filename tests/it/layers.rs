@@ -9,6 +9,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("random", &[]),
     ("device", &[]),
     ("batch", &[]),
+    ("plot", &[]),
     ("interrupt", &["error"]),
     ("config", &["error"]),
     ("text", &["error", "config", "batch"]),

@@ -7,6 +7,7 @@ mod cli_errors;
 mod cli_help;
 mod cli_model;
 mod cli_pipes;
+mod cli_plot;
 mod cli_score;
 mod cli_training;
 mod fixture;

@@ -1,0 +1,182 @@
+//! `attentive plot curves`: how runs learned.
+
+use std::path::{Path, PathBuf};
+
+use attentive::error::{Error, Result};
+use attentive::plot::{Axis, Figure, LineChart, Series, thin};
+use attentive::train::{History, Metric};
+
+use super::super::message;
+use super::OutArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot curves runs/multi30k --out curves.svg
+  attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --out curves.svg
+  attentive plot curves runs/multi30k --metric learning_rate > rate.svg
+
+Pale lines are training, strong lines with dots validation. A run may still be going on. Of a run with more than 300 \
+logged updates, the means of neighbours are drawn.";
+
+/// More points would make a line a blot.
+const MOST_POINTS: usize = 300;
+
+/// Draw learning curves of one or several runs.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The run directories that `attentive train` wrote.
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// What to draw, separated by commas [default: loss, and bleu if a run has it].
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    metric: Vec<Metric>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// A run and what to call it.
+struct Run {
+    name: String,
+    history: History,
+}
+
+impl Run {
+    fn has(&self, metric: Metric) -> bool {
+        !(self.history.updates(metric).is_empty() && self.history.validations(metric).is_empty())
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    args.out.check()?;
+    let runs: Vec<Run> = args
+        .runs
+        .iter()
+        .map(|path| {
+            Ok(Run {
+                name: name(path, &args.runs),
+                history: History::read(path)?,
+            })
+        })
+        .collect::<Result<_>>()?;
+    let metrics = match args.metric.is_empty() {
+        true if runs.iter().any(|run| run.has(Metric::Bleu)) => vec![Metric::Loss, Metric::Bleu],
+        true => vec![Metric::Loss],
+        false => args.metric.clone(),
+    };
+    check(&metrics, &runs, &args.metric)?;
+    let inputs: Vec<&Path> = runs.iter().map(|run| run.history.path()).collect();
+    args.out.write(&figure(&runs, &metrics), &inputs)
+}
+
+/// Every metric must be in one of the runs; where one that was `asked` for is not in another, that is said.
+fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
+    for &metric in metrics {
+        let key = metric.key();
+        if !runs.iter().any(|run| run.has(metric)) {
+            let hint = match metric {
+                Metric::Bleu | Metric::ExactMatch => {
+                    "runs log it where `train.validate_sentences` is above 0 and `train.validate_every` has come"
+                }
+                _ => "`attentive plot curves --help` lists what runs log",
+            };
+            let problem = match runs {
+                [run] => format!("`{}` has no `{key}`", run.history.path().display()),
+                _ => format!("none of the runs has `{key}`"),
+            };
+            return Err(Error::Data {
+                problem,
+                hint: Some(hint.into()),
+            });
+        }
+        let lacking = runs.iter().filter(|run| !run.has(metric));
+        for run in lacking.filter(|_| asked.contains(&metric)) {
+            let path = run.history.path().display();
+            message::warning(format!("`{path}` has no `{key}`"));
+        }
+    }
+    Ok(())
+}
+
+/// The folder's name, or the path where another run's folder has the same name.
+fn name(path: &Path, all: &[PathBuf]) -> String {
+    let last = |path: &Path| path.file_name().map(|name| name.to_owned());
+    let is_alone = all.iter().filter(|other| last(other) == last(path)).count() == 1;
+    match last(path) {
+        Some(name) if is_alone => name.to_string_lossy().into_owned(),
+        _ => path.display().to_string(),
+    }
+}
+
+fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
+    let steps = runs.iter().map(|run| run.history.last_step());
+    let updates = Axis::whole("update").limits(0.0, steps.max().unwrap_or(1) as f64);
+    let charts: Vec<LineChart> = metrics
+        .iter()
+        .map(|metric| chart(runs, *metric, updates.clone()))
+        .collect();
+    match charts.len() {
+        1 => Figure::new("").row("", 420.0, charts),
+        _ => charts.chunks(2).fold(Figure::new(""), |figure, pair| {
+            figure.row("", 340.0, pair.to_vec())
+        }),
+    }
+}
+
+fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
+    let mut chart = LineChart::new(title(metric), updates, axis(metric));
+    // Validations come last, over all training.
+    for (number, Run { name, history }) in runs.iter().enumerate() {
+        let points = thin(&history.updates(metric), MOST_POINTS);
+        if !points.is_empty() {
+            chart = chart.series(Series::new(format!("{name}, training"), number, points).faint());
+        }
+    }
+    for (number, Run { name, history }) in runs.iter().enumerate() {
+        let points = history.validations(metric);
+        if !points.is_empty() {
+            let name = format!("{name}, validation");
+            chart = chart.series(Series::new(name, number, points).marked());
+        }
+    }
+    chart
+}
+
+fn axis(metric: Metric) -> Axis {
+    match metric {
+        Metric::Loss | Metric::Nll => Axis::linear("nats per token"),
+        Metric::Perplexity => Axis::logarithmic("perplexity"),
+        Metric::Accuracy => Axis::linear("share of tokens"),
+        Metric::Bleu => Axis::linear("BLEU"),
+        Metric::ExactMatch => Axis::linear("share of sentences"),
+        Metric::LearningRate => Axis::linear("learning rate"),
+        Metric::GradientNorm => Axis::logarithmic("norm"),
+        Metric::TokensPerSecond => Axis::linear("tokens/s"),
+    }
+}
+
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Loss => "Loss",
+        Metric::Nll => "Negative log-likelihood",
+        Metric::Perplexity => "Perplexity",
+        Metric::Accuracy => "Tokens predicted right",
+        Metric::Bleu => "BLEU of the validation sentences",
+        Metric::ExactMatch => "Sentences translated exactly",
+        Metric::LearningRate => "Learning rate",
+        Metric::GradientNorm => "Gradient norm before clipping",
+        Metric::TokensPerSecond => "Target tokens trained on in a second",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_name_are_told_apart() {
+        let paths = ["runs/a", "other/a/", "b"].map(PathBuf::from);
+        let names = paths.each_ref().map(|path| name(path, &paths));
+        assert_eq!(names, ["runs/a", "other/a/", "b"]);
+    }
+}

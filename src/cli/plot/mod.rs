@@ -1,0 +1,72 @@
+//! `attentive plot`: pictures as SVG.
+
+mod curves;
+mod positions;
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use attentive::error::{Error, Result};
+use attentive::plot::Figure;
+use clap::Subcommand;
+
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot curves runs/multi30k --out curves.svg
+  attentive plot positions --out positions.svg";
+
+/// Draw learning curves and position encodings, as SVG.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    picture: Picture,
+}
+
+#[derive(Subcommand)]
+enum Picture {
+    Curves(curves::Args),
+    Positions(positions::Args),
+}
+
+/// Where the picture goes.
+#[derive(clap::Args)]
+struct OutArgs {
+    /// Write the picture here instead of to standard output, which must not be a terminal then.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    match &args.picture {
+        Picture::Curves(args) => curves::run(args),
+        Picture::Positions(args) => positions::run(args),
+    }
+}
+
+impl OutArgs {
+    /// Refuses a terminal, before anything is computed for it.
+    fn check(&self) -> Result<()> {
+        match self.out.is_none() && io::stdout().is_terminal() {
+            true => Err(Error::usage(
+                "a terminal does not show SVG pictures",
+                "name a file with `--out picture.svg`",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the picture, over none of the `inputs`.
+    fn write(&self, figure: &Figure, inputs: &[&Path]) -> Result<()> {
+        let mut out = Output::open(self.out.as_deref(), inputs)?;
+        out.line(figure.svg())?;
+        out.flush()?;
+        if let Some(path) = &self.out {
+            message::note(format!("the picture is `{}`", path.display()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! `attentive plot positions`: what a model is told about positions.
+
+use std::path::{Path, PathBuf};
+
+use attentive::checkpoint;
+use attentive::config::{Family, ModelConfig, Positions};
+use attentive::device;
+use attentive::error::{Error, Result};
+use attentive::model;
+use attentive::nn::PositionTable;
+use attentive::plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
+use clap::ValueEnum;
+
+use super::OutArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot positions --out positions.svg
+  attentive plot positions --variant sinusoidal_interleaved,rotary --d-model 512 --n-heads 8 > positions.svg
+  attentive plot positions runs/multi30k --position 20 --out learned.svg
+
+For each variant, a heat map of the first positions, and the cosine similarity of one position to all others, the second \
+time enlarged around it. Rotary positions add no vectors: shown are the cosines and sines of the angles by which they turn \
+the features of a head, and the cosine between a query and a key that are equal before they are turned.";
+
+/// Positions left and right of the one that the enlarged panel is about.
+const AROUND: usize = 50;
+/// The position that all others are compared with, unless there are too few.
+const POSITION: usize = 1000;
+/// Positions, unless a model has learned fewer.
+const LEN: usize = 2001;
+/// Numbers in a table at most: 256 MiB.
+const MOST_NUMBERS: usize = 1 << 26;
+/// Learned positions begin with it.
+const SEED: u64 = 1;
+
+/// Draw position encodings: their vectors, and how similar positions are to each other.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Draw the positions of this model, the trained ones if they are learned.
+    #[arg(value_name = "MODEL", conflicts_with_all = ["variant", "d_model", "n_heads"])]
+    model: Option<PathBuf>,
+    /// Which positions, separated by commas [default: all].
+    #[arg(long, value_name = "VARIANT", value_delimiter = ',')]
+    variant: Vec<Positions>,
+    /// Width of the model.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    d_model: usize,
+    /// Heads of the model; rotary positions turn each by itself.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    n_heads: usize,
+    /// How many positions to compare [default: 2001, or as many as a model has learned].
+    #[arg(long, value_name = "N")]
+    len: Option<usize>,
+    /// The position to compare the others with, counted from 0 [default: 1000, or the middle if there are fewer].
+    #[arg(long, value_name = "N")]
+    position: Option<usize>,
+    /// How many positions the heat map shows, from 0 on.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    rows: usize,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// A table and what to write over it.
+struct Subject {
+    heading: String,
+    table: PositionTable,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    args.out.check()?;
+    let subjects = match &args.model {
+        Some(dir) => of_model(dir, args.len)?,
+        None => of_variants(args)?,
+    };
+    let len = subjects.iter().map(|subject| subject.table.len()).min();
+    let len = len.unwrap_or_default();
+    let position = args.position.unwrap_or(POSITION.min(len / 2));
+    if position >= len {
+        return Err(Error::usage(
+            format!("there is no position {position} among {len}, counted from 0"),
+            "lower `--position` or raise `--len`",
+        ));
+    }
+    args.out.write(&figure(&subjects, position, args.rows), &[])
+}
+
+fn of_variants(args: &Args) -> Result<Vec<Subject>> {
+    let drawn = |variant: &Positions| *variant != Positions::None;
+    let all = || Positions::value_variants().iter().copied().filter(drawn);
+    let variants = match args.variant.is_empty() {
+        true => all().collect(),
+        false => args.variant.clone(),
+    };
+    let subject = |positions| {
+        let config = ModelConfig {
+            positions,
+            d_model: args.d_model,
+            n_heads: args.n_heads,
+            ..ModelConfig::default()
+        };
+        subject(&config, args.len.unwrap_or(LEN))
+    };
+    variants.into_iter().map(subject).collect()
+}
+
+/// The positions that the model in `dir` has: those it learned, or those that its configuration names.
+fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
+    let loaded = checkpoint::load(dir, &device::cpu())?;
+    let config = &loaded.config.model;
+    if config.family.is_recurrent() {
+        return Err(Error::usage(
+            format!("`{}` is recurrent: it is told no positions", dir.display()),
+            "name a Transformer, or leave out MODEL to see every variant",
+        ));
+    }
+    if config.positions != Positions::Learned {
+        return Ok(vec![subject(config, len.unwrap_or(LEN))?]);
+    }
+    let len = len.unwrap_or(config.max_len);
+    if len > config.max_len {
+        return Err(Error::usage(
+            format!(
+                "`{}` has learned {} positions, not {len}",
+                dir.display(),
+                config.max_len
+            ),
+            "lower `--len`",
+        ));
+    }
+    let learned = model::parameters(&loaded.model).into_iter();
+    Ok(learned
+        .filter(|parameter| parameter.name.ends_with("positions.learned"))
+        .map(|parameter| {
+            let width = config.d_model;
+            let table = PositionTable::rows(parameter.values, width);
+            Subject {
+                heading: format!("`{}`, {}", parameter.name, features(width)),
+                table: PositionTable::rows(table.first(len).to_vec(), width),
+            }
+        })
+        .collect())
+}
+
+/// The untrained positions of `config`.
+fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
+    config.validate()?;
+    if len < 2 || len.saturating_mul(config.d_model) > MOST_NUMBERS {
+        return Err(Error::usage(
+            format!(
+                "cannot compare {len} positions of {} features",
+                config.d_model
+            ),
+            format!("`--len` is 2 to {} here", MOST_NUMBERS / config.d_model),
+        ));
+    }
+    let Some(table) = PositionTable::new(config, len, SEED, &device::cpu()) else {
+        return Err(Error::usage(
+            "a model without positions (`none`) has nothing to draw",
+            "`attentive plot positions --help` lists the variants",
+        ));
+    };
+    let name = config.positions.to_possible_value();
+    let name = name.as_ref().map_or("", |name| name.get_name());
+    let what = match config.positions {
+        Positions::SinusoidalInterleaved => "sin, cos, sin, cos, … of t / 10000^(2i/d)",
+        Positions::SinusoidalConcatenated => "all sin, then all cos of t / 10000^(2i/d)",
+        Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
+        Positions::Learned => "as training begins",
+        Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
+        Positions::None => "",
+    };
+    Ok(Subject {
+        heading: format!("{name}: {what}; {}", features(table.width())),
+        table,
+    })
+}
+
+fn features(width: usize) -> String {
+    format!("d = {width}")
+}
+
+fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
+    let similarities: Vec<Vec<f64>> = subjects
+        .iter()
+        .map(|subject| subject.table.cosine_similarity(position))
+        .collect();
+    // One scale for all, so that they can be compared.
+    let least = similarities.iter().flatten().copied().fold(0.0, f64::min);
+    let title = "How a model is told positions";
+    subjects
+        .iter()
+        .zip(&similarities)
+        .fold(Figure::new(title), |figure, (subject, similarity)| {
+            let panels: [Panel; 3] = [
+                heat_map(&subject.table, rows).into(),
+                similarity_chart(similarity, position, least, Reach::All).into(),
+                similarity_chart(similarity, position, least, Reach::Around).into(),
+            ];
+            figure.row(&*subject.heading, 230.0, panels)
+        })
+}
+
+fn heat_map(table: &PositionTable, rows: usize) -> HeatMap {
+    let matrix = Matrix::new(table.first(rows).to_vec(), table.width());
+    let title = format!("The first {} positions", rows.min(table.len()));
+    HeatMap::new(
+        title,
+        Axis::whole("feature"),
+        Axis::whole("position"),
+        matrix,
+    )
+}
+
+/// Which positions a chart shows.
+#[derive(Clone, Copy)]
+enum Reach {
+    All,
+    Around,
+}
+
+fn similarity_chart(similarity: &[f64], position: usize, least: f64, reach: Reach) -> LineChart {
+    let last = similarity.len() - 1;
+    let around = (
+        position.saturating_sub(AROUND),
+        (position + AROUND).min(last),
+    );
+    let (low, high) = match reach {
+        Reach::All => (0, last),
+        Reach::Around => around,
+    };
+    let points = (low..=high).map(|t| (t as f64, similarity[t])).collect();
+    let y = Axis::linear("cosine similarity").limits(least * 1.05 - 0.02, 1.05);
+    let title = match reach {
+        Reach::All => format!("Similarity to position {position}"),
+        Reach::Around => "The same, enlarged".to_owned(),
+    };
+    let chart =
+        LineChart::new(title, Axis::whole("position"), y).series(Series::new("", 0, points));
+    match reach {
+        Reach::All => chart.band(around.0 as f64, around.1 as f64),
+        Reach::Around => chart,
+    }
+}

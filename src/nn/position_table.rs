@@ -1,0 +1,141 @@
+//! What each position looks like to a model, as rows of numbers to look at and compare.
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::{Initializer, Rotary, sinusoids};
+use crate::config::{ModelConfig, Positions};
+
+/// A row of numbers for each position, from 0 on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PositionTable {
+    values: Vec<f32>,
+    width: usize,
+}
+
+impl PositionTable {
+    /// The first `len` positions of the kind that `config` names; learned ones as `seed` would begin them. `None` for a
+    /// model without positions.
+    ///
+    /// Rotary positions add no vectors, but turn those of each head. Their rows are what becomes of the vector whose first
+    /// half is ones and whose second half is zeros: the cosines, then the sines of all angles.
+    pub fn new(config: &ModelConfig, len: usize, seed: u64, device: &Device) -> Option<Self> {
+        let (d_model, d_head) = (config.d_model, config.d_model / config.n_heads.max(1));
+        match config.positions {
+            Positions::SinusoidalInterleaved
+            | Positions::SinusoidalConcatenated
+            | Positions::SinusoidalTensor2tensor => {
+                sinusoids(config.positions, len, d_model).map(|values| Self::rows(values, d_model))
+            }
+            Positions::Learned => {
+                let table = Initializer::new(config.init, seed, device).embedding(len, d_model);
+                Some(Self::rows(numbers(table.val()), d_model))
+            }
+            Positions::Rotary => {
+                let start: Vec<f32> = (0..len * d_head)
+                    .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
+                    .collect();
+                let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
+                Some(Self::rows(numbers(Rotary.turn(start, 1, 1, 0)), d_head))
+            }
+            Positions::None => None,
+        }
+    }
+
+    /// The rows of `values`, each of `width` numbers, such as a trained model's.
+    pub fn rows(values: Vec<f32>, width: usize) -> Self {
+        Self {
+            values,
+            width: width.max(1),
+        }
+    }
+
+    /// Positions.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    /// Whether there are no positions.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Numbers in a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The numbers of the first `len` positions, row after row, or of all if there are fewer.
+    pub fn first(&self, len: usize) -> &[f32] {
+        let end = len.saturating_mul(self.width).min(self.values.len());
+        &self.values[..end]
+    }
+
+    /// The cosine of the angle between the row of `position` and each row; not a number for rows of zeros.
+    ///
+    /// # Panics
+    /// If there is no such position.
+    pub fn cosine_similarity(&self, position: usize) -> Vec<f64> {
+        assert!(
+            position < self.len(),
+            "position {position} of {}",
+            self.len()
+        );
+        let dot = |a: &[f32], b: &[f32]| -> f64 {
+            let products = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b));
+            products.sum()
+        };
+        let own = &self.values[position * self.width..][..self.width];
+        let rows = self.values.chunks_exact(self.width);
+        rows.map(|row| dot(row, own) / (dot(row, row) * dot(own, own)).sqrt())
+            .collect()
+    }
+}
+
+fn numbers(table: Tensor<2>) -> Vec<f32> {
+    table.into_data().iter::<f32>().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(positions: Positions) -> Option<PositionTable> {
+        let config = ModelConfig {
+            positions,
+            d_model: 16,
+            n_heads: 2,
+            ..ModelConfig::default()
+        };
+        PositionTable::new(&config, 40, 1, &Device::flex())
+    }
+
+    #[test]
+    fn similarity_is_the_mean_cosine_of_the_angles_between() {
+        for (positions, pairs) in [
+            (Positions::SinusoidalInterleaved, 8),
+            (Positions::SinusoidalConcatenated, 8),
+            (Positions::Rotary, 4),
+        ] {
+            let similarity = table(positions).expect("a table").cosine_similarity(30);
+            for (position, found) in similarity.into_iter().enumerate() {
+                let cosine = |i: i32| {
+                    let frequency = 1e4f64.powf(-f64::from(i) / f64::from(pairs));
+                    ((position as f64 - 30.0) * frequency).cos()
+                };
+                let mean = (0..pairs).map(cosine).sum::<f64>() / f64::from(pairs);
+                assert!((found - mean).abs() < 1e-5, "{positions:?} {position}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_but_none_has_rows() {
+        assert_eq!(table(Positions::None), None);
+        let learned = table(Positions::Learned).expect("a table");
+        assert_eq!((learned.len(), learned.width()), (40, 16));
+        assert_eq!(learned.first(3).len(), 48);
+        assert_eq!(learned.first(1000).len(), 640);
+        assert!((learned.cosine_similarity(7)[7] - 1.0).abs() < 1e-6);
+        assert_eq!(table(Positions::Rotary).expect("a table").width(), 8);
+    }
+}

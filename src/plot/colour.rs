@@ -1,0 +1,77 @@
+//! Colours that people with any colour vision can tell apart.
+
+/// Black text.
+pub(super) const TEXT: &str = "#222222";
+/// Less important text, and axes.
+pub(super) const QUIET: &str = "#5a5a5a";
+/// Grid lines.
+pub(super) const GRID: &str = "#e4e4e4";
+/// Where a matrix has no number.
+pub(super) const MISSING: &str = "#d9d9d9";
+/// Behind a part of a chart that another one shows enlarged.
+pub(super) const BAND: &str = "#f3ead2";
+
+/// Okabe and Ito's palette (2008) without its yellow, which is lost on white.
+const SERIES: [&str; 7] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
+];
+
+/// The colour of the series of that number; they begin anew after seven.
+pub(super) fn series(number: usize) -> &'static str {
+    SERIES[number % SERIES.len()]
+}
+
+/// Whether the series of that number needs another line style than an earlier one of the same colour.
+pub(super) fn dashes(number: usize) -> Option<&'static str> {
+    const DASHES: [&str; 3] = ["7 3", "2 3", "8 3 2 3"];
+    let round = number / SERIES.len();
+    (round > 0).then(|| DASHES[(round - 1) % DASHES.len()])
+}
+
+/// Evenly spaced colours of viridis (Smith and van der Walt 2015).
+const VIRIDIS: [[u8; 3]; 10] = [
+    [0x44, 0x01, 0x54],
+    [0x48, 0x28, 0x78],
+    [0x3e, 0x49, 0x89],
+    [0x31, 0x68, 0x8e],
+    [0x26, 0x82, 0x8e],
+    [0x1f, 0x9e, 0x89],
+    [0x35, 0xb7, 0x79],
+    [0x6e, 0xce, 0x58],
+    [0xb5, 0xde, 0x2b],
+    [0xfd, 0xe7, 0x25],
+];
+
+/// Viridis at `share` of its way from dark violet to yellow, which is 0 to 1.
+pub(super) fn viridis(share: f64) -> String {
+    let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let below = (place as usize).min(VIRIDIS.len() - 2);
+    let part = place - below as f64;
+    let [r, g, b] = std::array::from_fn(|i| {
+        let (from, to) = (
+            f64::from(VIRIDIS[below][i]),
+            f64::from(VIRIDIS[below + 1][i]),
+        );
+        (from + part * (to - from)).round() as u8
+    });
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn viridis_ends_where_it_should() {
+        assert_eq!(viridis(0.0), "#440154");
+        assert_eq!(viridis(1.0), "#fde725");
+        assert_eq!((viridis(-1.0), viridis(2.0)), (viridis(0.0), viridis(1.0)));
+    }
+
+    #[test]
+    fn a_colour_that_comes_again_comes_dashed() {
+        assert_eq!((series(0), dashes(0)), (series(7), None));
+        assert!(dashes(7).is_some());
+        assert_ne!(dashes(7), dashes(14));
+    }
+}

@@ -1,0 +1,219 @@
+//! Charts in rows, under one title and one legend.
+
+use super::area::Area;
+use super::heat_map::HeatMap;
+use super::legend::Legend;
+use super::line_chart::LineChart;
+use super::svg::{Anchor, Svg, TextStyle};
+use super::text;
+
+/// Around everything.
+const MARGIN: f64 = 16.0;
+/// The size of a figure's title and of a row's.
+const TITLE_SIZE: f64 = 17.0;
+const HEADING_SIZE: f64 = 14.0;
+/// Between charts side by side, and between rows.
+const GAP: f64 = 14.0;
+
+/// Charts in rows, under one title and one legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    title: String,
+    note: String,
+    width: f64,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    heading: String,
+    height: f64,
+    panels: Vec<Panel>,
+}
+
+/// One chart of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Panel {
+    /// Lines.
+    Lines(LineChart),
+    /// A matrix.
+    Heat(HeatMap),
+}
+
+impl From<LineChart> for Panel {
+    fn from(chart: LineChart) -> Self {
+        Self::Lines(chart)
+    }
+}
+
+impl From<HeatMap> for Panel {
+    fn from(chart: HeatMap) -> Self {
+        Self::Heat(chart)
+    }
+}
+
+impl Panel {
+    /// Its part of a row's width: a colour bar needs some, and cells should be wider than a pixel.
+    fn share(&self) -> f64 {
+        match self {
+            Self::Lines(_) => 1.0,
+            Self::Heat(_) => 1.5,
+        }
+    }
+
+    fn draw(&self, svg: &mut Svg, area: Area) {
+        match self {
+            Self::Lines(chart) => chart.draw(svg, area),
+            Self::Heat(chart) => chart.draw(svg, area),
+        }
+    }
+}
+
+impl Figure {
+    /// A figure without charts, 960 pixels wide. Without a title, none is drawn.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            note: String::new(),
+            width: 960.0,
+            rows: Vec::new(),
+        }
+    }
+
+    /// A line of small print under the title.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// Another width, in pixels.
+    pub fn width(mut self, width: f64) -> Self {
+        self.width = width.max(2.0 * MARGIN + 1.0);
+        self
+    }
+
+    /// Adds charts side by side, `height` pixels high, under a `heading`, if there is one.
+    pub fn row<P: Into<Panel>>(
+        mut self,
+        heading: impl Into<String>,
+        height: f64,
+        panels: impl IntoIterator<Item = P>,
+    ) -> Self {
+        self.rows.push(Row {
+            heading: heading.into(),
+            height,
+            panels: panels.into_iter().map(P::into).collect(),
+        });
+        self
+    }
+
+    /// The picture as the text of an SVG file.
+    pub fn svg(&self) -> String {
+        let inner = self.width - 2.0 * MARGIN;
+        let legend = Legend::of(self.line_charts().flat_map(LineChart::all_series));
+        let title = line_height(&self.title, TITLE_SIZE);
+        let head = title + line_height(&self.note, text::SIZE);
+        let rows: f64 = self.rows.iter().map(Row::full_height).sum();
+        let legend_height = legend.height(inner);
+        let gaps = GAP * self.rows.len().saturating_sub(1) as f64;
+        let height = 2.0 * MARGIN + head + legend_height + rows + gaps;
+
+        let mut svg = Svg::new(self.width, height.ceil(), &self.title);
+        let style = TextStyle::plain(Anchor::Start);
+        if !self.title.is_empty() {
+            let title = text::shorten(&self.title, TITLE_SIZE, inner);
+            let style = style.strong(TITLE_SIZE);
+            svg.text(MARGIN, MARGIN + TITLE_SIZE * 0.85, &title, style);
+        }
+        if !self.note.is_empty() {
+            let y = MARGIN + title + text::SIZE * 0.85;
+            svg.text(MARGIN, y, &self.note, style.quiet());
+        }
+        let mut area = Area {
+            x: MARGIN,
+            y: MARGIN + head,
+            width: inner,
+            height: legend_height,
+        };
+        legend.draw(&mut svg, area);
+        area.y += legend_height;
+        for row in &self.rows {
+            area.height = row.full_height();
+            row.draw(&mut svg, area);
+            area.y += row.full_height() + GAP;
+        }
+        svg.finish()
+    }
+
+    fn line_charts(&self) -> impl Iterator<Item = &LineChart> {
+        let panels = self.rows.iter().flat_map(|row| &row.panels);
+        panels.filter_map(|panel| match panel {
+            Panel::Lines(chart) => Some(chart),
+            Panel::Heat(_) => None,
+        })
+    }
+}
+
+impl Row {
+    fn full_height(&self) -> f64 {
+        self.height + line_height(&self.heading, HEADING_SIZE)
+    }
+
+    fn draw(&self, svg: &mut Svg, area: Area) {
+        let heading = line_height(&self.heading, HEADING_SIZE);
+        if !self.heading.is_empty() {
+            let heading = text::shorten(&self.heading, HEADING_SIZE, area.width);
+            let style = TextStyle::plain(Anchor::Start).strong(HEADING_SIZE);
+            svg.text(area.x, area.y + HEADING_SIZE * 0.85, &heading, style);
+        }
+        let gaps = GAP * self.panels.len().saturating_sub(1) as f64;
+        let shares: f64 = self.panels.iter().map(Panel::share).sum();
+        let mut panel_area = area.inside(0.0, heading, 0.0, 0.0);
+        for panel in &self.panels {
+            panel_area.width = (area.width - gaps) * panel.share() / shares;
+            panel.draw(svg, panel_area);
+            panel_area.x += panel_area.width + GAP;
+        }
+    }
+}
+
+/// The height of a line of `size`, nothing if nothing stands in it.
+fn line_height(content: &str, size: f64) -> f64 {
+    if content.is_empty() { 0.0 } else { size * 1.6 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Axis, Matrix, Series};
+
+    #[test]
+    fn a_figure_of_nothing_is_a_picture_too() {
+        let empty = LineChart::new("", Axis::linear(""), Axis::logarithmic(""));
+        let nothing = HeatMap::new("", Axis::whole(""), Axis::whole(""), Matrix::new(vec![], 0));
+        let svg = Figure::new("")
+            .row("", 100.0, [Panel::from(empty), nothing.into()])
+            .row::<Panel>("", 10.0, [])
+            .svg();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn gaps_in_a_line_stay_gaps() {
+        let points = vec![
+            (0.0, 1.0),
+            (1.0, 2.0),
+            (2.0, f64::NAN),
+            (3.0, 2.0),
+            (4.0, 1.0),
+        ];
+        let chart = LineChart::new("", Axis::whole(""), Axis::linear(""))
+            .series(Series::new("a & b", 0, points));
+        let svg = Figure::new("t").row("", 200.0, [chart]).svg();
+        // Two parts and the legend's sample.
+        assert_eq!(svg.matches("stroke=\"#0072b2\"").count(), 3, "{svg}");
+        assert!(svg.contains(">a &amp; b</text>"));
+        assert!(!svg.contains("NaN"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Pictures from numbers and labels, as SVG text. Knows no models, tensors or files.
+//!
+//! A [`Figure`] has rows of panels, a panel is a [`LineChart`] or a [`HeatMap`], and an [`Axis`] is linear, in whole
+//! numbers, logarithmic or a list of names:
+//!
+//! ```
+//! use attentive::plot::{Axis, Figure, LineChart, Series};
+//!
+//! let lengths = ["1–10", "11–20", "21–30"].map(String::from);
+//! let chart = LineChart::new("BLEU by source length", Axis::names("words", lengths), Axis::linear("BLEU"))
+//!     .series(Series::new("LSTM", 0, vec![(0.0, 31.0), (1.0, 24.5), (2.0, 12.0)]).marked())
+//!     .series(Series::new("LSTM + attention", 1, vec![(0.0, 33.0), (1.0, 32.1), (2.0, 30.4)]).marked());
+//! let svg = Figure::new("").row("", 360.0, [chart]).svg();
+//! assert!(svg.starts_with("<svg "));
+//! ```
+//!
+//! Text stays text, drawn with the reader's sans-serif font; how wide it will be is estimated.
+
+mod area;
+mod axis;
+mod colour;
+mod figure;
+mod frame;
+mod heat_map;
+mod legend;
+mod line_chart;
+mod series;
+mod svg;
+mod text;
+mod thin;
+mod ticks;
+
+pub use axis::Axis;
+pub use figure::{Figure, Panel};
+pub use heat_map::{HeatMap, Matrix};
+pub use line_chart::LineChart;
+pub use series::Series;
+pub use thin::thin;

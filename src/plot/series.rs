@@ -1,0 +1,79 @@
+//! A line of a chart.
+
+use super::colour;
+use super::svg::Stroke;
+
+/// Points that belong together, in the order of x. Where a number is not finite, the line has a gap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) look: Look,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    colour: usize,
+    strength: Strength,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strength {
+    Plain,
+    Faint,
+    Marked,
+}
+
+impl Series {
+    /// A plain line. The legend shows its `name`, if it has one; series of the same `colour` number look related.
+    pub fn new(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        let strength = Strength::Plain;
+        Self {
+            name: name.into(),
+            points,
+            look: Look { colour, strength },
+        }
+    }
+
+    /// A thin, pale line, for what stands behind another one.
+    pub fn faint(self) -> Self {
+        self.drawn(Strength::Faint)
+    }
+
+    /// A line with a dot at each point.
+    pub fn marked(self) -> Self {
+        self.drawn(Strength::Marked)
+    }
+
+    fn drawn(mut self, strength: Strength) -> Self {
+        self.look.strength = strength;
+        self
+    }
+}
+
+impl Look {
+    pub(super) fn stroke(self) -> Stroke {
+        let (width, opacity) = match self.strength {
+            Strength::Plain => (1.6, 1.0),
+            Strength::Faint => (1.4, 0.5),
+            Strength::Marked => (2.0, 1.0),
+        };
+        Stroke {
+            opacity,
+            dashes: colour::dashes(self.colour),
+            ..Stroke::new(colour::series(self.colour), width)
+        }
+    }
+
+    /// The colour and radius of the dots of a series of so many, if it has dots.
+    pub(super) fn dots(self, count: usize) -> Option<(&'static str, f64)> {
+        let radius = match count {
+            0..=40 => 3.2,
+            41..=100 => 2.2,
+            _ => 1.4,
+        };
+        (self.strength == Strength::Marked || count == 1)
+            .then(|| (colour::series(self.colour), radius))
+    }
+}

@@ -1,0 +1,290 @@
+//! The text of an SVG document.
+
+use std::fmt::{self, Display, Write};
+
+use super::area::Area;
+use super::colour;
+use super::text;
+
+/// An SVG document being written.
+#[derive(Debug)]
+pub(super) struct Svg(String);
+
+/// A coordinate or length: two decimals at most, and no zeros behind.
+#[derive(Clone, Copy)]
+pub(super) struct Number(pub(super) f64);
+
+impl Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounded = (self.0 * 100.0).round() / 100.0;
+        // Without the minus of a negative zero.
+        write!(f, "{}", if rounded == 0.0 { 0.0 } else { rounded })
+    }
+}
+
+/// Text as the content of an element or of an attribute.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                // XML has no place for control characters, not even as references, nor for these two.
+                c if c.is_control() => f.write_char(' ')?,
+                '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}')?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which point of a text stands at its coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How text looks and lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextStyle {
+    pub(super) anchor: Anchor,
+    pub(super) size: f64,
+    pub(super) colour: &'static str,
+    pub(super) weight: Weight,
+    /// Degrees, clockwise, around the text's coordinates.
+    pub(super) turn: f64,
+}
+
+/// How strong text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    Normal,
+    Strong,
+}
+
+impl TextStyle {
+    pub(super) const fn plain(anchor: Anchor) -> Self {
+        Self {
+            anchor,
+            size: text::SIZE,
+            colour: colour::TEXT,
+            weight: Weight::Normal,
+            turn: 0.0,
+        }
+    }
+
+    pub(super) const fn quiet(self) -> Self {
+        Self {
+            colour: colour::QUIET,
+            ..self
+        }
+    }
+
+    pub(super) const fn strong(self, size: f64) -> Self {
+        Self {
+            size,
+            weight: Weight::Strong,
+            ..self
+        }
+    }
+
+    pub(super) const fn turned(self, turn: f64) -> Self {
+        Self { turn, ..self }
+    }
+}
+
+impl Svg {
+    /// A white picture; `title` is what is read out for it.
+    pub(super) fn new(width: f64, height: f64, title: &str) -> Self {
+        let (w, h) = (Number(width), Number(height));
+        let title = Escaped(title);
+        Self(format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+             font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif\">\n\
+             <title>{title}</title>\n<rect width=\"{w}\" height=\"{h}\" fill=\"#ffffff\"/>\n"
+        ))
+    }
+
+    /// The whole document.
+    pub(super) fn finish(mut self) -> String {
+        self.0.push_str("</svg>");
+        self.0
+    }
+
+    /// Text whose baseline is at `y`.
+    pub(super) fn text(&mut self, x: f64, y: f64, content: &str, style: TextStyle) {
+        let TextStyle {
+            anchor,
+            size,
+            colour,
+            weight,
+            turn,
+        } = style;
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let weight = match weight {
+            Weight::Normal => "",
+            Weight::Strong => " font-weight=\"600\"",
+        };
+        let (x, y) = (Number(x), Number(y));
+        let turn = match turn {
+            0.0 => String::new(),
+            turn => format!(" transform=\"rotate({} {x} {y})\"", Number(turn)),
+        };
+        self.line(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{colour}\"{anchor}{weight}{turn}>{}</text>",
+            Number(size),
+            Escaped(content)
+        ));
+    }
+
+    /// A filled rectangle.
+    pub(super) fn rect(&mut self, area: Area, fill: &str) {
+        let Area {
+            x,
+            y,
+            width,
+            height,
+        } = area;
+        self.line(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
+            Number(x),
+            Number(y),
+            Number(width),
+            Number(height)
+        ));
+    }
+
+    /// A rectangle's outline.
+    pub(super) fn outline(&mut self, area: Area, colour: &str) {
+        let Area {
+            x,
+            y,
+            width,
+            height,
+        } = area;
+        self.line(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{colour}\"/>",
+            Number(x),
+            Number(y),
+            Number(width),
+            Number(height)
+        ));
+    }
+
+    /// A straight line.
+    pub(super) fn segment(&mut self, from: (f64, f64), to: (f64, f64), stroke: &Stroke) {
+        self.polyline(&[from, to], stroke);
+    }
+
+    /// A line through `points`.
+    pub(super) fn polyline(&mut self, points: &[(f64, f64)], stroke: &Stroke) {
+        let mut list = String::new();
+        for (x, y) in points {
+            let blank = if list.is_empty() { "" } else { " " };
+            // Writing to a string does not fail.
+            let _ = write!(list, "{blank}{},{}", Number(*x), Number(*y));
+        }
+        let Stroke {
+            colour,
+            width,
+            opacity,
+            dashes,
+        } = stroke;
+        let dashes = dashes.map_or(String::new(), |d| format!(" stroke-dasharray=\"{d}\""));
+        let opacity = match *opacity {
+            1.0 => String::new(),
+            opacity => format!(" stroke-opacity=\"{}\"", Number(opacity)),
+        };
+        self.line(format_args!(
+            "<polyline points=\"{list}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" \
+             stroke-linejoin=\"round\"{opacity}{dashes}/>",
+            Number(*width)
+        ));
+    }
+
+    /// A dot.
+    pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, fill: &str) {
+        self.line(format_args!(
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>",
+            Number(x),
+            Number(y),
+            Number(radius)
+        ));
+    }
+
+    /// What `draw` draws, cut off at the border of `area`; coordinates stay those of the picture.
+    pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
+        let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(Number);
+        self.line(format_args!(
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" overflow=\"hidden\">"
+        ));
+        draw(self);
+        self.line("</svg>");
+    }
+
+    /// A line of the document, as it stands.
+    pub(super) fn line(&mut self, line: impl Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stroke {
+    pub(super) colour: &'static str,
+    pub(super) width: f64,
+    pub(super) opacity: f64,
+    pub(super) dashes: Option<&'static str>,
+}
+
+impl Stroke {
+    pub(super) const fn new(colour: &'static str, width: f64) -> Self {
+        Self {
+            colour,
+            width,
+            opacity: 1.0,
+            dashes: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_text_stays_text() {
+        let mut svg = Svg::new(10.0, 10.0, "a < b & \"c\"");
+        svg.text(
+            1.0,
+            2.0,
+            "<b>'x' & y\u{1}</b>",
+            TextStyle::plain(Anchor::End),
+        );
+        let text = svg.finish();
+        assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
+        assert!(text.contains(">&lt;b&gt;&#39;x&#39; &amp; y &lt;/b&gt;</text>"));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let text = |x| Number(x).to_string();
+        assert_eq!(text(1.0), "1");
+        assert_eq!(text(-0.001), "0");
+        assert_eq!(text(2.0 / 3.0), "0.67");
+        assert_eq!(text(1e6), "1000000");
+    }
+}

@@ -1,0 +1,208 @@
+//! What a run's `metrics.jsonl` tells, read back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::checkpoint::files;
+use crate::error::{Error, Result};
+
+/// The updates and validations that a run has logged.
+#[derive(Clone, Debug)]
+pub struct History {
+    path: PathBuf,
+    updates: Vec<Entry>,
+    validations: Vec<Entry>,
+}
+
+/// A number that runs log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Metric {
+    /// The loss per token, label-smoothed where the run smooths.
+    Loss,
+    /// The negative log-likelihood per token, in nats.
+    Nll,
+    /// exp(nll).
+    Perplexity,
+    /// The share of tokens predicted right.
+    Accuracy,
+    /// BLEU of the validation sentences.
+    Bleu,
+    /// The share of validation sentences translated exactly as the reference.
+    ExactMatch,
+    /// The learning rate.
+    LearningRate,
+    /// The gradient's norm before clipping.
+    GradientNorm,
+    /// The target tokens trained on in a second.
+    TokensPerSecond,
+}
+
+impl Metric {
+    /// The key in `metrics.jsonl`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Nll => "nll",
+            Self::Perplexity => "perplexity",
+            Self::Accuracy => "accuracy",
+            Self::Bleu => "bleu",
+            Self::ExactMatch => "exact_match",
+            Self::LearningRate => "learning_rate",
+            Self::GradientNorm => "gradient_norm",
+            Self::TokensPerSecond => "tokens_per_second",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Step,
+    Validation,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, Deserialize)]
+struct Entry {
+    kind: Kind,
+    step: u64,
+    #[serde(flatten)]
+    values: Map<String, Value>,
+}
+
+impl History {
+    /// What the run directory `run` has logged so far. Half a line at the end, which a run may be writing, is left out.
+    ///
+    /// # Errors
+    /// A log that is missing, damaged or empty.
+    pub fn read(run: &Path) -> Result<Self> {
+        let path = run.join(files::METRICS);
+        let text = fs::read(&path).map_err(|error| unreadable(run, &path, error))?;
+        let text = String::from_utf8_lossy(&text);
+        let mut history = Self {
+            path,
+            updates: Vec::new(),
+            validations: Vec::new(),
+        };
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            if !line.ends_with('\n') {
+                break;
+            }
+            let entry: Entry = serde_json::from_str(line)
+                .map_err(|error| damaged(&history.path, index + 1, &error))?;
+            match entry.kind {
+                Kind::Step => history.updates.push(entry),
+                Kind::Validation => history.validations.push(entry),
+            }
+        }
+        if history.updates.is_empty() && history.validations.is_empty() {
+            return Err(Error::Model {
+                path: history.path,
+                problem: "no update has been logged yet".into(),
+                hint: Some("a run logs its first update, then each `train.log_every`-th".into()),
+            });
+        }
+        Ok(history)
+    }
+
+    /// The log.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last update that was logged or validated.
+    pub fn last_step(&self) -> u64 {
+        let entries = self.updates.iter().chain(&self.validations);
+        entries.map(|entry| entry.step).max().unwrap_or_default()
+    }
+
+    /// The updates that have `metric`, and its values; not a number where it was not finite.
+    pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
+        values(&self.updates, metric)
+    }
+
+    /// The same for validations.
+    pub fn validations(&self, metric: Metric) -> Vec<(f64, f64)> {
+        values(&self.validations, metric)
+    }
+}
+
+fn values(entries: &[Entry], metric: Metric) -> Vec<(f64, f64)> {
+    let value = |entry: &Entry| {
+        let number = match entry.values.get(metric.key())? {
+            // JSON knows no NaN and no infinity: such numbers are written as null.
+            Value::Null => f64::NAN,
+            Value::Object(score) => score.get("value")?.as_f64()?,
+            number => number.as_f64()?,
+        };
+        Some((entry.step as f64, number))
+    };
+    entries.iter().filter_map(value).collect()
+}
+
+fn unreadable(run: &Path, path: &Path, error: io::Error) -> Error {
+    if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory {
+        return Error::io("read", path)(error);
+    }
+    let problem = match () {
+        () if run.is_dir() => "no such file: the folder holds no log of a training run",
+        () if run.exists() => "a run is a directory, not a file",
+        () => "no such run directory",
+    };
+    Error::Model {
+        path: if run.is_dir() { path } else { run }.to_path_buf(),
+        problem: problem.into(),
+        hint: Some("name a directory that `attentive train` wrote".into()),
+    }
+}
+
+fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> Error {
+    Error::Model {
+        path: path.to_path_buf(),
+        problem: format!("line {line} is no update or validation of a run: {error}"),
+        hint: Some("the log is damaged: take a copy, and delete that line".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(log: &str) -> Result<History> {
+        let folder = tempfile::tempdir().expect("tempdir");
+        fs::write(folder.path().join(files::METRICS), log).expect("write");
+        History::read(folder.path())
+    }
+
+    #[test]
+    fn updates_and_validations_come_apart() {
+        let log = "{\"kind\":\"step\",\"step\":1,\"loss\":9.5}\n\
+                   {\"kind\":\"step\",\"step\":2,\"loss\":null}\n\
+                   {\"kind\":\"validation\",\"step\":2,\"loss\":8.0,\"bleu\":{\"name\":\"BLEU\",\"value\":2.5}}\n\
+                   {\"kind\":\"step\",\"ste";
+        let history = history(log).expect("readable");
+        let [(step, loss), (_, missing)] = history.updates(Metric::Loss)[..] else {
+            panic!("two updates");
+        };
+        assert_eq!((step, loss), (1.0, 9.5));
+        assert!(missing.is_nan());
+        assert_eq!(history.validations(Metric::Loss), [(2.0, 8.0)]);
+        assert_eq!(history.validations(Metric::Bleu), [(2.0, 2.5)]);
+        assert_eq!(history.updates(Metric::Bleu), []);
+    }
+
+    #[test]
+    fn damage_is_named_by_line() {
+        let problem = |log: &str| history(log).expect_err("must fail").to_string();
+        let good = "{\"kind\":\"step\",\"step\":1,\"loss\":9.5}\n";
+        assert!(problem(&format!("{good}garbage\n")).contains("line 2"));
+        assert!(problem("{\"kind\":\"step\"}\n").contains("`step`"));
+        assert!(problem("{\"kind\":\"epoch\",\"step\":1}\n").contains("line 1"));
+        assert!(problem("").contains("no update"));
+    }
+}

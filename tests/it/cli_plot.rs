@@ -1,0 +1,180 @@
+//! Pictures are SVG, and what cannot be drawn is said.
+
+use std::fs;
+
+use crate::cli_model::CONFIG;
+use crate::run::{Folder, Outcome};
+
+const UPDATES: &str = r#"{"kind":"step","step":1,"epoch":0,"loss":9.5,"nll":9.4,"perplexity":12088.4,"learning_rate":1e-5}
+{"kind":"step","step":2,"epoch":0,"loss":7.5,"nll":7.4,"perplexity":1635.9,"learning_rate":2e-5}
+{"kind":"validation","step":2,"loss":7.0,"nll":6.9,"perplexity":992.3,"samples":[],"best":true,"seconds":1.0}
+"#;
+const WITH_BLEU: &str = r#"{"kind":"validation","step":4,"loss":6.0,"nll":5.9,"bleu":{"name":"BLEU","value":12.5,"signature":"","detail":""}}
+"#;
+
+/// A folder with the run `runs/<name>` for each log.
+fn runs(logs: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new();
+    for (name, log) in logs {
+        fs::create_dir_all(folder.path(format!("runs/{name}"))).unwrap();
+        folder.write(&format!("runs/{name}/metrics.jsonl"), log);
+    }
+    folder
+}
+
+/// The picture that `arguments` draw on standard output, with nothing said beside.
+fn svg(folder: &Folder, arguments: &str) -> String {
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = folder.run(arguments);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{arguments}");
+    assert!(stdout.starts_with("<svg xmlns=") && stdout.ends_with("</svg>\n"));
+    assert!(!stdout.contains("NaN") && !stdout.contains("inf"));
+    stdout
+}
+
+#[test]
+fn curves_of_several_runs_share_a_picture() {
+    let log = format!("{UPDATES}{WITH_BLEU}");
+    let folder = runs(&[("one", UPDATES), ("a & <b>", &log)]);
+    let mut command = folder.command("plot curves runs/one");
+    let outcome: Outcome = command.arg("runs/a & <b>").output().unwrap().into();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    for text in [
+        ">one, training<",
+        ">one, validation<",
+        ">a &amp; &lt;b&gt;, training<",
+        ">Loss<",
+        ">BLEU of the validation sentences<",
+    ] {
+        assert!(outcome.stdout.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn metrics_can_be_chosen() {
+    let folder = runs(&[("one", UPDATES)]);
+    let default = svg(&folder, "plot curves runs/one");
+    assert!(default.contains(">Loss<") && !default.contains("BLEU"));
+    let chosen = svg(
+        &folder,
+        "plot curves runs/one --metric perplexity,learning_rate",
+    );
+    assert!(chosen.contains(">Perplexity<") && chosen.contains(">Learning rate<"));
+    assert!(!chosen.contains(">Loss<"));
+}
+
+#[test]
+fn out_names_a_file() {
+    let folder = runs(&[("one", UPDATES)]);
+    let outcome = folder.run("plot curves runs/one --out c.svg");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
+    assert!(outcome.stderr.contains("`c.svg`"), "{outcome:?}");
+    let written = fs::read_to_string(folder.path("c.svg")).unwrap();
+    assert_eq!(written, svg(&folder, "plot curves runs/one"));
+}
+
+#[test]
+fn a_log_is_never_overwritten() {
+    let folder = runs(&[("one", UPDATES)]);
+    folder.fails(
+        "plot curves runs/one --out runs/one/metrics.jsonl",
+        2,
+        &["is also the input", "hint: "],
+    );
+    let kept = fs::read_to_string(folder.path("runs/one/metrics.jsonl")).unwrap();
+    assert_eq!(kept, UPDATES);
+}
+
+#[test]
+fn logs_that_cannot_be_read_are_named() {
+    let damaged = format!("{UPDATES}garbage\n");
+    let folder = runs(&[("one", UPDATES), ("bad", &damaged), ("new", "")]);
+    fs::create_dir_all(folder.path("runs/empty")).unwrap();
+    for (name, complaint) in [
+        ("missing", "`runs/missing`: no such run directory"),
+        ("empty", "`runs/empty/metrics.jsonl`: no such file"),
+        ("bad", "`runs/bad/metrics.jsonl`: line 4"),
+        ("new", "no update has been logged"),
+        ("one/metrics.jsonl", "not a file"),
+    ] {
+        let command = format!("plot curves runs/one runs/{name}");
+        folder.fails(&command, 1, &[complaint, "hint: "]);
+    }
+    folder.fails(
+        "plot curves runs/one --metric bleu",
+        1,
+        &[
+            "`runs/one/metrics.jsonl` has no `bleu`",
+            "validate_sentences",
+        ],
+    );
+    folder.write("runs/new/metrics.jsonl", "{\"kind\":\"step\",\"step\":1}\n");
+    folder.fails("plot curves runs/new", 1, &["has no `loss`", "hint: "]);
+    folder.fails("plot curves runs/one --metric blue", 2, &["blue", "bleu"]);
+    folder.fails("plot curves", 2, &["<RUN>"]);
+}
+
+#[test]
+fn half_a_line_at_the_end_is_a_run_still_writing() {
+    let log = format!("{UPDATES}{{\"kind\":\"st");
+    svg(&runs(&[("one", &log)]), "plot curves runs/one");
+}
+
+#[test]
+fn every_kind_of_positions_is_drawn() {
+    let folder = Folder::new();
+    let all = svg(&folder, "plot positions --d-model 16 --len 60 --rows 8");
+    for name in [
+        "sinusoidal_interleaved",
+        "sinusoidal_concatenated",
+        "sinusoidal_tensor2tensor",
+        "learned",
+        "rotary",
+    ] {
+        assert!(all.contains(&format!(">{name}: ")), "{name}");
+    }
+    assert!(all.contains(">Similarity to position 30<"));
+    let one = svg(&folder, "plot positions --variant rotary --len 1001");
+    assert!(one.contains(">rotary: ") && !one.contains("learned"));
+    assert!(one.contains(">Similarity to position 500<"));
+    let chosen = svg(&folder, "plot positions --variant rotary --position 7");
+    assert!(chosen.contains(">Similarity to position 7<"));
+}
+
+#[test]
+fn positions_that_cannot_be_drawn_are_refused() {
+    let folder = Folder::new();
+    for (arguments, complaint) in [
+        ("--variant none", "`none`"),
+        ("--variant sinusoidal", "sinusoidal_interleaved"),
+        ("--d-model 7 --n-heads 1", "`model.d_model`"),
+        ("--d-model 64 --n-heads 5", "`model.n_heads`"),
+        ("--len 100 --position 100", "no position 100 among 100"),
+        ("--len 1", "cannot compare 1 positions"),
+        ("--len 99999999999", "`--len` is 2 to "),
+    ] {
+        folder.fails(&format!("plot positions {arguments}"), 2, &[complaint]);
+    }
+    folder.fails("plot positions missing", 1, &["`missing`"]);
+    folder.fails("plot positions x --d-model 8", 2, &["--d-model"]);
+}
+
+#[test]
+fn a_models_own_positions_are_drawn() {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    let outcome = folder.run("train c.toml --set model.positions=learned");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let learned = svg(&folder, "plot positions runs/c");
+    assert!(learned.contains(">`src_positions.learned`, d = 16<"));
+    assert!(learned.contains(">`tgt_positions.learned`, d = 16<"));
+    assert!(learned.contains(">Similarity to position 128<"));
+    folder.fails(
+        "plot positions runs/c --len 257",
+        2,
+        &["has learned 256 positions, not 257", "hint: "],
+    );
+}
