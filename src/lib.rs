@@ -51,6 +51,7 @@ pub mod checkpoint;
 pub mod decode;
 pub mod metrics;
 
+pub mod compare;
 pub mod evaluate;
 pub mod pipeline;
 pub mod plot;

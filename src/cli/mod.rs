@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error.
 
 mod average;
+mod compare;
 mod completions;
 mod demo;
 mod evaluate;
@@ -10,6 +11,7 @@ mod existing;
 mod info;
 mod input;
 mod message;
+mod names;
 mod output;
 mod plot;
 mod profile;
@@ -51,6 +53,7 @@ enum Command {
     Train(train::Args),
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Compare(compare::Args),
     Score(score::Args),
     Average(average::Args),
     Plot(plot::Args),
@@ -65,6 +68,7 @@ impl Command {
             Self::Train(args) => train::run(args),
             Self::Translate(args) => translate::run(args),
             Self::Evaluate(args) => evaluate::run(args),
+            Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),
             Self::Average(args) => average::run(args),
             Self::Plot(args) => plot::run(args),

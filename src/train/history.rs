@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::checkpoint::files;
@@ -16,6 +16,17 @@ pub struct History {
     path: PathBuf,
     updates: Vec<Entry>,
     validations: Vec<Entry>,
+}
+
+/// What training took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Training {
+    /// Updates.
+    pub steps: u64,
+    /// Time in updates, without validations and checkpoints: the logged updates stand for those between them.
+    pub seconds: f64,
+    /// Target tokens a second.
+    pub tokens_per_second: f64,
 }
 
 /// A number that runs log.
@@ -121,6 +132,24 @@ impl History {
         entries.map(|entry| entry.step).max().unwrap_or_default()
     }
 
+    /// What training took so far; `None` before an update was logged.
+    pub fn training(&self) -> Option<Training> {
+        let number = |entry: &Entry, key: &str| entry.values.get(key)?.as_f64();
+        let timed = self.updates.iter().filter_map(|entry| {
+            let tokens = number(entry, "tgt_tokens")?;
+            Some((tokens, tokens / number(entry, "tokens_per_second")?))
+        });
+        let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), |sums, (tokens, seconds)| {
+            (sums.0 + tokens, sums.1 + seconds, sums.2 + 1.0)
+        });
+        let steps = self.updates.last()?.step;
+        (seconds > 0.0).then(|| Training {
+            steps,
+            seconds: steps as f64 * seconds / logged,
+            tokens_per_second: tokens / seconds,
+        })
+    }
+
     /// The updates that have `metric`, and its values; not a number where it was not finite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
@@ -194,6 +223,19 @@ mod tests {
         assert_eq!(history.validations(Metric::Loss), [(2.0, 8.0)]);
         assert_eq!(history.validations(Metric::Bleu), [(2.0, 2.5)]);
         assert_eq!(history.updates(Metric::Bleu), []);
+    }
+
+    #[test]
+    fn logged_updates_stand_for_the_others() {
+        let line = |step: u64, tokens: u64, speed: u64| {
+            format!(
+                "{{\"kind\":\"step\",\"step\":{step},\"tgt_tokens\":{tokens},\"tokens_per_second\":{speed}}}\n"
+            )
+        };
+        let history = history(&(line(1, 100, 100) + &line(10, 300, 100))).expect("readable");
+        let training = history.training().expect("updates were logged");
+        assert_eq!((training.steps, training.seconds), (10, 20.0));
+        assert_eq!(training.tokens_per_second, 100.0);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use history::{History, Metric};
+pub use history::{History, Metric, Training};
 pub use learner::{Gathered, Learner};
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};

@@ -63,6 +63,10 @@ const RULES: &[(&str, &[&str])] = &[
             "error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
         ],
     ),
+    (
+        "compare",
+        &["error", "metrics", "pipeline", "train", "evaluate"],
+    ),
 ];
 
 fn sources(path: &Path) -> Vec<PathBuf> {

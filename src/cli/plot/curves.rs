@@ -7,6 +7,7 @@ use attentive::plot::{Axis, Figure, LineChart, Series, thin};
 use attentive::train::{History, Metric};
 
 use super::super::message;
+use super::super::names::names;
 use super::OutArgs;
 
 const EXAMPLES: &str = "\
@@ -49,12 +50,12 @@ impl Run {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.out.check()?;
-    let runs: Vec<Run> = args
-        .runs
-        .iter()
-        .map(|path| {
+    let runs: Vec<Run> = names(&args.runs)
+        .into_iter()
+        .zip(&args.runs)
+        .map(|(name, path)| {
             Ok(Run {
-                name: name(path, &args.runs),
+                name,
                 history: History::read(path)?,
             })
         })
@@ -96,16 +97,6 @@ fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The folder's name, or the path where another run's folder has the same name.
-fn name(path: &Path, all: &[PathBuf]) -> String {
-    let last = |path: &Path| path.file_name().map(|name| name.to_owned());
-    let is_alone = all.iter().filter(|other| last(other) == last(path)).count() == 1;
-    match last(path) {
-        Some(name) if is_alone => name.to_string_lossy().into_owned(),
-        _ => path.display().to_string(),
-    }
 }
 
 fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
@@ -166,17 +157,5 @@ fn title(metric: Metric) -> &'static str {
         Metric::LearningRate => "Learning rate",
         Metric::GradientNorm => "Gradient norm before clipping",
         Metric::TokensPerSecond => "Target tokens trained on in a second",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_the_same_name_are_told_apart() {
-        let paths = ["runs/a", "other/a/", "b"].map(PathBuf::from);
-        let names = paths.each_ref().map(|path| name(path, &paths));
-        assert_eq!(names, ["runs/a", "other/a/", "b"]);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive::checkpoint;
-use attentive::config::{Family, ModelConfig, Positions};
+use attentive::config::{ModelConfig, Positions};
 use attentive::device;
 use attentive::error::{Error, Result};
 use attentive::model;

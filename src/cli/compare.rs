@@ -1,0 +1,226 @@
+//! `attentive compare`: several models on one test set.
+
+use std::path::{Path, PathBuf};
+
+use attentive::compare::{Comparison, System, TestSet, compare};
+use attentive::error::Result;
+use attentive::evaluate::EvaluateOptions;
+use attentive::metrics::{Bleu, BleuTokenizer};
+use attentive::plot::{Axis, Figure, LineChart, Series};
+use indicatif::HumanCount;
+
+use super::input;
+use super::message;
+use super::names::names;
+use super::output::Output;
+use super::search::SearchArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive compare runs/rnn runs/lstm runs/transformer --src test.en --ref test.de
+  attentive compare runs/a runs/b --src test.en --ref test.de --plot lengths.svg --bucket-width 10
+  attentive compare runs/a runs/b --src test.en --ref test.de --json";
+
+/// Compare models on a test set: size, training, speed, scores, and BLEU by the length of the source.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directories.
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// The source sentences, one a line.
+    #[arg(long, value_name = "FILE")]
+    src: PathBuf,
+    /// Their references, one a line; give it again for further references.
+    #[arg(long = "ref", value_name = "FILE", required = true)]
+    references: Vec<PathBuf>,
+    /// Sources whose lengths in words lie in the same stretch of N are scored together.
+    #[arg(long, value_name = "N", default_value = "5")]
+    bucket_width: usize,
+    /// Draw BLEU and exact match by length here, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// What BLEU counts as a word.
+    #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
+    tokenize: BleuTokenizer,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let src = input::read_lines(&args.src)?;
+    let references = input::read_references(&args.references, &args.src, src.len())?;
+    let runs: Vec<(String, &PathBuf)> = names(&args.runs).into_iter().zip(&args.runs).collect();
+    let test = TestSet {
+        src: &src,
+        references: &references,
+        bucket_width: args.bucket_width,
+    };
+    let bleu = Bleu {
+        tokenizer: args.tokenize,
+        ..Bleu::default()
+    };
+    let inputs = args.references.iter().chain([&args.src]);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    let picture = args
+        .plot
+        .as_deref()
+        .map(|path| Output::open(Some(path), &inputs))
+        .transpose()?;
+    let comparison = compare(&runs, test, |pipeline| {
+        Ok(EvaluateOptions {
+            translate: args.search.options(pipeline.config(), 1)?,
+            bleu,
+        })
+    })?;
+    if let (Some(mut file), Some(path)) = (picture, &args.plot) {
+        file.line(figure(&comparison).svg())?;
+        file.flush()?;
+        message::note(format!("the picture is `{}`", path.display()));
+    }
+    let mut out = Output::stdout();
+    if args.json {
+        out.json(&comparison)?;
+    } else {
+        tables(&comparison)
+            .iter()
+            .try_for_each(|line| out.line(line))?;
+    }
+    out.flush()
+}
+
+/// The comparison as people read it.
+fn tables(comparison: &Comparison) -> Vec<String> {
+    let mut rows = vec![
+        [
+            "system",
+            "parameters",
+            "updates",
+            "training",
+            "tokens/s",
+            "BLEU",
+            "chrF2",
+            "exact",
+            "perplexity",
+            "sentences/s",
+        ]
+        .map(String::from)
+        .to_vec(),
+    ];
+    rows.extend(comparison.systems.iter().map(row));
+    let mut lines = aligned(&rows);
+    for (title, value) in [
+        ("BLEU by words in the source", true),
+        ("exact match, in %, by words in the source", false),
+    ] {
+        lines.push(String::new());
+        lines.push(title.to_owned());
+        let mut rows = vec![vec!["system".to_owned()]];
+        rows[0].extend(comparison.buckets.iter().map(|bucket| bucket.name()));
+        for system in &comparison.systems {
+            let cells = system.by_length.iter().map(|at| match value {
+                true => format!("{:.1}", at.bleu),
+                false => format!("{:.1}", 100.0 * at.exact_match),
+            });
+            rows.push([system.name.clone()].into_iter().chain(cells).collect());
+        }
+        let counts = comparison.buckets.iter();
+        let counts = counts.map(|bucket| bucket.sentences.to_string());
+        rows.push(["sentences".to_owned()].into_iter().chain(counts).collect());
+        lines.extend(aligned(&rows));
+    }
+    if let Some(system) = comparison.systems.first() {
+        lines.push(String::new());
+        for score in [&system.bleu, &system.chrf] {
+            lines.push(format!("{}|{}", score.name, score.signature));
+        }
+    }
+    lines
+}
+
+fn row(system: &System) -> Vec<String> {
+    let none = || "–".to_owned();
+    let training = system.training.as_ref();
+    vec![
+        system.name.clone(),
+        HumanCount(system.n_parameters as u64).to_string(),
+        training.map_or_else(none, |training| HumanCount(training.steps).to_string()),
+        training.map_or_else(none, |training| minutes(training.seconds)),
+        training.map_or_else(none, |training| {
+            HumanCount(training.tokens_per_second.round() as u64).to_string()
+        }),
+        format!("{:.2}", system.bleu.value),
+        format!("{:.2}", system.chrf.value),
+        format!("{:.1} %", 100.0 * system.exact_match),
+        system
+            .perplexity
+            .map_or_else(none, |value| format!("{value:.2}")),
+        format!("{:.1}", system.sentences_per_second),
+    ]
+}
+
+fn minutes(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    format!("{}:{:02} min", seconds / 60, seconds % 60)
+}
+
+/// Rows as lines: the first column to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = width(column);
+            match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            }
+        });
+        cells.collect::<Vec<_>>().join("  ")
+    };
+    rows.iter().map(line).collect()
+}
+
+/// BLEU and exact match over the length of the source: a fixed thought vector falls where attention holds.
+fn figure(comparison: &Comparison) -> Figure {
+    let names: Vec<String> = comparison
+        .buckets
+        .iter()
+        .map(|bucket| bucket.name())
+        .collect();
+    let x = || Axis::names("words in the source", names.clone());
+    let chart = |title: &str, y: Axis, value: fn(&attentive::compare::AtLength) -> f64| {
+        let chart = LineChart::new(title, x(), y);
+        let systems = comparison.systems.iter().enumerate();
+        systems.fold(chart, |chart, (number, system)| {
+            let points = system.by_length.iter().enumerate();
+            let points = points
+                .map(|(place, at)| (place as f64, value(at)))
+                .collect();
+            chart.series(Series::new(&system.name, number, points).marked())
+        })
+    };
+    let charts = [
+        chart("BLEU by source length", Axis::linear("BLEU"), |at| at.bleu),
+        chart("Exact match by source length", Axis::linear("%"), |at| {
+            100.0 * at.exact_match
+        }),
+    ];
+    Figure::new("").row("", 360.0, charts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = [["a", "1"], ["long", "23"]].map(|row| row.map(String::from).to_vec());
+        assert_eq!(aligned(&rows), ["a      1", "long  23"]);
+    }
+}

@@ -1,0 +1,31 @@
+//! What runs are called in tables and pictures.
+
+use std::path::{Path, PathBuf};
+
+/// For each path the folder's name, or the path where another run's folder has the same name.
+pub(super) fn names(paths: &[PathBuf]) -> Vec<String> {
+    let last = |path: &Path| path.file_name().map(|name| name.to_owned());
+    let name = |path: &PathBuf| {
+        let is_alone = paths
+            .iter()
+            .filter(|other| last(other) == last(path))
+            .count()
+            == 1;
+        match last(path) {
+            Some(name) if is_alone => name.to_string_lossy().into_owned(),
+            _ => path.display().to_string(),
+        }
+    };
+    paths.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_name_are_told_apart() {
+        let paths = ["runs/a", "other/a/", "b"].map(PathBuf::from);
+        assert_eq!(names(&paths), ["runs/a", "other/a/", "b"]);
+    }
+}
