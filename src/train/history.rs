@@ -142,7 +142,7 @@ impl History {
         let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), |sums, (tokens, seconds)| {
             (sums.0 + tokens, sums.1 + seconds, sums.2 + 1.0)
         });
-        let steps = self.updates.last()?.step;
+        let steps = self.last_step();
         (seconds > 0.0).then(|| Training {
             steps,
             seconds: steps as f64 * seconds / logged,

@@ -4,6 +4,7 @@
 
 mod cli_damage;
 mod cli_errors;
+mod cli_families;
 mod cli_help;
 mod cli_model;
 mod cli_pipes;
