@@ -158,7 +158,7 @@ fn start_line(report: &StartReport) -> String {
         step,
         max_steps,
         n_parameters,
-        n_pairs,
+        n_examples,
         src_vocab,
         tgt_vocab,
         steps_per_epoch,
@@ -180,12 +180,12 @@ fn start_line(report: &StartReport) -> String {
         Matmul::F32 | Matmul::Auto => "f32",
     };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} pairs, {} updates an epoch; {course}; \
+        "{} parameters; vocabularies of {} and {}; {} examples, {} updates an epoch; {course}; \
          {products} products by {instructions}; about {:.0} MB of memory at most",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
-        count(*n_pairs),
+        count(*n_examples),
         HumanCount(*steps_per_epoch),
         *memory as f64 / 1e6
     )
@@ -284,7 +284,7 @@ mod tests {
             step: 0,
             max_steps: 1000,
             n_parameters: 1_234_567,
-            n_pairs: 40_000,
+            n_examples: 40_000,
             src_vocab: 400,
             tgt_vocab: 500,
             steps_per_epoch: 120,
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(out.lines()[1], expected);
         assert!(
             out.lines()[0]
-                .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 pairs")
+                .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
         );
     }
 

@@ -93,7 +93,7 @@ impl fmt::Display for ReadStats {
         } = *self;
         write!(
             f,
-            "{} of {lines} pairs kept",
+            "{} of {lines} lines kept",
             lines - empty - too_long - control
         )?;
         for (count, reason) in [
@@ -219,13 +219,16 @@ fn read_text(path: &Path, form: Form) -> Result<Corpus> {
     }
     let mut whole = String::new();
     let mut corpus = Corpus::new(vec![]);
-    let file = for_each_line(path, |_, line| {
+    let mut n_lines = 0;
+    let file = for_each_line(path, |number, line| {
         whole.push_str(line);
         whole.push('\n');
+        n_lines = number;
         Ok(())
     })?;
     corpus.sources.push(file);
     corpus.add(text(&whole), form);
+    corpus.stats.lines = n_lines;
     Ok(corpus)
 }
 

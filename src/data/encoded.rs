@@ -91,7 +91,7 @@ impl fmt::Display for EncodeStats {
             dropped_long,
             max_len,
         } = self;
-        write!(f, "{kept} pairs encoded")?;
+        write!(f, "{kept} lines encoded")?;
         match dropped_long {
             0 => Ok(()),
             _ => write!(
@@ -127,7 +127,7 @@ pub fn encode(
     if examples.is_empty() {
         return Err(Error::Data {
             problem: format!(
-                "every one of {} sentence pairs has a side of more than {max_len} tokens",
+                "every one of {} lines has a side of more than {max_len} tokens",
                 corpus.pairs.len()
             ),
             hint: Some("raise `data.max_len` and `model.max_len`".into()),

@@ -27,7 +27,7 @@ pub(super) struct Material {
     pub tokenizers: Tokenizers,
     pub feed: Feed,
     /// Sentence pairs, texts or windows to train on.
-    pub n_pairs: usize,
+    pub n_examples: usize,
     pub validation: Option<ValidationSet>,
     pub provenance: Provenance,
 }
@@ -137,7 +137,7 @@ pub(super) fn material(
         None => learn(config, &train)?,
     };
     stop_if_asked(interrupt)?;
-    let (feed, n_pairs) = feed(config, form, &tokenizers, &train, observer)?;
+    let (feed, n_examples) = feed(config, form, &tokenizers, &train, observer)?;
     let validation = valid
         .map(|valid| validation_set(config, form, &tokenizers, valid, observer))
         .transpose()?;
@@ -145,7 +145,7 @@ pub(super) fn material(
     Ok(Material {
         tokenizers,
         feed,
-        n_pairs,
+        n_examples,
         validation,
         provenance,
     })

@@ -55,8 +55,8 @@ pub struct StartReport {
     pub max_steps: u64,
     /// Trainable parameters.
     pub n_parameters: usize,
-    /// Sentence pairs to train on.
-    pub n_pairs: usize,
+    /// Sentence pairs, texts or windows to train on.
+    pub n_examples: usize,
     /// Source vocabulary.
     pub src_vocab: usize,
     /// Target vocabulary.

@@ -122,7 +122,7 @@ impl<'a> Trainer<'a> {
             step: self.step,
             max_steps: setup.config.train.max_steps,
             n_parameters: setup.learner.model().num_params(),
-            n_pairs: setup.material.n_pairs,
+            n_examples: setup.material.n_examples,
             src_vocab: setup.material.tokenizers.src().vocab_size(),
             tgt_vocab: setup.material.tokenizers.tgt().vocab_size(),
             memory: setup.memory.peak() as u64,
