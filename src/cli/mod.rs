@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod evaluate;
 mod existing;
+mod generate;
 mod info;
 mod input;
 mod message;
@@ -49,6 +50,7 @@ enum Command {
     Demo(demo::Args),
     Train(train::Args),
     Translate(translate::Args),
+    Generate(generate::Args),
     Evaluate(evaluate::Args),
     Score(score::Args),
     Average(average::Args),
@@ -62,6 +64,7 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args),
             Self::Translate(args) => translate::run(args),
+            Self::Generate(args) => generate::run(args),
             Self::Evaluate(args) => evaluate::run(args),
             Self::Score(args) => score::run(args),
             Self::Average(args) => average::run(args),

@@ -66,6 +66,17 @@ impl DecoderOnly {
         self.decoder.forward(sequence(text, x), None, pass)
     }
 
+    /// What the stack makes of further `ids` of `batch` texts, `[ids.len(), d_model]`.
+    fn go_on(&self, ids: &[TokenId], batch: usize, state: &mut DecoderCache) -> Tensor<2> {
+        let x = self.embed(ids, batch, state.position(), &Pass::inference());
+        self.decoder.step(x, state)
+    }
+
+    fn logits(&self, x: Tensor<2>) -> Tensor<2> {
+        let pass = &Pass::inference();
+        self.output.logits(x, &self.embedding, pass)
+    }
+
     fn embed(&self, ids: &[TokenId], batch: usize, first: usize, pass: &Pass<'_>) -> Tensor<2> {
         self.embedding.forward(
             ids,
@@ -87,10 +98,13 @@ impl Stepper for DecoderOnly {
     }
 
     fn step(&self, last: &[TokenId], state: &mut DecoderCache) -> Tensor<2> {
-        let pass = &Pass::inference();
-        let x = self.embed(last, last.len(), state.position(), pass);
-        let x = self.decoder.step(x, state);
-        self.output.logits(x, &self.embedding, pass)
+        let x = self.go_on(last, last.len(), state);
+        self.logits(x)
+    }
+
+    fn read(&self, tokens: &[TokenId], state: &mut DecoderCache) -> Tensor<2> {
+        let x = self.go_on(tokens, 1, state);
+        self.logits(x.narrow(0, tokens.len() - 1, 1))
     }
 
     fn select(&self, state: &mut DecoderCache, rows: &[usize]) {

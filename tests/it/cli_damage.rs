@@ -316,7 +316,7 @@ fn corpora_are_checked_and_skipped_lines_counted() {
     };
     let outcome = folder.run(&on("a", "b"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(outcome.stderr.contains("2 of 5 pairs kept"), "{outcome:?}");
+    assert!(outcome.stderr.contains("2 of 5 lines kept"), "{outcome:?}");
     folder.fails(&on("a", "short"), 1, &["`a` has 5 lines, `short` has 1"]);
     folder.fails(&on("a", "none"), 1, &["cannot read `none`: no such file"]);
     folder.fails(&on("a", "."), 1, &["directory"]);

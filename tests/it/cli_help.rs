@@ -2,10 +2,11 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "demo",
     "train",
     "translate",
+    "generate",
     "evaluate",
     "score",
     "average",

@@ -4,6 +4,7 @@
 
 mod cli_damage;
 mod cli_errors;
+mod cli_generate;
 mod cli_help;
 mod cli_model;
 mod cli_pipes;
@@ -12,4 +13,5 @@ mod cli_training;
 mod layers;
 mod multi30k;
 mod run;
+mod shakespeare;
 mod transformer_fixture;

@@ -161,12 +161,12 @@ fn unusable_pairs_are_dropped_and_counted() {
     );
     assert_eq!(
         corpus.stats.to_string(),
-        "2 of 8 pairs kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
+        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
          2 dropped with control characters"
     );
     let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
     let error = json.read(jsonl()).unwrap_err();
-    assert!(error.to_string().contains("0 of 1 pairs kept"), "{error}");
+    assert!(error.to_string().contains("0 of 1 lines kept"), "{error}");
 }
 
 #[test]
