@@ -8,6 +8,7 @@ mod completions;
 mod demo;
 mod evaluate;
 mod existing;
+mod generate;
 mod info;
 mod input;
 mod message;
@@ -52,6 +53,7 @@ enum Command {
     Demo(demo::Args),
     Train(train::Args),
     Translate(translate::Args),
+    Generate(generate::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Score(score::Args),
@@ -67,6 +69,7 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args),
             Self::Translate(args) => translate::run(args),
+            Self::Generate(args) => generate::run(args),
             Self::Evaluate(args) => evaluate::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),

@@ -47,6 +47,12 @@ impl Output {
         })
     }
 
+    /// Writes `text` alone.
+    pub(super) fn text(&mut self, text: &str) -> Result<()> {
+        let written = self.writer.write_all(text.as_bytes());
+        written.map_err(Error::io("write", &self.path))
+    }
+
     /// Writes `text` and a line break.
     pub(super) fn line(&mut self, text: impl fmt::Display) -> Result<()> {
         writeln!(self.writer, "{text}").map_err(Error::io("write", &self.path))

@@ -157,7 +157,7 @@ pub fn read(config: &CorpusConfig, form: Form, dir: Option<&Path>, seed: u64) ->
             .collect();
         return Err(Error::Data {
             problem: format!(
-                "no sentence pair in {}: {}",
+                "nothing to learn from in {}: {}",
                 names.join(" and "),
                 corpus.stats
             ),
@@ -213,22 +213,12 @@ fn read_each(
 
 /// Reads a text: a line each, or the whole as one.
 fn read_text(path: &Path, form: Form) -> Result<Corpus> {
-    let text = |tgt: &str| Pair::new(String::new(), tgt.to_owned());
-    if form != Form::Stream {
-        return read_each(path, form, |line| Ok(text(line)));
-    }
-    let mut whole = String::new();
     let mut corpus = Corpus::new(vec![]);
-    let mut n_lines = 0;
-    let file = for_each_line(path, |number, line| {
-        whole.push_str(line);
-        whole.push('\n');
-        n_lines = number;
+    let file = for_each_line(path, |_, line| {
+        corpus.add(Pair::new(String::new(), line.to_owned()), form);
         Ok(())
     })?;
     corpus.sources.push(file);
-    corpus.add(text(&whole), form);
-    corpus.stats.lines = n_lines;
     Ok(corpus)
 }
 
@@ -291,17 +281,35 @@ impl Corpus {
     fn add(&mut self, pair: Pair, form: Form) {
         self.stats.lines += 1;
         let any = |is: fn(&str) -> bool| pair.texts(form).any(is);
-        if any(|side| side.trim().is_empty()) {
+        let is_line = form != Form::Stream;
+        if is_line && any(|side| side.trim().is_empty()) {
             self.stats.empty += 1;
-        } else if form != Form::Stream && any(|side| side.len() > MAX_LINE_BYTES) {
+        } else if is_line && any(|side| side.len() > MAX_LINE_BYTES) {
             self.stats.too_long += 1;
         } else if any(|side| side.contains(|c: char| c.is_control() && !c.is_whitespace())) {
             self.stats.control += 1;
+        } else if !is_line {
+            self.append(&pair.tgt);
         } else {
             self.pairs.push(Pair {
                 line: self.stats.lines,
                 ..pair
             });
+        }
+    }
+
+    /// Takes up the next line of the one text that a [`Form::Stream`] is.
+    fn append(&mut self, line: &str) {
+        if self.pairs.is_empty() {
+            let line = self.stats.lines;
+            self.pairs.push(Pair {
+                line,
+                ..Pair::default()
+            });
+        }
+        if let [whole] = self.pairs.as_mut_slice() {
+            whole.tgt.push_str(line);
+            whole.tgt.push('\n');
         }
     }
 

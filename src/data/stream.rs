@@ -45,8 +45,12 @@ impl Stream {
     }
 
     /// As [`super::Batcher::seek`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
+        position.check(self.batches_per_epoch())?;
         self.position = position;
         Ok(())
     }
@@ -86,19 +90,20 @@ impl Stream {
         // The last token of a window's target lies behind the window.
         let room = self.ids.len() - 1;
         let offset = random.below(self.window.min(room - self.window + 1));
-        self.starts = starts(offset, room, self.window);
+        self.starts = (offset..=room - self.window).step_by(self.window).collect();
         random.shuffle(&mut self.starts);
         self.position = Position { epoch, batch: 0 };
     }
 }
 
-/// A whole text in batches of `rows` windows, cut from its beginning: for validation.
+/// A whole text in batches of `rows` windows, cut from its beginning: for validation. Every token but the first is
+/// predicted once; the last window may be shorter than the others.
 ///
 /// # Errors
-/// [`Error::Data`] if the text is shorter than a window and the token behind it.
+/// [`Error::Data`] if the text has less than two tokens.
 pub fn fixed_windows(ids: &[TokenId], window: usize, rows: usize) -> Result<Vec<Batch>> {
-    check(ids, window)?;
-    let starts = starts(0, ids.len() - 1, window);
+    check(ids, 1)?;
+    let starts: Vec<usize> = (0..ids.len() - 1).step_by(window).collect();
     let batches = starts.chunks(rows);
     Ok(batches.map(|starts| windows(ids, window, starts)).collect())
 }
@@ -116,15 +121,12 @@ fn check(ids: &[TokenId], window: usize) -> Result<()> {
     })
 }
 
-fn starts(offset: usize, room: usize, window: usize) -> Vec<usize> {
-    let count = (room - offset) / window;
-    (0..count).map(|number| offset + number * window).collect()
-}
-
+/// The windows that begin at `starts`, those at the end of the text shorter than the others.
 fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
+    let room = ids.len() - 1;
     let rows = |shift: usize| {
-        let rows = starts.iter().map(|start| &ids[start + shift..][..window]);
-        Padded::new(&rows.collect::<Vec<_>>(), 0)
+        let window = |&start: &usize| &ids[start + shift..room.min(start + window) + shift];
+        Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
     Batch {
         src: Padded::new::<&[TokenId]>(&[], 0),

@@ -1,6 +1,6 @@
-//! Search: the likeliest outputs of a model, found one token at a time.
+//! Search and sampling: the likeliest outputs of a model, or chance ones, found one token at a time.
 //!
-//! Written once against [`Stepper`]; no search knows which model it drives. Each sentence has a `Beam` of its own, and
+//! Written once against [`Stepper`]; neither knows which model it drives. Each sentence has a `Beam` of its own, and
 //! the rows of a step are the unfinished hypotheses of all beams, so whatever is finished costs nothing any more and no
 //! sentence influences another.
 
@@ -8,12 +8,14 @@ mod beam;
 mod hypothesis;
 mod next_token;
 mod options;
+mod sample;
 
 #[cfg(test)]
 mod tests;
 
 pub use hypothesis::Hypothesis;
 pub use options::{MAX_BEAM_WIDTH, SearchOptions};
+pub use sample::{Drawn, Ending, SampleOptions, sample};
 
 use crate::batch::Padded;
 use crate::model::Stepper;
@@ -58,7 +60,7 @@ pub fn search<S: Stepper>(
                 .collect();
             let logits = model.step(&last, &mut state);
             // A row offers `</s>` at most once, so that these always hold `beam_width` others.
-            let next = next_token::likeliest(logits, beam_width + 1, [special.pad, special.bos]);
+            let next = next_token::likeliest(logits, beam_width + 1, &[special.pad, special.bos]);
             rows.clear();
             let mut first = 0;
             for beam in &mut beams {

@@ -1,5 +1,7 @@
 //! The likeliest next tokens of each hypothesis.
 
+use std::cmp::Ordering;
+
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
@@ -20,26 +22,21 @@ pub(super) struct NextToken {
 ///
 /// # Shapes
 /// - `logits`: `[rows, vocab]`
-pub(super) fn likeliest<const N: usize>(
+pub(super) fn likeliest(
     logits: Tensor<2>,
     count: usize,
-    barred: [TokenId; N],
+    barred: &[TokenId],
 ) -> Vec<Vec<NextToken>> {
     let [_, vocab] = logits.dims();
-    let logits: Vec<f32> = logits
-        .into_data()
-        .convert::<f32>()
-        .try_into_vec()
-        .expect("logits were made f32");
-    logits
+    values(logits)
         .par_chunks(vocab)
         .map(|row| {
             let best = largest(row, count, barred);
-            let barred = barred.map(|token| row[token as usize]);
             let Some(&(top, _)) = best.first() else {
                 return Vec::new();
             };
-            let max = barred.into_iter().fold(top, f32::max);
+            let barred = barred.iter().map(|&token| row[token as usize]);
+            let max = barred.fold(top, f32::max);
             let total = log_sum_exp(row, finite(max));
             best.into_iter()
                 .map(|(logit, token)| NextToken {
@@ -51,8 +48,36 @@ pub(super) fn likeliest<const N: usize>(
         .collect()
 }
 
-/// The `count` largest numbers of `row` and where they stand; NaN and -∞ are passed over.
-fn largest<const N: usize>(row: &[f32], count: usize, barred: [TokenId; N]) -> Vec<(f32, TokenId)> {
+/// The numbers of `logits`, row after row.
+pub(super) fn values(logits: Tensor<2>) -> Vec<f32> {
+    let data = logits.into_data().convert::<f32>();
+    data.try_into_vec().expect("logits were made f32")
+}
+
+/// The `count` largest numbers of `row` and where they stand, the largest first and the first one first among equals;
+/// NaN, -∞ and `barred` places are passed over.
+pub(super) fn largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
+    /// Up to here inserting is quicker than sorting.
+    const FEW: usize = 64;
+    if count <= FEW {
+        insert_largest(row, count, barred)
+    } else {
+        sort_largest(row, count, barred)
+    }
+}
+
+fn sort_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
+    let all = row
+        .iter()
+        .zip(0..)
+        .filter(|(x, token)| **x > f32::NEG_INFINITY && !barred.contains(token));
+    let mut all: Vec<(f32, TokenId)> = all.map(|(&x, token)| (finite(x), token)).collect();
+    all.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap_or(Ordering::Equal));
+    all.truncate(count);
+    all
+}
+
+fn insert_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
     // Nearly all chunks hold nothing above the floor, and that can be seen with vector instructions.
     const CHUNK: usize = 64;
     let mut best: Vec<(f32, TokenId)> = Vec::with_capacity(count + 1);
@@ -117,7 +142,7 @@ mod tests {
     fn log_probs_are_those_of_a_softmax_in_f64() {
         let logits: Vec<f32> = (0..1000).map(|i| ((i * 37) % 1000) as f32 * 0.02).collect();
         let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
-        let best = &likeliest(rows(&logits, 1000), 1000, [])[0];
+        let best = &likeliest(rows(&logits, 1000), 1000, &[])[0];
         assert_eq!(best.len(), 1000);
         for (next, larger) in best.iter().skip(1).zip(best) {
             assert!(next.log_prob <= larger.log_prob);
@@ -131,13 +156,25 @@ mod tests {
     #[test]
     fn equal_logits_are_taken_by_id_and_barred_ones_not_at_all() {
         let logits = [1.0, 3.0, 2.0, 3.0, 2.0, 3.0];
-        let tokens = |count, barred: [u32; 2]| -> Vec<TokenId> {
+        let tokens = |count, barred: &[u32]| -> Vec<TokenId> {
             let best = &likeliest(rows(&logits, 6), count, barred)[0];
             best.iter().map(|next| next.token).collect()
         };
-        assert_eq!(tokens(2, [0, 0]), [1, 3]);
-        assert_eq!(tokens(4, [0, 3]), [1, 5, 2, 4]);
-        assert_eq!(tokens(9, [0, 1]), [3, 5, 2, 4]);
+        assert_eq!(tokens(2, &[]), [1, 3]);
+        assert_eq!(tokens(4, &[0, 3]), [1, 5, 2, 4]);
+        assert_eq!(tokens(9, &[0, 1]), [3, 5, 2, 4]);
+    }
+
+    #[test]
+    fn sorting_finds_what_inserting_does() {
+        let mut row: Vec<f32> = (0..500).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
+        row[7] = f32::NAN;
+        row[8] = f32::NEG_INFINITY;
+        row[9] = f32::INFINITY;
+        for count in [1, 60, 500] {
+            let sorted = sort_largest(&row, count, &[0, 77]);
+            assert_eq!(sorted, insert_largest(&row, count, &[0, 77]));
+        }
     }
 
     #[test]
@@ -151,7 +188,7 @@ mod tests {
                 4,
             ),
             4,
-            [],
+            &[],
         );
         assert_eq!(best[0].iter().map(|n| n.token).collect::<Vec<_>>(), [1, 3]);
         assert!((best[0][0].log_prob + 2f64.ln()).abs() < 1e-7);

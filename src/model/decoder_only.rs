@@ -60,6 +60,13 @@ impl DecoderOnly {
         self.output.as_map(&self.embedding)
     }
 
+    /// What the stack makes of further `ids` of `batch` texts, `[ids.len(), d_model]`.
+    fn go_on(&self, ids: &[TokenId], batch: usize, state: &mut DecoderCache) -> Tensor<2> {
+        let pass = &Pass::inference();
+        let x = self.embed(ids, batch, state.position(), pass);
+        self.decoder.step(x, state)
+    }
+
     fn embed(&self, ids: &[TokenId], batch: usize, first: usize, pass: &Pass<'_>) -> Tensor<2> {
         self.embedding.forward(
             ids,
@@ -81,10 +88,13 @@ impl Stepper for DecoderOnly {
     }
 
     fn step(&self, last: &[TokenId], state: &mut DecoderCache) -> Tensor<2> {
-        let pass = &Pass::inference();
-        let x = self.embed(last, last.len(), state.position(), pass);
-        let x = self.decoder.step(x, state);
-        logits(x, self.projection(), pass)
+        let x = self.go_on(last, last.len(), state);
+        logits(x, self.projection(), &Pass::inference())
+    }
+
+    fn read(&self, tokens: &[TokenId], state: &mut DecoderCache) -> Tensor<2> {
+        let x = self.go_on(tokens, 1, state).narrow(0, tokens.len() - 1, 1);
+        logits(x, self.projection(), &Pass::inference())
     }
 
     fn select(&self, state: &mut DecoderCache, rows: &[usize]) {

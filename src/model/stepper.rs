@@ -17,6 +17,18 @@ pub trait Stepper {
     /// The logits `[rows, vocab]` of the token after `last`, one row a hypothesis.
     fn step(&self, last: &[TokenId], state: &mut Self::State) -> Tensor<2>;
 
+    /// Reads several tokens of the only hypothesis: the logits `[1, vocab]` of the token behind them.
+    ///
+    /// # Panics
+    /// If there are no tokens.
+    fn read(&self, tokens: &[TokenId], state: &mut Self::State) -> Tensor<2> {
+        let (&last, earlier) = tokens.split_last().expect("a token to read");
+        for &token in earlier {
+            self.step(&[token], state);
+        }
+        self.step(&[last], state)
+    }
+
     /// Keeps, drops or repeats hypotheses: row `i` becomes what row `rows[i]` was.
     fn select(&self, state: &mut Self::State, rows: &[usize]);
 
@@ -54,6 +66,15 @@ impl Stepper for Model {
             (Self::Transformer(model), State::Transformer(state)) => model.step(last, state),
             (Self::Seq2seq(model), State::Recurrent(state)) => model.step(last, state),
             (Self::DecoderOnly(model), State::DecoderOnly(state)) => model.step(last, state),
+            _ => does_not_decode(),
+        }
+    }
+
+    fn read(&self, tokens: &[TokenId], state: &mut State) -> Tensor<2> {
+        match (self, state) {
+            (Self::Transformer(model), State::Transformer(state)) => model.read(tokens, state),
+            (Self::Seq2seq(model), State::Recurrent(state)) => model.read(tokens, state),
+            (Self::DecoderOnly(model), State::DecoderOnly(state)) => model.read(tokens, state),
             _ => does_not_decode(),
         }
     }

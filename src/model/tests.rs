@@ -242,6 +242,31 @@ fn one_cached_step_is_the_full_forward() {
 }
 
 #[test]
+fn tokens_read_at_once_are_the_full_forward() {
+    for config in variants() {
+        if config.family.task() != Task::Generate {
+            continue;
+        }
+        let model = model(&config);
+        let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));
+        for first in 1..5 {
+            let mut state = model.start(&padded(&SRC[..1]));
+            let (all, rest) = (TGT[0], TGT[0].len() - first);
+            for (tokens, row) in [(&all[..first], first - 1), (&all[first..], all.len() - 1)] {
+                let read = rows(model.read(tokens, &mut state));
+                assert_eq!(read.len(), 1);
+                for (found, expected) in read[0].iter().zip(&full[row]) {
+                    assert!(
+                        (found - expected).abs() < 1e-5,
+                        "{found} and {expected}, {rest} at the end: {config:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn selected_hypotheses_go_on_as_they_were() {
     let additive = recurrent().swap_remove(1);
     assert_eq!(additive.recurrent.attention, AttentionKind::Additive);

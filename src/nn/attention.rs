@@ -76,16 +76,18 @@ impl MultiHeadAttention {
         self.attend(Attended::Itself(all), batch, pad, causality, pass)
     }
 
-    /// The next position of `batch` sequences attends to the earlier ones, whose keys and values `earlier` holds, and to
-    /// itself; gives the result, `[batch, d_model]`, and the keys and values with the new ones behind them.
+    /// The next positions of `batch` sequences, from `position` on, attend to the earlier ones, whose keys and values
+    /// `earlier` holds, and to each other; gives the result, `[batch · len, d_model]` like `x`, and the keys and values
+    /// with the new ones behind them.
     pub fn attend_earlier(
         &self,
         x: Tensor<2>,
+        batch: usize,
         earlier: Option<KeysValues>,
         position: usize,
         pass: &Pass<'_>,
     ) -> (Tensor<2>, KeysValues) {
-        let [batch, d_model] = x.dims();
+        let [_, d_model] = x.dims();
         let all = Linear::forward_all([&self.query, &self.key, &self.value], x, pass);
         let all = self.turn(all, 2, batch, position);
         let queries = all.clone().narrow(1, 0, d_model);

@@ -69,7 +69,7 @@ impl Decoder {
         }
     }
 
-    /// One more position of every hypothesis: `[rows, d_model]` to the same.
+    /// One more position of every hypothesis, or the same number of further ones: `[rows · len, d_model]` to the same.
     pub fn step(&self, x: Tensor<2>, cache: &mut DecoderCache) -> Tensor<2> {
         let pass = &Pass::inference();
         let DecoderCache {
@@ -78,19 +78,22 @@ impl Decoder {
             sentences,
             pad,
         } = cache;
+        let batch = sentences.len();
+        let new = x.dims()[0] / batch.max(1);
         let x = self.run(x, pass, |layer, number, x| {
             let LayerCache { own, memory } = &mut layers[number];
             let x = layer.self_attention_residual.forward(x, pass, |x| {
-                let (out, all) = layer
-                    .self_attention
-                    .attend_earlier(x, own.take(), *len, pass);
+                let (out, all) =
+                    layer
+                        .self_attention
+                        .attend_earlier(x, batch, own.take(), *len, pass);
                 *own = Some(all);
                 out
             });
             let source = memory.clone().zip(pad.as_ref());
-            layer.finish(x, source, sentences.len(), pass)
+            layer.finish(x, source, batch, pass)
         });
-        *len += 1;
+        *len += new;
         x
     }
 

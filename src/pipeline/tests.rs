@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use super::source::Source;
 use super::translate::{MAX_BATCH_POSITIONS, batches};
 use super::*;
-use crate::config::{TokenizerConfig, TokenizerKind};
+use crate::config::{Family, TokenizerConfig, TokenizerKind, Units};
 use crate::random::Random;
 use crate::text::{self, Masks};
 
@@ -38,6 +38,37 @@ pub(crate) fn untrained() -> &'static Pipeline {
         let model = Model::new(&config.model, vocab, vocab, 7, &device::cpu());
         Pipeline::from_parts(config, tokenizers, model)
     })
+}
+
+/// What [`untrained_language_model`] has its vocabulary from.
+pub(crate) const TEXT: &str = "Ein Hund rennt\nüber das grüne Feld\nund bellt zwei Katzen an.\n";
+
+/// A tiny causal language model that never learned anything, of a context of 24 tokens.
+pub(crate) fn untrained_language_model(kind: TokenizerKind, units: Units) -> Pipeline {
+    let mut config = Config {
+        tokenizer: TokenizerConfig {
+            kind,
+            vocab_size: 60,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        },
+        ..Config::default()
+    };
+    config.data.units = units;
+    config.model.family = Family::DecoderOnly;
+    config.model.d_model = 16;
+    config.model.d_ff = 32;
+    config.model.n_heads = 2;
+    config.model.n_decoder_layers = 2;
+    config.model.max_len = 24;
+    let corpus = match units {
+        Units::Lines => TEXT.lines().map(str::to_owned).collect(),
+        Units::Stream => vec![TEXT.to_owned()],
+    };
+    let tokenizers = text::learn(&config.tokenizer, Masks::Without, &[], &corpus).unwrap();
+    let vocab = tokenizers.tgt().vocab_size();
+    let model = Model::new(&config.model, vocab, vocab, 7, &device::cpu());
+    Pipeline::from_parts(config, tokenizers, model)
 }
 
 fn sentence(random: &mut Random) -> String {

@@ -2,11 +2,13 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 11] = [
     "demo",
     "train",
     "translate",
+    "generate",
     "evaluate",
+    "compare",
     "score",
     "average",
     "plot",

@@ -22,7 +22,10 @@ const RULES: &[(&str, &[&str])] = &[
         "checkpoint",
         &["error", "config", "device", "text", "data", "model"],
     ),
-    ("decode", &["error", "config", "batch", "text", "model"]),
+    (
+        "decode",
+        &["error", "random", "config", "batch", "text", "model"],
+    ),
     (
         "pipeline",
         &[
@@ -60,7 +63,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "evaluate",
         &[
-            "error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
+            "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
         ],
     ),
     (

@@ -5,6 +5,7 @@
 mod cli_damage;
 mod cli_errors;
 mod cli_families;
+mod cli_generate;
 mod cli_help;
 mod cli_model;
 mod cli_pipes;
@@ -16,4 +17,5 @@ mod layers;
 mod multi30k;
 mod recurrent_fixture;
 mod run;
+mod shakespeare;
 mod transformer_fixture;

@@ -1,2 +1,3 @@
 mod batching;
 mod reading;
+mod streams;

@@ -1,14 +1,14 @@
-//! A model on a test set: its translations, and how good they are.
+//! Translations of a test set, and how good they are.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
+use super::forced::Forced;
 use crate::data::{Budget, Example, MAX_LINE_BYTES, fixed_batches};
 use crate::error::{Error, Result};
-use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match, perplexity};
+use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::model::Stepper;
-use crate::nn::Pass;
 use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 
 /// How to evaluate.
@@ -80,7 +80,7 @@ pub fn evaluate(
         chrf_plus_plus: chrf_plus_plus.corpus(&translations, references),
         ter: Ter::default().corpus(&translations, references),
         exact_match: exact_match(&translations, first),
-        perplexity: forced.map(|forced| perplexity(forced.nll, forced.tokens.total)),
+        perplexity: forced.map(|forced| forced.perplexity()),
         token_accuracy: forced.map(|forced| forced.tokens.fraction()),
         sentences: src.len(),
         seconds,
@@ -121,13 +121,6 @@ fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [Strin
 }
 
 /// What the model thinks of the references.
-#[derive(Clone, Copy, Debug)]
-struct Forced {
-    /// Negative log-likelihood of all tokens.
-    nll: f64,
-    tokens: Accuracy,
-}
-
 fn teacher_forcing(
     pipeline: &Pipeline,
     src: &[String],
@@ -140,17 +133,8 @@ fn teacher_forcing(
     };
     let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
     let special = pipeline.tokenizers().tgt().special();
-    let mut forced = Forced {
-        nll: 0.0,
-        tokens: Accuracy::default(),
-    };
-    for batch in fixed_batches(pairs, budget, special, None)? {
-        let sums = pipeline.model().loss(&batch, 0.0, &Pass::inference()).sums;
-        forced.nll += sums.nll;
-        forced.tokens.correct += sums.n_correct as u64;
-        forced.tokens.total += sums.n_tokens as u64;
-    }
-    Ok(Some(forced))
+    let batches = fixed_batches(pairs, budget, special, None)?;
+    Ok(Some(Forced::measure(pipeline, &batches)))
 }
 
 /// The pairs that the model can be shown.

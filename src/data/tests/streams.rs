@@ -1,0 +1,124 @@
+use std::fs;
+
+use crate::batch::{Batch, TokenId};
+use crate::config::{BuiltinTask, CorpusConfig};
+use crate::data::{self, Form, Position, Stream, fixed_windows};
+use crate::error::Error;
+
+/// Reads `text` from a file.
+fn read(text: &str) -> data::Corpus {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, text).unwrap();
+    let config = CorpusConfig {
+        text: Some(path),
+        ..CorpusConfig::default()
+    };
+    data::read(&config, Form::Stream, None, 1).unwrap()
+}
+
+#[test]
+fn a_stream_keeps_its_lines_but_those_with_control_characters() {
+    let corpus = read("a\r\n\n  \n\u{1b}[0m\n b\nnul\0\nc");
+    let texts: Vec<&str> = corpus.pairs.iter().map(|pair| &*pair.tgt).collect();
+    assert_eq!(texts, ["a\n\n  \n b\nc\n"]);
+    assert_eq!((corpus.stats.lines, corpus.stats.control), (7, 2));
+}
+
+#[test]
+fn generated_sentences_make_one_stream() {
+    let config = CorpusConfig {
+        builtin: Some(BuiltinTask::Reverse),
+        pairs: Some(30),
+        ..CorpusConfig::default()
+    };
+    let lines = data::read(&config, Form::Lines, None, 1).unwrap();
+    let lines: Vec<String> = lines
+        .pairs
+        .into_iter()
+        .map(|pair| pair.tgt + "\n")
+        .collect();
+    let mut stream = data::read(&config, Form::Stream, None, 1).unwrap();
+    assert_eq!(stream.pairs.len(), 1);
+    let whole = stream.pairs[0].tgt.clone();
+    assert_eq!(whole, lines.concat());
+    let held = stream.hold_out(0.25, Form::Stream).unwrap();
+    assert_eq!(stream.pairs[0].tgt.clone() + &held.pairs[0].tgt, whole);
+    let share = held.pairs[0].tgt.len() as f64 / whole.len() as f64;
+    assert!((share - 0.25).abs() < 0.01, "{share}");
+}
+
+/// Each row's targets; what is read must be what stands before them.
+fn targets(batch: &Batch) -> Vec<Vec<TokenId>> {
+    let (read, targets) = (&batch.tgt_in, &batch.tgt_out);
+    assert_eq!((&read.lens, read.width), (&targets.lens, targets.width));
+    let rows = targets.lens.iter().enumerate().map(|(row, &len)| {
+        let row = row * targets.width..row * targets.width + len;
+        let (read, row) = (&read.ids[row.clone()], &targets.ids[row]);
+        assert!(
+            read.iter()
+                .zip(row)
+                .all(|(read, target)| read + 1 == *target)
+        );
+        row.to_vec()
+    });
+    rows.collect()
+}
+
+#[test]
+fn fixed_windows_predict_every_token_but_the_first() {
+    for len in [2, 7, 8, 9, 50] {
+        let ids: Vec<TokenId> = (0..len).collect();
+        let batches = fixed_windows(&ids, 7, 3).unwrap();
+        assert!(batches.iter().all(|batch| batch.tgt_in.rows() <= 3));
+        let all: Vec<TokenId> = batches.iter().flat_map(targets).flatten().collect();
+        assert_eq!(all, ids[1..]);
+    }
+    assert!(fixed_windows(&[4], 7, 3).is_err());
+}
+
+#[test]
+fn every_epoch_cuts_the_stream_at_other_places() {
+    let ids: Vec<TokenId> = (0..200).collect();
+    let mut stream = Stream::new(ids.clone(), 16, 3, 1).unwrap();
+    let mut first = Vec::new();
+    for number in 0..4 {
+        let n = stream.batches_per_epoch();
+        let mut windows: Vec<_> = (0..n).flat_map(|_| targets(&stream.next_batch())).collect();
+        assert_eq!(
+            stream.position(),
+            Position {
+                epoch: number + 1,
+                batch: 0
+            }
+        );
+        assert!(windows.iter().all(|window| window.len() == 16));
+        windows.sort();
+        let all = windows.concat();
+        assert!(all.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+        assert!(all.len() > 200 - 2 * 16 - 1);
+        first.push(all[0]);
+    }
+    first.dedup();
+    assert!(first.len() > 1, "{first:?}");
+}
+
+#[test]
+fn a_stream_goes_on_from_any_position() {
+    let ids: Vec<TokenId> = (0..200).collect();
+    let mut stream = Stream::new(ids.clone(), 16, 3, 1).unwrap();
+    for _ in 0..10 {
+        let position = stream.position();
+        let batch = stream.next_batch();
+        let mut other = Stream::new(ids.clone(), 16, 3, 1).unwrap();
+        other.seek(position).unwrap();
+        assert_eq!(other.next_batch(), batch);
+    }
+    let beyond = Position {
+        epoch: 0,
+        batch: 99,
+    };
+    assert!(matches!(stream.seek(beyond), Err(Error::Data { .. })));
+    assert!(Stream::new(ids[..16].to_vec(), 16, 3, 1).is_err());
+    assert!(Stream::new(ids[..17].to_vec(), 16, 3, 1).is_ok());
+}

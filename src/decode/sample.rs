@@ -1,0 +1,275 @@
+//! Sampling: a text goes on, token by token, as chance and the model's probabilities will have it.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::Tensor;
+use serde::Serialize;
+
+use super::next_token::{largest, values};
+use crate::batch::{Padded, TokenId};
+use crate::config::Units;
+use crate::error::{Error, Result};
+use crate::model::Stepper;
+use crate::random::Random;
+use crate::text::SpecialTokens;
+
+/// Sample number `n` is drawn from this stream of the seed plus `n`.
+const FIRST_STREAM: u64 = 0x7361_6d70_6c65_0000;
+
+/// How to draw the next token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampleOptions {
+    /// Divides the logits: below 1 likely tokens become likelier still. 0 takes the likeliest, which is greedy.
+    pub temperature: f64,
+    /// Only this many of the likeliest tokens may come (Fan et al. 2018); 0 for all.
+    pub top_k: usize,
+    /// Only the fewest of the likeliest tokens that have this probability together may come (Holtzman et al. 2020,
+    /// nucleus sampling), of those that `top_k` leaves; 1 for all.
+    pub top_p: f64,
+    /// The same seed draws the same samples.
+    pub seed: u64,
+    /// Which sample of the seed, whatever others are drawn.
+    pub number: u64,
+    /// The most tokens to draw.
+    pub max_new_tokens: usize,
+}
+
+impl Default for SampleOptions {
+    /// A little less random than the model.
+    fn default() -> Self {
+        Self {
+            temperature: 0.8,
+            top_k: 0,
+            top_p: 1.0,
+            seed: 0,
+            number: 0,
+            max_new_tokens: 500,
+        }
+    }
+}
+
+impl SampleOptions {
+    /// Refuses what cannot be drawn.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a temperature below 0 or infinite, a `top_p` that is not above 0 and at most 1, or no token.
+    pub fn check(&self) -> Result<()> {
+        let Self {
+            temperature, top_p, ..
+        } = *self;
+        if !(temperature >= 0.0 && temperature.is_finite()) {
+            return Err(Error::usage(
+                format!("cannot sample at a temperature of {temperature}"),
+                "give a number from 0, which takes the likeliest token, to 1, which is the model's own distribution, or above",
+            ));
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return Err(Error::usage(
+                format!("cannot sample from a share of {top_p} of the probability"),
+                "`--top-p` is above 0 and at most 1, which is all of it",
+            ));
+        }
+        if self.max_new_tokens == 0 {
+            return Err(Error::usage(
+                "0 new tokens are no text",
+                "the least is 1 token",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Why a text ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The model closed it with `</s>`.
+    EndOfText,
+    /// Whoever was shown the tokens had enough.
+    Stopped,
+    /// [`SampleOptions::max_new_tokens`] were drawn.
+    MaxNewTokens,
+    /// The model can read no longer text.
+    ContextFull,
+    /// The model gives no number that a token could be drawn by: it is damaged.
+    NotFinite,
+}
+
+/// What [`sample`] draws.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// The new tokens, without `</s>`.
+    pub tokens: Vec<TokenId>,
+    /// Why there are no more.
+    pub ending: Ending,
+}
+
+/// Draws tokens that continue `text`, showing each to `on_token`, which may ask to stop.
+///
+/// Special tokens other than `</s>` are never drawn. Of `units`, lines end with `</s>`, or where the model's context is
+/// full. A stream has no end: `</s>` is never drawn, and when the context is full, the model forgets all but the last half
+/// of it, which it reads again from position 0 on, as it was trained to.
+///
+/// # Errors
+/// Those of `on_token`.
+///
+/// # Panics
+/// If `text` is empty or longer than the model's context.
+pub fn sample<S: Stepper>(
+    model: &S,
+    text: &[TokenId],
+    units: Units,
+    special: SpecialTokens,
+    options: &SampleOptions,
+    mut on_token: impl FnMut(TokenId) -> Result<ControlFlow<()>>,
+) -> Result<Drawn> {
+    let (mut context, mut logits) = Context::open(model, text, units);
+    let mut sampler = Sampler::new(options, special, units);
+    let mut tokens = Vec::new();
+    let ending = loop {
+        let token = match sampler.draw(logits) {
+            Some(token) if token == special.eos => break Ending::EndOfText,
+            Some(token) => token,
+            None => break Ending::NotFinite,
+        };
+        tokens.push(token);
+        if on_token(token)?.is_break() {
+            break Ending::Stopped;
+        }
+        if tokens.len() >= options.max_new_tokens {
+            break Ending::MaxNewTokens;
+        }
+        logits = match context.push(token) {
+            Some(logits) => logits,
+            None => break Ending::ContextFull,
+        };
+    };
+    Ok(Drawn { tokens, ending })
+}
+
+/// What the model has read and remembers.
+struct Context<'a, S: Stepper> {
+    model: &'a S,
+    state: S::State,
+    window: Vec<TokenId>,
+    units: Units,
+}
+
+impl<'a, S: Stepper> Context<'a, S> {
+    /// Reads `text`; gives the logits behind it as well.
+    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Tensor<2>) {
+        let (given, room) = (text.len(), model.max_len());
+        assert!(
+            (1..=room).contains(&given),
+            "a text of {given} tokens in a context of {room}"
+        );
+        let mut context = Self {
+            model,
+            state: start(model),
+            window: Vec::with_capacity(room),
+            units,
+        };
+        let logits = context.read(text);
+        (context, logits)
+    }
+
+    /// Reads one more token: the logits behind it, unless there is no room.
+    fn push(&mut self, token: TokenId) -> Option<Tensor<2>> {
+        let room = self.model.max_len();
+        if self.window.len() < room {
+            return Some(self.read(&[token]));
+        }
+        match self.units {
+            Units::Lines => None,
+            Units::Stream => {
+                self.window.push(token);
+                let kept = self.window.split_off(self.window.len() - room.div_ceil(2));
+                self.window.clear();
+                self.state = start(self.model);
+                Some(self.read(&kept))
+            }
+        }
+    }
+
+    fn read(&mut self, tokens: &[TokenId]) -> Tensor<2> {
+        self.window.extend(tokens);
+        self.model.read(tokens, &mut self.state)
+    }
+}
+
+/// The state of a model that has read nothing of one text.
+fn start<S: Stepper>(model: &S) -> S::State {
+    const NOTHING: &[TokenId] = &[];
+    model.start(&Padded::new(&[NOTHING], 0))
+}
+
+/// Draws tokens from logits.
+struct Sampler {
+    options: SampleOptions,
+    barred: Vec<TokenId>,
+    random: Random,
+}
+
+impl Sampler {
+    fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
+        let SpecialTokens {
+            pad,
+            unk,
+            bos,
+            eos,
+            mask,
+        } = special;
+        let mut barred = vec![pad, unk, bos];
+        barred.extend(mask);
+        if units == Units::Stream {
+            barred.push(eos);
+        }
+        Self {
+            options: *options,
+            barred,
+            random: Random::new(options.seed, FIRST_STREAM.wrapping_add(options.number)),
+        }
+    }
+
+    /// A token by `logits`, `[1, vocab]`; none if no logit is a number.
+    fn draw(&mut self, logits: Tensor<2>) -> Option<TokenId> {
+        let logits = values(logits);
+        let SampleOptions {
+            temperature,
+            top_k,
+            top_p,
+            ..
+        } = self.options;
+        let count = match (temperature, top_k) {
+            (0.0, _) => 1,
+            (_, 0) => logits.len(),
+            (_, k) => k.min(logits.len()),
+        };
+        let candidates = largest(&logits, count, &self.barred);
+        let &(top, likeliest) = candidates.first()?;
+        if count == 1 {
+            return Some(likeliest);
+        }
+        let weights: Vec<f64> = candidates
+            .iter()
+            .map(|&(logit, _)| ((f64::from(logit) - f64::from(top)) / temperature).exp())
+            .collect();
+        let nucleus = reaching(&weights, top_p * weights.iter().sum::<f64>());
+        let total: f64 = weights[..nucleus].iter().sum();
+        let chosen = reaching(&weights[..nucleus], self.random.uniform() * total);
+        Some(candidates[chosen - 1].1)
+    }
+}
+
+/// How many of the first `weights` it takes to reach `sum`: at least one, and all if rounding leaves them below it.
+fn reaching(weights: &[f64], sum: f64) -> usize {
+    let sums = weights.iter().scan(0.0, |sum, weight| {
+        *sum += weight;
+        Some(*sum)
+    });
+    let before = sums.take_while(|&reached| reached < sum).count();
+    (before + 1).min(weights.len())
+}
+
+#[cfg(test)]
+mod tests;

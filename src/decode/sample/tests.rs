@@ -1,0 +1,249 @@
+use std::cell::RefCell;
+
+use burn::tensor::{Device, TensorData};
+
+use super::*;
+
+const SPECIAL: SpecialTokens = SpecialTokens {
+    pad: 0,
+    unk: 1,
+    bos: 2,
+    eos: 3,
+    mask: Some(4),
+};
+
+/// A model whose logits depend on the last token and on the position.
+struct Toy {
+    logits: fn(TokenId, usize) -> Vec<f32>,
+    max_len: usize,
+    /// What was read from each beginning on.
+    read: RefCell<Vec<Vec<TokenId>>>,
+}
+
+impl Toy {
+    fn new(max_len: usize, logits: fn(TokenId, usize) -> Vec<f32>) -> Self {
+        let read = RefCell::default();
+        Self {
+            logits,
+            max_len,
+            read,
+        }
+    }
+}
+
+impl Stepper for Toy {
+    type State = usize;
+
+    fn start(&self, src: &Padded) -> usize {
+        assert_eq!(src.rows(), 1);
+        self.read.borrow_mut().push(Vec::new());
+        0
+    }
+
+    fn step(&self, last: &[TokenId], position: &mut usize) -> Tensor<2> {
+        assert!(*position < self.max_len);
+        self.read.borrow_mut().last_mut().unwrap().extend(last);
+        tensor(&(self.logits)(
+            last[0],
+            std::mem::replace(position, *position + 1),
+        ))
+    }
+
+    fn select(&self, _: &mut usize, _: &[usize]) {
+        unreachable!("there is one row")
+    }
+
+    fn max_len(&self) -> usize {
+        self.max_len
+    }
+}
+
+fn tensor(logits: &[f32]) -> Tensor<2> {
+    let data = TensorData::new(logits.to_vec(), [1, logits.len()]);
+    Tensor::from_data(data, &Device::flex())
+}
+
+/// The special tokens would be likeliest, then 5, 6, 7, … in falling order.
+fn falling(_: TokenId, _: usize) -> Vec<f32> {
+    (0..12).map(|token| 2.0 - 0.4 * token as f32).collect()
+}
+
+fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -> Drawn {
+    sample(toy, text, units, SPECIAL, &options, |_| {
+        Ok(ControlFlow::Continue(()))
+    })
+    .unwrap()
+}
+
+/// How often each token is drawn by the logits of [`falling`].
+fn counts(options: SampleOptions) -> [usize; 12] {
+    let mut sampler = Sampler::new(&options, SPECIAL, Units::Stream);
+    let mut counts = [0; 12];
+    for _ in 0..4000 {
+        let token = sampler.draw(tensor(&falling(0, 0))).unwrap();
+        counts[token as usize] += 1;
+    }
+    counts
+}
+
+#[test]
+fn tokens_come_as_often_as_their_probabilities_say() {
+    let options = SampleOptions {
+        temperature: 0.7,
+        ..SampleOptions::default()
+    };
+    let counts = counts(options);
+    let weight = |token: usize| (-0.4 * token as f64 / 0.7).exp();
+    let total: f64 = (5..12).map(weight).sum();
+    assert_eq!(counts[..5], [0; 5]);
+    for (token, &count) in counts.iter().enumerate().skip(5) {
+        let expected = 4000.0 * weight(token) / total;
+        let deviation = (count as f64 - expected).abs();
+        assert!(
+            deviation < 5.0 * expected.sqrt(),
+            "{token}: {count}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn only_the_likeliest_may_come() {
+    let drawn = |temperature, top_k, top_p| -> Vec<usize> {
+        let counts = counts(SampleOptions {
+            temperature,
+            top_k,
+            top_p,
+            ..SampleOptions::default()
+        });
+        (0..12).filter(|&token| counts[token] > 0).collect()
+    };
+    assert_eq!(drawn(1.0, 3, 1.0), [5, 6, 7]);
+    assert_eq!(drawn(1.0, usize::MAX, 1.0), [5, 6, 7, 8, 9, 10, 11]);
+    // The first of seven has 0.35, the first two have 0.58 of the probability.
+    assert_eq!(drawn(1.0, 0, 0.3), [5]);
+    assert_eq!(drawn(1.0, 0, 0.5), [5, 6]);
+    // Of the two that are left the first has 0.6.
+    assert_eq!(drawn(1.0, 2, 0.59), [5]);
+    assert_eq!(drawn(1.0, 2, 0.61), [5, 6]);
+    assert_eq!(drawn(1e-300, 0, 1.0), [5]);
+    assert_eq!(drawn(0.0, 0, 1.0), [5]);
+    assert_eq!(drawn(1.0, 1, 1.0), [5]);
+}
+
+#[test]
+fn a_sample_is_its_seed_and_number() {
+    let toy = Toy::new(50, falling);
+    let tokens = |seed, number| {
+        let options = SampleOptions {
+            seed,
+            number,
+            max_new_tokens: 20,
+            ..SampleOptions::default()
+        };
+        draw_all(&toy, &[2], Units::Stream, options).tokens
+    };
+    assert_eq!(tokens(1, 2), tokens(1, 2));
+    assert_ne!(tokens(1, 2), tokens(1, 3));
+    assert_ne!(tokens(1, 2), tokens(2, 2));
+}
+
+/// Counts on to 10, then `</s>`.
+fn counting(last: TokenId, _: usize) -> Vec<f32> {
+    let next = if last == 10 { SPECIAL.eos } else { last + 1 };
+    (0..12)
+        .map(|token| if token == next { 9.0 } else { 0.0 })
+        .collect()
+}
+
+#[test]
+fn a_text_ends_for_a_reason() {
+    let greedy = |max_new_tokens| SampleOptions {
+        temperature: 0.0,
+        max_new_tokens,
+        ..SampleOptions::default()
+    };
+    let end = |max_len, max_new_tokens| {
+        let toy = Toy::new(max_len, counting);
+        let drawn = draw_all(&toy, &[2, 5], Units::Lines, greedy(max_new_tokens));
+        (drawn.tokens, drawn.ending)
+    };
+    assert_eq!(end(9, 99), (vec![6, 7, 8, 9, 10], Ending::EndOfText));
+    assert_eq!(end(9, 2), (vec![6, 7], Ending::MaxNewTokens));
+    assert_eq!(end(4, 99), (vec![6, 7, 8], Ending::ContextFull));
+    assert_eq!(end(2, 99), (vec![6], Ending::ContextFull));
+
+    let toy = Toy::new(9, counting);
+    let until_8 = |token| {
+        Ok(if token == 8 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    };
+    let stopped = sample(&toy, &[5], Units::Lines, SPECIAL, &greedy(99), until_8).unwrap();
+    assert_eq!(
+        (stopped.tokens, stopped.ending),
+        (vec![6, 7, 8], Ending::Stopped)
+    );
+
+    let broken = Toy::new(9, |_, _| vec![f32::NAN; 12]);
+    let drawn = draw_all(&broken, &[5], Units::Lines, greedy(99));
+    assert_eq!((drawn.tokens, drawn.ending), (vec![], Ending::NotFinite));
+}
+
+#[test]
+fn a_stream_reads_the_last_half_of_its_window_again() {
+    let toy = Toy::new(5, |last, _| {
+        (0..12)
+            .map(|token| f32::from(token == 5 + (last - 4) % 7))
+            .collect()
+    });
+    let options = SampleOptions {
+        temperature: 0.0,
+        max_new_tokens: 9,
+        ..SampleOptions::default()
+    };
+    let drawn = draw_all(&toy, &[9, 5, 6], Units::Stream, options);
+    assert_eq!(drawn.tokens, [7, 8, 9, 10, 11, 5, 6, 7, 8]);
+    assert_eq!(drawn.ending, Ending::MaxNewTokens);
+    // Windows overlap by the three tokens that are read again; what comes last is never read.
+    let read: Vec<Vec<TokenId>> = vec![
+        vec![9, 5, 6, 7, 8],
+        vec![7, 8, 9, 10, 11],
+        vec![10, 11, 5, 6, 7],
+    ];
+    assert_eq!(*toy.read.borrow(), read);
+}
+
+#[test]
+fn impossible_options_are_refused() {
+    let good = SampleOptions::default();
+    assert!(good.check().is_ok());
+    for wrong in [
+        SampleOptions {
+            temperature: -0.1,
+            ..good
+        },
+        SampleOptions {
+            temperature: f64::NAN,
+            ..good
+        },
+        SampleOptions {
+            temperature: f64::INFINITY,
+            ..good
+        },
+        SampleOptions { top_p: 0.0, ..good },
+        SampleOptions { top_p: 1.1, ..good },
+        SampleOptions {
+            top_p: f64::NAN,
+            ..good
+        },
+        SampleOptions {
+            max_new_tokens: 0,
+            ..good
+        },
+    ] {
+        let error = wrong.check().unwrap_err();
+        assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");
+    }
+}

@@ -1,0 +1,231 @@
+//! How well a causal language model predicts a text.
+
+use std::f64::consts::LN_2;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::forced::Forced;
+use crate::batch::Batch;
+use crate::config::{Task, Units};
+use crate::data::{Budget, Example, MAX_LINE_BYTES, fixed_batches, fixed_windows};
+use crate::error::{Error, Result};
+use crate::model::Stepper;
+use crate::pipeline::Pipeline;
+
+/// What [`language_model`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TextEvaluation {
+    /// exp of the mean negative log-likelihood per token: it depends on what a token is.
+    pub perplexity: f64,
+    /// The negative log-likelihood of all tokens in bits, over `characters`: it compares models of any tokens.
+    pub bits_per_character: f64,
+    /// Share of tokens that the model finds likeliest.
+    pub token_accuracy: f64,
+    /// Tokens that were predicted. Of a stream that is all but the first; of a line all, and `</s>`.
+    pub tokens: u64,
+    /// Unicode characters of the text that these tokens stand for. A line end counts as one: in a line's stead it is what
+    /// `</s>` stands for.
+    pub characters: u64,
+    /// `<unk>` among the tokens: the model does not predict the characters that these stand for.
+    pub unknown_tokens: u64,
+    /// Lines that a model of lines was not shown, as they are longer than its context. Blank lines are not counted.
+    pub skipped_lines: usize,
+    /// What it took.
+    pub seconds: f64,
+}
+
+/// A text as the model is shown it.
+struct Shown {
+    batches: Vec<Batch>,
+    characters: usize,
+    skipped_lines: usize,
+}
+
+/// Measures how well a causal language model predicts the text that consists of `lines`.
+///
+/// A model of lines predicts each from its own beginning; blank lines, of which it knows none, are left out. A model of a
+/// stream predicts the text in windows as long as its context, one behind the other, of which none sees the one before.
+///
+/// # Errors
+/// [`Error::Usage`] for another kind of model, and [`Error::Data`] for a text that leaves nothing to predict.
+pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvaluation> {
+    pipeline.require(Task::Generate)?;
+    let start = Instant::now();
+    let Shown {
+        batches,
+        characters,
+        skipped_lines,
+    } = match pipeline.config().data.units {
+        Units::Lines => show_lines(pipeline, lines),
+        Units::Stream => show_stream(pipeline, lines),
+    }?;
+    let forced = Forced::measure(pipeline, &batches);
+    let unk = pipeline.tokenizers().tgt().special().unk;
+    let targets = batches.iter().flat_map(|batch| &batch.tgt_out.ids);
+    Ok(TextEvaluation {
+        perplexity: forced.perplexity(),
+        bits_per_character: forced.nll / LN_2 / characters as f64,
+        token_accuracy: forced.tokens.fraction(),
+        tokens: forced.tokens.total,
+        characters: characters as u64,
+        unknown_tokens: targets.filter(|&&token| token == unk).count() as u64,
+        skipped_lines,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
+    let tokenizer = pipeline.tokenizers().tgt();
+    let max_len = pipeline.model().max_len();
+    let (mut examples, mut characters, mut skipped_lines) = (Vec::new(), 0, 0);
+    for (number, line) in (1..).zip(lines) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        if line.len() > MAX_LINE_BYTES {
+            skipped_lines += 1;
+            continue;
+        }
+        let example = Example::text(&tokenizer.encode(line)?, tokenizer.special(), number);
+        if example.tgt_len() > max_len {
+            skipped_lines += 1;
+            continue;
+        }
+        characters += line.chars().count() + 1;
+        examples.push(example);
+    }
+    let Some(longest) = examples.iter().map(Example::tgt_len).max() else {
+        return nothing(format!(
+            "there is no line that the model could read: {skipped_lines} are longer than its context of {max_len} tokens, the others are blank"
+        ));
+    };
+    let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
+    Ok(Shown {
+        batches: fixed_batches(examples, budget, tokenizer.special(), None)?,
+        characters,
+        skipped_lines,
+    })
+}
+
+fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
+    let tokenizer = pipeline.tokenizers().tgt();
+    let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+    let ids = tokenizer.encode(&text)?;
+    let Some(first) = ids.first().filter(|_| ids.len() > 1) else {
+        return nothing(format!(
+            "a text of {} tokens leaves nothing to predict",
+            ids.len()
+        ));
+    };
+    let read_only = tokenizer.decode(&[*first]).chars().count();
+    let window = pipeline.model().max_len();
+    let rows = (pipeline.config().train.batch_tokens / window).max(1);
+    Ok(Shown {
+        batches: fixed_windows(&ids, window, rows)?,
+        characters: text.chars().count() - read_only,
+        skipped_lines: 0,
+    })
+}
+
+fn nothing(problem: String) -> Result<Shown> {
+    Err(Error::Data {
+        problem,
+        hint: Some("give another text".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Padded, TokenId};
+    use crate::config::TokenizerKind;
+    use crate::pipeline::tests::{TEXT, untrained, untrained_language_model};
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// −log₂ P of `targets`, each behind the tokens of `read` up to its place, one step at a time.
+    fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
+        let model = pipeline.model();
+        let mut state = model.start(&Padded::new::<&[TokenId]>(&[&[]], 0));
+        let each = read.iter().zip(targets).map(|(&token, &target)| {
+            let logits: Vec<f32> = model
+                .step(&[token], &mut state)
+                .into_data()
+                .iter()
+                .collect();
+            let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
+            (total.ln() - f64::from(logits[target as usize])) / LN_2
+        });
+        each.sum()
+    }
+
+    fn assert_bits(found: TextEvaluation, bits: f64) {
+        let all = found.bits_per_character * found.characters as f64;
+        assert!((all - bits).abs() < 1e-3, "{all}, not {bits}");
+        let by_token = found.perplexity.log2() * found.tokens as f64;
+        assert!((by_token - bits).abs() < 1e-3, "{by_token}, not {bits}");
+    }
+
+    #[test]
+    fn lines_are_predicted_with_their_ends() {
+        let pipeline = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
+        let text = lines("Ein Hund\n\n bellt\n");
+        let found = language_model(&pipeline, &text).unwrap();
+        let special = pipeline.tokenizers().tgt().special();
+        let mut expected = 0.0;
+        let mut tokens = 0;
+        for line in [&text[0], &text[2]] {
+            let ids = pipeline.tokenizers().tgt().encode(line).unwrap();
+            let (read, targets) = (
+                [&[special.bos], &*ids].concat(),
+                [&*ids, &[special.eos]].concat(),
+            );
+            expected += bits(&pipeline, &read, &targets);
+            tokens += targets.len() as u64;
+        }
+        assert_bits(found, expected);
+        assert_eq!((found.tokens, found.characters), (tokens, 9 + 7));
+        assert_eq!((found.skipped_lines, found.unknown_tokens), (0, 0));
+
+        let long = lines(&format!("Ein\n{}\nEin ?", "Hund ".repeat(30)));
+        let found = language_model(&pipeline, &long).unwrap();
+        assert_eq!((found.characters, found.skipped_lines), (4 + 6, 1));
+        assert_eq!(found.unknown_tokens, 1);
+    }
+
+    #[test]
+    fn every_token_of_a_stream_but_the_first_is_predicted_once() {
+        let pipeline = untrained_language_model(TokenizerKind::Char, Units::Stream);
+        let ids = pipeline.tokenizers().tgt().encode(TEXT).unwrap();
+        let window = pipeline.model().max_len();
+        assert!(ids.len() > 2 * window && !(ids.len() - 1).is_multiple_of(window));
+        let starts = (0..ids.len() - 1).step_by(window);
+        let expected = starts.map(|start| {
+            let end = (start + window).min(ids.len() - 1);
+            bits(&pipeline, &ids[start..end], &ids[start + 1..=end])
+        });
+        let found = language_model(&pipeline, &lines(TEXT)).unwrap();
+        assert_bits(found, expected.sum());
+        let predicted = ids.len() as u64 - 1;
+        assert_eq!((found.tokens, found.characters), (predicted, predicted));
+    }
+
+    #[test]
+    fn texts_that_leave_nothing_to_predict_are_refused() {
+        let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
+        let line = untrained_language_model(TokenizerKind::Char, Units::Lines);
+        for (pipeline, text) in [
+            (&stream, ""),
+            (&stream, "\n"),
+            (&line, "\n \n"),
+            (&line, "Ein Hund rennt über das grüne Feld"),
+            (untrained(), "a dog"),
+        ] {
+            let error = language_model(pipeline, &lines(text)).unwrap_err();
+            assert!(error.hint().is_some(), "{error}");
+        }
+    }
+}

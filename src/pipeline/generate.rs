@@ -1,0 +1,313 @@
+//! Continuing a text.
+
+use std::ops::ControlFlow;
+
+use super::Pipeline;
+use super::stop::StopStrings;
+use crate::batch::TokenId;
+use crate::config::{Task, Units};
+use crate::decode::{Drawn, Ending, SampleOptions, sample};
+use crate::error::{Error, Result};
+use crate::model::Stepper;
+use crate::text::Detokenizer;
+
+/// How to continue a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GenerateOptions {
+    /// How to draw tokens.
+    pub sample: SampleOptions,
+    /// Strings that end the text where they would come, and are no part of it.
+    pub stop: Vec<String>,
+}
+
+impl GenerateOptions {
+    /// Refuses what cannot be done.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for an empty stop string, and those of [`SampleOptions::check`].
+    pub fn check(&self) -> Result<()> {
+        if self.stop.iter().any(String::is_empty) {
+            return Err(Error::usage(
+                "an empty stop string would end every text before it begins",
+                "give a `--stop` of at least one character, or none",
+            ));
+        }
+        self.sample.check()
+    }
+}
+
+/// A text to be continued, as the model reads it. [`Pipeline::prompt`] makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    text: String,
+    ids: Vec<TokenId>,
+    unknown: usize,
+}
+
+impl Prompt {
+    /// The text that a continuation goes on from: as it was given, without blanks at its end that the tokenizer drops.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Tokens that the vocabulary does not know: `<unk>` stands in their place.
+    pub fn unknown(&self) -> usize {
+        self.unknown
+    }
+}
+
+/// A continuation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// The text behind the prompt.
+    pub text: String,
+    /// The tokens that were drawn, those of a stop string included, `</s>` not.
+    pub tokens: Vec<TokenId>,
+    /// Why the text ended; [`Ending::Stopped`] by a stop string.
+    pub ending: Ending,
+}
+
+impl Pipeline {
+    /// Reads a text to be continued.
+    ///
+    /// A model of lines begins a new line with it, and an empty one is the beginning of any line. A model of a stream has
+    /// no beginning: for it an empty text stands for a line break.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a text longer than the model's context, an empty one for a model that has no line break, and
+    /// a model that does not continue texts.
+    pub fn prompt(&self, text: &str) -> Result<Prompt> {
+        self.require(Task::Generate)?;
+        let tokenizer = self.tokenizers.tgt();
+        let special = tokenizer.special();
+        let read = tokenizer.encode(text)?;
+        let unknown = read.iter().filter(|&&id| id == special.unk).count();
+        let kept = match tokenizer.decode(&read).ends_with(char::is_whitespace) {
+            true => text,
+            false => text.trim_end(),
+        };
+        let ids = match self.config.data.units {
+            Units::Lines => [&[special.bos], &*read].concat(),
+            Units::Stream if read.is_empty() => vec![self.line_break()?],
+            Units::Stream => read,
+        };
+        let room = self.model.max_len();
+        if ids.len() > room {
+            return Err(Error::usage(
+                format!(
+                    "the prompt is too long: it has {} tokens, and the model's context holds {room}",
+                    ids.len()
+                ),
+                "give the end of it alone",
+            ));
+        }
+        Ok(Prompt {
+            text: kept.to_owned(),
+            ids,
+            unknown,
+        })
+    }
+
+    fn line_break(&self) -> Result<TokenId> {
+        let tokenizer = self.tokenizers.tgt();
+        match tokenizer.encode("\n")?[..] {
+            [id] if id != tokenizer.special().unk => Ok(id),
+            _ => Err(Error::usage(
+                "an empty prompt stands for a line break, which the model's vocabulary does not have",
+                "give the beginning of a text with `--prompt`",
+            )),
+        }
+    }
+
+    /// Continues `prompt`, and hands the text to `on_text` piece by piece, in whole characters, as soon as it is certain.
+    ///
+    /// The same options give the same text. See [`sample`] for where a text ends and what becomes of one that is longer
+    /// than the model's context.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for options that cannot be met, and whatever `on_text` returns.
+    pub fn generate(
+        &self,
+        prompt: &Prompt,
+        options: &GenerateOptions,
+        on_text: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<Generation> {
+        options.check()?;
+        let tokenizer = self.tokenizers.tgt();
+        let mut detokenizer = Detokenizer::after(tokenizer, &prompt.ids);
+        let mut stop = StopStrings::new(&options.stop);
+        let mut text = String::new();
+        let mut give = |piece: &str| {
+            text.push_str(piece);
+            if piece.is_empty() {
+                Ok(())
+            } else {
+                on_text(piece)
+            }
+        };
+        let units = self.config.data.units;
+        let drawn = sample(
+            &self.model,
+            &prompt.ids,
+            units,
+            tokenizer.special(),
+            &options.sample,
+            |token| match stop.push(&detokenizer.push(token)) {
+                ControlFlow::Continue(piece) => give(&piece).map(ControlFlow::Continue),
+                ControlFlow::Break(piece) => give(&piece).map(ControlFlow::Break),
+            },
+        )?;
+        let Drawn { tokens, mut ending } = drawn;
+        if ending != Ending::Stopped {
+            match stop.push(&detokenizer.finish()) {
+                ControlFlow::Continue(piece) => give(&(piece + &stop.finish()))?,
+                ControlFlow::Break(piece) => {
+                    give(&piece)?;
+                    ending = Ending::Stopped;
+                }
+            }
+        }
+        Ok(Generation {
+            text,
+            tokens,
+            ending,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TokenizerKind;
+    use crate::pipeline::tests::{untrained, untrained_language_model};
+
+    fn options(seed: u64) -> GenerateOptions {
+        let sample = SampleOptions {
+            seed,
+            temperature: 1.5,
+            max_new_tokens: 60,
+            ..SampleOptions::default()
+        };
+        GenerateOptions {
+            sample,
+            ..GenerateOptions::default()
+        }
+    }
+
+    /// The continuation, checked against its pieces.
+    fn run(pipeline: &Pipeline, prompt: &str, options: &GenerateOptions) -> Generation {
+        let prompt = pipeline.prompt(prompt).unwrap();
+        let mut pieces = Vec::new();
+        let mut on_text = |piece: &str| {
+            pieces.push(piece.to_owned());
+            Ok(())
+        };
+        let generation = pipeline.generate(&prompt, options, &mut on_text).unwrap();
+        assert_eq!(pieces.concat(), generation.text);
+        assert!(pieces.iter().all(|piece| !piece.is_empty()));
+        generation
+    }
+
+    #[test]
+    fn the_pieces_are_the_text_of_all_tokens() {
+        let kinds = [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Word,
+            TokenizerKind::Char,
+        ];
+        for kind in kinds {
+            for units in [Units::Lines, Units::Stream] {
+                let pipeline = untrained_language_model(kind, units);
+                let tokenizer = pipeline.tokenizers.tgt();
+                for seed in 0..5 {
+                    let prompt = pipeline.prompt("Ein Hund").unwrap();
+                    let generation = run(&pipeline, "Ein Hund", &options(seed));
+                    let all = [prompt.ids.clone(), generation.tokens.clone()].concat();
+                    let whole = tokenizer.decode(&all);
+                    assert_eq!(prompt.text().to_owned() + &generation.text, whole);
+                    let limit = match units {
+                        Units::Lines => 24 + 1 - prompt.ids.len(),
+                        Units::Stream => 60,
+                    };
+                    assert!(generation.tokens.len() <= limit);
+                    let ending = generation.ending;
+                    assert_eq!(ending == Ending::MaxNewTokens, units == Units::Stream);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stop_string_ends_the_text_before_it() {
+        let pipeline = untrained_language_model(TokenizerKind::Char, Units::Stream);
+        let free = run(&pipeline, "Hund", &options(3));
+        let characters: Vec<char> = free.text.chars().collect();
+        for start in [0, 10, 40] {
+            let stop: String = characters[start..start + 3].iter().collect();
+            let expected = free.text.split(&stop).next().unwrap();
+            let options = GenerateOptions {
+                stop: vec!["never".into(), stop],
+                ..options(3)
+            };
+            let stopped = run(&pipeline, "Hund", &options);
+            assert_eq!(
+                (&*stopped.text, stopped.ending),
+                (expected, Ending::Stopped)
+            );
+            assert_eq!(stopped.tokens.len(), expected.chars().count() + 3);
+        }
+    }
+
+    #[test]
+    fn prompts_are_read_as_the_model_was_trained() {
+        let lines = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
+        let special = lines.tokenizers.tgt().special();
+        assert_eq!(lines.prompt("").unwrap().ids, [special.bos]);
+        let blank_behind = lines.prompt("Ein Hund ").unwrap();
+        assert_eq!(blank_behind.text(), "Ein Hund");
+        assert_eq!(blank_behind.ids, lines.prompt("Ein Hund").unwrap().ids);
+        assert_eq!(blank_behind.unknown(), 0);
+        assert_eq!(lines.prompt("Ein ? Hund").unwrap().unknown(), 1);
+
+        let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
+        assert_eq!(
+            stream.prompt("").unwrap().ids,
+            stream.prompt("\n").unwrap().ids
+        );
+        assert_eq!(stream.prompt("\n").unwrap().text(), "\n");
+        assert_eq!(stream.prompt("Hund ").unwrap().text(), "Hund ");
+        assert_eq!(stream.prompt(&"e".repeat(24)).unwrap().ids.len(), 24);
+    }
+
+    #[test]
+    fn what_cannot_be_continued_is_refused() {
+        let refused = |pipeline: &Pipeline, prompt: &str, words: &str| {
+            let error = pipeline.prompt(prompt).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");
+        };
+        let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
+        refused(
+            &stream,
+            &"e".repeat(25),
+            "25 tokens, and the model's context holds 24",
+        );
+        let lines = untrained_language_model(TokenizerKind::Char, Units::Lines);
+        refused(&lines, &"e".repeat(24), "25 tokens");
+        let words = untrained_language_model(TokenizerKind::Word, Units::Stream);
+        refused(&words, "", "line break");
+        refused(&words, " \n ", "line break");
+        refused(untrained(), "a dog", "translates");
+
+        let empty = GenerateOptions {
+            stop: vec![String::new()],
+            ..options(1)
+        };
+        let prompt = stream.prompt("a").unwrap();
+        let error = stream
+            .generate(&prompt, &empty, &mut |_| Ok(()))
+            .unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}

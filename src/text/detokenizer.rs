@@ -1,0 +1,142 @@
+//! Ids to text, while they come.
+
+use super::Tokenizer;
+use crate::batch::TokenId;
+
+/// The text of a token may depend on this many before it at most.
+const KEPT: usize = 32;
+
+/// The text of tokens as they come, in whole characters: all pieces together are the text of all tokens.
+#[derive(Clone, Debug)]
+pub struct Detokenizer<'a> {
+    tokenizer: &'a Tokenizer,
+    /// The latest tokens.
+    ids: Vec<TokenId>,
+    /// Bytes of their text that are known already.
+    known: usize,
+}
+
+impl<'a> Detokenizer<'a> {
+    /// For tokens that follow `ids`, whose text is known.
+    pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Self {
+        let mut detokenizer = Self {
+            tokenizer,
+            ids: ids.to_vec(),
+            known: 0,
+        };
+        detokenizer.forget();
+        detokenizer
+    }
+
+    /// What the next token adds to the text. It may be nothing, where the token ends amid a character.
+    pub fn push(&mut self, id: TokenId) -> String {
+        self.ids.push(id);
+        let text = self.tokenizer.decode(&self.ids);
+        // Where bytes are tokens, this stands for a character whose last bytes are still to come.
+        if text.ends_with(char::REPLACEMENT_CHARACTER) {
+            return String::new();
+        }
+        let new = self.new_part(&text);
+        self.known = text.len();
+        if self.ids.len() > 2 * KEPT {
+            self.forget();
+        }
+        new
+    }
+
+    /// What is left when there are no more tokens.
+    pub fn finish(self) -> String {
+        self.new_part(&self.tokenizer.decode(&self.ids))
+    }
+
+    fn new_part(&self, text: &str) -> String {
+        text.get(self.known..).unwrap_or_default().to_owned()
+    }
+
+    /// Keeps the latest tokens alone, so that each costs the same however long the text is.
+    fn forget(&mut self) {
+        self.ids.drain(..self.ids.len().saturating_sub(KEPT));
+        self.known = self.tokenizer.decode(&self.ids).len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{TokenizerConfig, TokenizerKind};
+    use crate::random::Random;
+    use crate::text::{Masks, learn};
+
+    fn learned(kind: TokenizerKind) -> Tokenizer {
+        let config = TokenizerConfig {
+            kind,
+            vocab_size: 40,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let text = [
+            "the cat sees the dog",
+            "a small bird sings für the \u{fffd}",
+        ];
+        let text = text.map(str::to_owned);
+        let tokenizers = learn(&config, Masks::Without, &[], &text).unwrap();
+        tokenizers.tgt().clone()
+    }
+
+    /// Words, of which two are halves of one character.
+    fn bytes() -> Tokenizer {
+        let mut json: serde_json::Value =
+            serde_json::from_slice(learned(TokenizerKind::Word).to_json()).unwrap();
+        json["decoder"] = serde_json::from_str(
+            r#"{"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}"#,
+        )
+        .unwrap();
+        let vocab = json["model"]["vocab"].as_object_mut().unwrap();
+        let n = vocab.len();
+        vocab.insert("<0xC3>".into(), n.into());
+        vocab.insert("<0xA4>".into(), (n + 1).into());
+        Tokenizer::from_json(serde_json::to_vec(&json).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_pieces_are_the_whole() {
+        let mut random = Random::new(4, 0);
+        let kinds = [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Word,
+            TokenizerKind::Char,
+        ];
+        for tokenizer in kinds.map(learned).into_iter().chain([bytes()]) {
+            for _ in 0..50 {
+                let mut id = || random.below(tokenizer.vocab_size()) as TokenId;
+                let ids: Vec<TokenId> = (0..150).map(|_| id()).collect();
+                let given = id() as usize % 50;
+                let mut detokenizer = Detokenizer::after(&tokenizer, &ids[..given]);
+                let mut text = tokenizer.decode(&ids[..given]);
+                if text.ends_with(char::REPLACEMENT_CHARACTER) {
+                    continue;
+                }
+                ids[given..]
+                    .iter()
+                    .for_each(|&id| text += &detokenizer.push(id));
+                text += &detokenizer.finish();
+                assert_eq!(text, tokenizer.decode(&ids));
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_character_waits_for_the_other_half() {
+        let tokenizer = bytes();
+        let (first, second) = (
+            tokenizer.vocab_size() as TokenId - 2,
+            tokenizer.vocab_size() as TokenId - 1,
+        );
+        let mut detokenizer = Detokenizer::after(&tokenizer, &[]);
+        assert_eq!(detokenizer.push(first), "");
+        assert_eq!(detokenizer.push(second), "ä");
+        assert_eq!(detokenizer.push(first), "");
+        assert_eq!(detokenizer.finish(), "\u{fffd}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Real text: Shakespeare's characters, where they lie in `../shared/data`. Ignored unless asked for: minutes, not seconds.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::run::{Folder, Outcome, program};
+
+/// What nanoGPT's README reports for the recipe of `configs/shakespeare.toml`.
+const NANOGPT: f64 = 1.88;
+
+#[test]
+#[ignore = "needs ../shared/data/shakespeare and some minutes"]
+fn the_recipe_learns_as_well_as_in_nanogpt() {
+    let folder = Folder::new();
+    let run = folder.path("run");
+    let mut train = program();
+    train
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .args(["train", "configs/shakespeare.toml", "--out"])
+        .arg(&run);
+    let outcome = Outcome::from(train.output().unwrap());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let log = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let records = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let validations: Vec<f64> = records
+        .filter(|record: &Value| record["kind"] == "validation")
+        .map(|record| record["loss"].as_f64().unwrap())
+        .collect();
+    println!("validation losses {validations:?}, nanoGPT {NANOGPT}");
+    let last = validations.last().unwrap();
+    assert!(*last <= NANOGPT, "{last}, nanoGPT has {NANOGPT}");
+    let sample = folder.run("generate run --prompt ROMEO: --max-new-tokens 300");
+    assert_eq!(sample.code, Some(0), "{sample:?}");
+    println!("{}", sample.stdout);
+}
