@@ -77,6 +77,22 @@ pub struct Position {
     pub batch: usize,
 }
 
+impl Position {
+    /// Refuses a place that an epoch of `n_batches` does not have.
+    pub(super) fn check(self, n_batches: usize) -> Result<()> {
+        let Self { epoch, batch } = self;
+        if batch < n_batches {
+            return Ok(());
+        }
+        Err(Error::Data {
+            problem: format!(
+                "cannot go on at batch {batch} of epoch {epoch}, which has {n_batches} batches"
+            ),
+            hint: Some("the training data differ from those of the saved run: restore them, or begin another run".into()),
+        })
+    }
+}
+
 /// Deals out the pairs of a corpus in batches, each pair once an epoch, without end.
 ///
 /// Each epoch is shuffled; then pairs of similar length come together, and the batches are shuffled. The order depends on
@@ -134,17 +150,7 @@ impl Batcher {
     /// [`Error::Data`] if the epoch has no such batch, so that the place must come from another corpus.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
-        if position.batch >= self.batches.len() {
-            return Err(Error::Data {
-                problem: format!(
-                    "cannot go on at batch {} of epoch {}, which has {} batches",
-                    position.batch,
-                    position.epoch,
-                    self.batches.len()
-                ),
-                hint: Some("the training data differ from those of the saved run: restore them, or begin another run".into()),
-            });
-        }
+        position.check(self.batches.len())?;
         self.position = position;
         Ok(())
     }

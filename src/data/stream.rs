@@ -47,6 +47,7 @@ impl Stream {
     /// As [`super::Batcher::seek`].
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
+        position.check(self.batches_per_epoch())?;
         self.position = position;
         Ok(())
     }

@@ -13,6 +13,7 @@ mod options;
 mod tests;
 
 pub use hypothesis::Hypothesis;
+pub use next_token::{NextToken, likeliest};
 pub use options::{MAX_BEAM_WIDTH, SearchOptions};
 
 use crate::batch::Padded;

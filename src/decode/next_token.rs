@@ -1,16 +1,17 @@
-//! The likeliest next tokens of each hypothesis.
+//! The likeliest tokens at a place, such as the next ones of each hypothesis.
 
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use crate::batch::TokenId;
 
-/// A token that may come next.
+/// A token that may come next, or stand there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct NextToken {
-    pub(super) token: TokenId,
+pub struct NextToken {
+    /// Its id.
+    pub token: TokenId,
     /// log P, natural; never above 0.
-    pub(super) log_prob: f64,
+    pub log_prob: f64,
 }
 
 /// The `count` likeliest tokens of each row, the likeliest first and the lower id first among equals.
@@ -20,7 +21,7 @@ pub(super) struct NextToken {
 ///
 /// # Shapes
 /// - `logits`: `[rows, vocab]`
-pub(super) fn likeliest<const N: usize>(
+pub fn likeliest<const N: usize>(
     logits: Tensor<2>,
     count: usize,
     barred: [TokenId; N],

@@ -86,6 +86,21 @@ impl Model {
             Self::Tagger(model) => model.forward(batch, pass),
         }
     }
+
+    /// What the encoder makes of `text`: a vector `[batch · len, d]` for every position.
+    ///
+    /// # Panics
+    /// For families without an encoder of texts, which [`Family::has_encoder`] tells.
+    pub fn encode(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+        match self {
+            Self::Transformer(model) => model.encode(text, pass).x,
+            Self::Seq2seq(model) => model.encode(text, pass).memory,
+            Self::EncoderOnly(model) => model.encode(text, pass).x,
+            Self::DecoderOnly(_) | Self::Tagger(_) => {
+                panic!("a model without an encoder of texts")
+            }
+        }
+    }
 }
 
 /// What embeddings are multiplied by.

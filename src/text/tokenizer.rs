@@ -6,14 +6,29 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tokenizers::decoders::DecoderWrapper;
 use tokenizers::{
-    Decoder, NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString,
-    PreTokenizer,
+    Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer,
 };
 
 use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
+
+/// Stands before the first token of a word where tokens are pieces of words.
+const WORD_MARK: char = '▁';
+
+/// How a token joins the text before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// As it is.
+    Plain,
+    /// With a blank: it begins a word.
+    Blank,
+    /// Without one: it goes on where the word before it stands.
+    None,
+}
 
 /// Turns text into token ids and back. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -91,13 +106,8 @@ impl Tokenizer {
     /// # Errors
     /// None for learned tokenizers, whatever the text. [`Error::Data`] if one from another program has no answer.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
-        let encoding = self
-            .inner
-            .encode_fast(text, false)
-            .map_err(|error| Error::Data {
-                problem: format!("the tokenizer cannot encode `{text}`: {error}"),
-                hint: None,
-            })?;
+        let encoding = self.inner.encode_fast(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -110,6 +120,58 @@ impl Tokenizer {
             .par_iter()
             .map(|text| self.encode(text.as_ref()))
             .collect()
+    }
+
+    /// One id for each word of `text` between white space; `<unk>` for a word that is no single token.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
+        text.split_whitespace()
+            .map(|word| match self.encode(word)?[..] {
+                [id] => Ok(id),
+                _ => Ok(self.special.unk),
+            })
+            .collect()
+    }
+
+    /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
+    /// if something stood there: the full stop of "a <mask>." is no word of its own.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
+        let mut ids = Vec::new();
+        for (number, part) in text.split(MASK).enumerate() {
+            if number > 0 {
+                ids.push(mask);
+            }
+            let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
+            if is_continued {
+                ids.extend(self.encode_continued(part)?);
+            } else {
+                ids.extend(self.encode(part)?);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// [`Tokenizer::encode`] for a text that goes on where a word stands.
+    fn encode_continued(&self, text: &str) -> Result<Vec<TokenId>> {
+        let mut pieces = self.pieces(text).map_err(cannot_encode(text))?;
+        if let Some(first) = pieces.first_mut()
+            && self.marks_words()
+            && !text.starts_with(WORD_MARK)
+        {
+            *first = first.trim_start_matches(WORD_MARK).to_owned();
+        }
+        let mut ids = Vec::new();
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+            let tokens = self.inner.get_model().tokenize(piece);
+            let tokens = tokens.map_err(cannot_encode(text))?;
+            ids.extend(tokens.into_iter().map(|token| token.id));
+        }
+        Ok(ids)
     }
 
     /// The text of `ids`. Special tokens, and ids outside the vocabulary, have none.
@@ -137,6 +199,25 @@ impl Tokenizer {
         self.inner.id_to_token(id)
     }
 
+    /// A token as people read it, and how it joins the text before it. The mark of a word is left out, and may leave
+    /// nothing.
+    pub fn piece(&self, id: TokenId) -> (String, Joint) {
+        let token = self.token(id).unwrap_or_default();
+        match (self.inner.get_decoder(), token.strip_prefix(WORD_MARK)) {
+            // Without a decoder tokens are words.
+            (None, _) => (token, Joint::Blank),
+            (Some(_), _) if !self.marks_words() => (token, Joint::Plain),
+            (Some(_), Some(rest)) => (rest.to_owned(), Joint::Blank),
+            (Some(_), None) => (token, Joint::None),
+        }
+    }
+
+    /// Whether tokens are pieces of words, of which the first bears a mark.
+    fn marks_words(&self) -> bool {
+        let decoder = self.inner.get_decoder();
+        matches!(decoder, Some(DecoderWrapper::Metaspace(_)))
+    }
+
     /// The ids of the special tokens.
     pub fn special(&self) -> SpecialTokens {
         self.special
@@ -157,5 +238,12 @@ impl Tokenizer {
             .into_iter()
             .map(|(piece, ..)| piece.to_owned())
             .collect())
+    }
+}
+
+fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
+    move |error| Error::Data {
+        problem: format!("the tokenizer cannot encode `{text}`: {error}"),
+        hint: None,
     }
 }

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use learner::{Gathered, Learner};
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
+pub use prepare::validation_corpus;
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};

@@ -31,6 +31,7 @@ const RULES: &[(&str, &[&str])] = &[
             "batch",
             "text",
             "data",
+            "nn",
             "model",
             "checkpoint",
             "decode",
