@@ -1,4 +1,4 @@
-//! A model on a test set: its translations, and how good they are.
+//! Translations of a test set, and how good they are.
 
 use std::time::Instant;
 
