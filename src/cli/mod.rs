@@ -5,8 +5,10 @@
 mod average;
 mod completions;
 mod demo;
+mod embed;
 mod evaluate;
 mod existing;
+mod fill;
 mod info;
 mod input;
 mod message;
@@ -16,6 +18,7 @@ mod progress;
 mod samples;
 mod score;
 mod search;
+mod tag;
 mod threads;
 mod train;
 mod translate;
@@ -49,6 +52,9 @@ enum Command {
     Demo(demo::Args),
     Train(train::Args),
     Translate(translate::Args),
+    Tag(tag::Args),
+    Fill(fill::Args),
+    Embed(embed::Args),
     Evaluate(evaluate::Args),
     Score(score::Args),
     Average(average::Args),
@@ -62,6 +68,9 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args),
             Self::Translate(args) => translate::run(args),
+            Self::Tag(args) => tag::run(args),
+            Self::Fill(args) => fill::run(args),
+            Self::Embed(args) => embed::run(args),
             Self::Evaluate(args) => evaluate::run(args),
             Self::Score(args) => score::run(args),
             Self::Average(args) => average::run(args),

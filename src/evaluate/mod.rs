@@ -1,5 +1,9 @@
 //! A model on a test set: one file for each thing that families do.
 
+mod masked;
+mod tagging;
 mod translation;
 
+pub use masked::{MaskedEvaluation, Unigram, masked};
+pub use tagging::{TaggingEvaluation, tagging};
 pub use translation::{EvaluateOptions, Evaluation, evaluate};

@@ -20,6 +20,20 @@ pub struct Embedded {
 }
 
 impl Pipeline {
+    /// Refuses a model that [`Pipeline::embed`] can do nothing with.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without an encoder of texts.
+    pub fn require_encoder(&self) -> Result<()> {
+        if self.config.model.family.has_encoder() {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "this model has no encoder that reads texts",
+            "take one of the families `encoder_only`, `transformer` and `seq2seq`",
+        ))
+    }
+
     /// The vector of each line: the mean over its tokens, `</s>` left out, of what the encoder's last layer puts out.
     ///
     /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
@@ -32,12 +46,7 @@ impl Pipeline {
         first_line: usize,
         lines: &[L],
     ) -> Result<Vec<Embedded>> {
-        if !self.config.model.family.has_encoder() {
-            return Err(Error::usage(
-                "this model has no encoder that reads texts",
-                "take one of the families `encoder_only`, `transformer` and `seq2seq`",
-            ));
-        }
+        self.require_encoder()?;
         let sources: Vec<Source> = lines
             .par_iter()
             .enumerate()

@@ -73,10 +73,7 @@ impl Pipeline {
 
     /// The id of `<mask>`, and the tokens of `text` closed by `</s>`, if they hold it and the model takes them.
     fn read_gaps(&self, text: &str, special: SpecialTokens) -> Result<(TokenId, Vec<TokenId>)> {
-        let mask = special.mask.ok_or_else(|| {
-            let hint = "copy the model directory again, as a whole";
-            Error::usage(format!("the model's tokenizer has no `{MASK}`"), hint)
-        })?;
+        let mask = self.mask()?;
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
@@ -95,6 +92,18 @@ impl Pipeline {
             ));
         }
         Ok((mask, ids))
+    }
+
+    /// The id of `<mask>`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the tokenizer has none.
+    pub(crate) fn mask(&self) -> Result<TokenId> {
+        let mask = self.tokenizers.tgt().special().mask;
+        mask.ok_or_else(|| {
+            let hint = "the model directory is damaged: copy it again, as a whole";
+            Error::usage(format!("the model's tokenizer has no `{MASK}`"), hint)
+        })
     }
 
     fn guess(&self, next: NextToken) -> Guess {

@@ -59,7 +59,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "evaluate",
         &[
-            "error", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
+            "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
         ],
     ),
 ];
