@@ -113,3 +113,50 @@ fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
     let places = batch.tgt_out.ids.iter().zip(padding);
     places.filter_map(|(&token, padding)| (!padding && token != IGNORE).then_some(token))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Family;
+    use crate::data::{Pair, ReadStats};
+    use crate::pipeline::tests::{of, untrained};
+
+    fn corpus(lines: &[&str]) -> Corpus {
+        let pair = |(line, &tgt): (usize, &&str)| Pair {
+            tgt: tgt.into(),
+            line,
+            ..Pair::default()
+        };
+        Corpus {
+            pairs: (1..).zip(lines).map(pair).collect(),
+            stats: ReadStats::default(),
+            sources: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_model_that_knows_nothing_is_no_better_than_its_vocabulary() {
+        let long = "cats ".repeat(60);
+        let lines = ["a dog runs over the green field", "two cats", &long];
+        let pipeline = of(Family::EncoderOnly, 0);
+        let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
+        assert_eq!((evaluation.texts, evaluation.too_long), (2, 1));
+        let chosen = evaluation.accuracy.total;
+        assert!((2..=9).contains(&chosen), "{chosen}");
+        assert_eq!(evaluation.unigram.accuracy.total, chosen);
+        // Nine tokens, each once.
+        assert!((evaluation.unigram.perplexity - 9.0).abs() < 1e-9);
+        assert!(evaluation.perplexity > 2.0 && evaluation.perplexity < 17.0 * 4.0);
+        let again = masked(&pipeline, &corpus(&lines)).unwrap();
+        assert_eq!(again.perplexity, evaluation.perplexity);
+    }
+
+    #[test]
+    fn a_guesser_that_has_only_one_choice_is_right() {
+        let lines = ["dog dog dog", "dog"];
+        let evaluation = masked(&of(Family::EncoderOnly, 0), &corpus(&lines)).unwrap();
+        assert_eq!(evaluation.unigram.accuracy.fraction(), 1.0);
+        assert_eq!(evaluation.unigram.perplexity, 1.0);
+        assert!(masked(untrained(), &corpus(&lines)).is_err());
+    }
+}

@@ -74,3 +74,49 @@ fn count(accuracy: &mut Accuracy, right: bool) {
     accuracy.correct += u64::from(right);
     accuracy.total += 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Family;
+    use crate::data::ReadStats;
+    use crate::pipeline::tests::{of, untrained};
+
+    fn corpus(pairs: Vec<Pair>) -> Corpus {
+        Corpus {
+            pairs,
+            stats: ReadStats::default(),
+            sources: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn accuracy_is_counted_in_all_and_for_each_tag() {
+        let pipeline = of(Family::Tagger, 0);
+        let lines = ["a dog", "two cats and two dogs", "the unheard"];
+        let found = pipeline.tag(&lines).unwrap();
+        let pair = |(src, tags): (&&str, &Vec<String>)| Pair {
+            src: (*src).into(),
+            tgt: tags.join(" "),
+            ..Pair::default()
+        };
+        let mut pairs: Vec<Pair> = lines.iter().zip(&found).map(pair).collect();
+        let own = tagging(&pipeline, &corpus(pairs.clone())).unwrap();
+        assert_eq!((own.accuracy.correct, own.accuracy.total), (9, 9));
+        assert_eq!((own.exact_match.correct, own.exact_match.total), (3, 3));
+
+        // A tag that the model never heard of.
+        pairs[0].tgt = format!("{} UNHEARD", found[0][0]);
+        let wrong = tagging(&pipeline, &corpus(pairs)).unwrap();
+        assert_eq!((wrong.accuracy.correct, wrong.accuracy.total), (8, 9));
+        assert_eq!(wrong.exact_match.correct, 2);
+        assert_eq!(wrong.by_tag["UNHEARD"].fraction(), 0.0);
+        let total: u64 = wrong.by_tag.values().map(|accuracy| accuracy.total).sum();
+        assert_eq!(total, 9);
+    }
+
+    #[test]
+    fn only_a_tagger_is_measured() {
+        assert!(tagging(untrained(), &corpus(vec![Pair::default()])).is_err());
+    }
+}

@@ -2,10 +2,13 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 11] = [
     "demo",
     "train",
     "translate",
+    "tag",
+    "fill",
+    "embed",
     "evaluate",
     "score",
     "average",

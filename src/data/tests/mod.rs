@@ -1,2 +1,5 @@
 mod batching;
+mod masking;
 mod reading;
+mod stream;
+mod tagged;
