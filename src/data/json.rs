@@ -66,18 +66,13 @@ pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
     flatten(&vectors, width)
 }
 
-/// Vectors one behind the other, if each has `width` finite numbers; else what is wrong.
+/// Vectors one behind the other, if each has `width` numbers; else what is wrong.
 fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {
             let found = vector.len();
             return Err(format!(
                 "vector {number} has {found} numbers, but `model.recurrent.d_input` is {width}"
-            ));
-        }
-        if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
-            return Err(format!(
-                "vector {number} holds {value}, which is not finite"
             ));
         }
     }

@@ -116,7 +116,7 @@ fn lines_that_lack_the_form_are_named() {
         ),
         (
             "{\"vectors\": [[1, 1e39]], \"tags\": [\"a\"]}",
-            "vector 1 holds inf, which is not finite",
+            "at column 21: number out of range",
         ),
         (
             "{\"vectors\": [[1, NaN]], \"tags\": [\"a\"]}",
