@@ -41,6 +41,11 @@ impl Lines {
         }
     }
 
+    /// Where they come from.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// How many lines have been read.
     pub(super) fn count(&self) -> usize {
         self.count

@@ -6,8 +6,10 @@ mod average;
 mod compare;
 mod completions;
 mod demo;
+mod embed;
 mod evaluate;
 mod existing;
+mod fill;
 mod generate;
 mod info;
 mod input;
@@ -20,6 +22,7 @@ mod progress;
 mod samples;
 mod score;
 mod search;
+mod tag;
 mod threads;
 mod train;
 mod translate;
@@ -54,6 +57,9 @@ enum Command {
     Train(train::Args),
     Translate(translate::Args),
     Generate(generate::Args),
+    Tag(tag::Args),
+    Fill(fill::Args),
+    Embed(embed::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Score(score::Args),
@@ -70,6 +76,9 @@ impl Command {
             Self::Train(args) => train::run(args),
             Self::Translate(args) => translate::run(args),
             Self::Generate(args) => generate::run(args),
+            Self::Tag(args) => tag::run(args),
+            Self::Fill(args) => fill::run(args),
+            Self::Embed(args) => embed::run(args),
             Self::Evaluate(args) => evaluate::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),

@@ -102,6 +102,11 @@ impl Family {
         }
     }
 
+    /// Whether it has an encoder of texts.
+    pub fn has_encoder(self) -> bool {
+        matches!(self, Self::Transformer | Self::Seq2seq | Self::EncoderOnly)
+    }
+
     /// Whether its layers are recurrent.
     pub fn is_recurrent(self) -> bool {
         matches!(self, Self::Seq2seq | Self::Tagger)

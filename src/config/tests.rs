@@ -1,5 +1,6 @@
 //! Reading: keys, types, overrides, files, and what is said about mistakes in them.
 
+mod family;
 mod ranges;
 
 use std::fs;

@@ -116,7 +116,7 @@ impl fmt::Display for ReadStats {
 ///
 /// # Errors
 /// [`Error::Io`] for a file that cannot be read, [`Error::Line`] for a line that is not UTF-8 or lacks the form of its
-/// file, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if no pair is left, and
+/// file or the right number of tags, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if no pair is left, and
 /// [`Error::Config`] if `config` does not name exactly one corpus.
 pub fn read(config: &CorpusConfig, form: Form, dir: Option<&Path>, seed: u64) -> Result<Corpus> {
     let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
@@ -164,6 +164,7 @@ pub fn read(config: &CorpusConfig, form: Form, dir: Option<&Path>, seed: u64) ->
             hint: Some("check that these are the right files".into()),
         });
     }
+    corpus.check_tags(form)?;
     Ok(corpus)
 }
 
@@ -274,6 +275,34 @@ impl Corpus {
             pairs: vec![],
             stats: ReadStats::default(),
             sources,
+        }
+    }
+
+    /// Refuses tags that are not as many as what they label.
+    fn check_tags(&self, form: Form) -> Result<()> {
+        for pair in &self.pairs {
+            let (what, count) = match form {
+                Form::TaggedTokens => ("tokens", pair.src.split_whitespace().count()),
+                Form::TaggedVectors(width) => ("vectors", pair.vectors.len() / width),
+                Form::Translations | Form::Lines | Form::Stream => return Ok(()),
+            };
+            let tags = pair.tgt.split_whitespace().count();
+            if tags != count {
+                let problem = format!("{tags} tags for {count} {what}; each has one");
+                return Err(self.error(pair.line, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a line.
+    pub(super) fn error(&self, line: usize, problem: String) -> Error {
+        match self.sources.last() {
+            Some(file) => Error::line(&file.path, line, problem),
+            None => Error::Data {
+                problem: format!("pair {line} of the generated corpus: {problem}"),
+                hint: None,
+            },
         }
     }
 

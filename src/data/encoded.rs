@@ -62,6 +62,25 @@ impl Example {
         }
     }
 
+    /// Tokens to label, without their tags.
+    pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
+        Self {
+            src,
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// Vectors of `width` numbers to label, one behind the other, without their tags.
+    pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
+        Self {
+            src: vec![special.pad; vectors.len() / width],
+            vectors,
+            line,
+            ..Self::default()
+        }
+    }
+
     /// Positions that the encoder reads.
     pub fn src_len(&self) -> usize {
         self.src.len()
@@ -105,8 +124,8 @@ impl fmt::Display for EncodeStats {
 /// Encodes all pairs, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped.
 ///
 /// # Errors
-/// [`Error::Data`] if that leaves nothing, if tags and what they label differ in number, if a tag is not in the
-/// vocabulary, or if a tokenizer from another program cannot encode a text.
+/// [`Error::Data`] if that leaves nothing, or if a tokenizer from another program cannot encode a text; [`Error::Line`] if
+/// a tag is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
     form: Form,
@@ -119,6 +138,9 @@ pub fn encode(
         .par_iter()
         .map(|pair| {
             let example = encode_pair(pair, form, task, tokenizers)?;
+            if task == Task::Tag {
+                check_known(&example.tgt_out, pair, corpus, tokenizers)?;
+            }
             let fits = example.src_len().max(example.tgt_len()) <= max_len;
             Ok(fits.then_some(example))
         })
@@ -142,58 +164,44 @@ pub fn encode(
 }
 
 /// A pair as the model reads it.
-pub(super) fn encode_pair(
-    pair: &Pair,
-    form: Form,
-    task: Task,
-    tokenizers: &Tokenizers,
-) -> Result<Example> {
-    let tgt = tokenizers.tgt().encode(&pair.tgt)?;
-    let special = tokenizers.tgt().special();
-    match (form, task) {
+fn encode_pair(pair: &Pair, form: Form, task: Task, tokenizers: &Tokenizers) -> Result<Example> {
+    let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
+    let special = tgt.special();
+    let line = pair.line;
+    Ok(match (form, task) {
         (Form::Translations, _) => {
-            let src = tokenizers.src().encode(&pair.src)?;
-            Ok(Example::translation(src, &tgt, special, pair.line))
+            let (src, tgt) = (src.encode(&pair.src)?, tgt.encode(&pair.tgt)?);
+            Example::translation(src, &tgt, special, line)
         }
-        (Form::TaggedTokens, _) => {
-            let src = tokenizers.src().encode(&pair.src)?;
-            tagged(src, Vec::new(), tgt, pair, special)
+        (Form::TaggedTokens, _) => Example {
+            tgt_out: tgt.encode_words(&pair.tgt)?,
+            ..Example::tokens(src.encode_words(&pair.src)?, line)
+        },
+        (Form::TaggedVectors(width), _) => Example {
+            tgt_out: tgt.encode_words(&pair.tgt)?,
+            ..Example::vectors(pair.vectors.clone(), width, special, line)
+        },
+        (Form::Lines | Form::Stream, Task::Fill) => {
+            Example::whole(tgt.encode(&pair.tgt)?, special, line)
         }
-        (Form::TaggedVectors(width), _) => {
-            let places = vec![special.pad; pair.vectors.len() / width];
-            tagged(places, pair.vectors.clone(), tgt, pair, special)
-        }
-        (Form::Lines | Form::Stream, Task::Fill) => Ok(Example::whole(tgt, special, pair.line)),
-        (Form::Lines | Form::Stream, _) => Ok(Example::text(&tgt, special, pair.line)),
-    }
+        (Form::Lines | Form::Stream, _) => Example::text(&tgt.encode(&pair.tgt)?, special, line),
+    })
 }
 
-fn tagged(
-    src: Vec<TokenId>,
-    vectors: Vec<f32>,
-    tags: Vec<TokenId>,
+/// Refuses a tag that is not in the vocabulary.
+fn check_known(
+    tags: &[TokenId],
     pair: &Pair,
-    special: SpecialTokens,
-) -> Result<Example> {
-    let (line, n_src, n_tags) = (pair.line, src.len(), tags.len());
-    if n_src != n_tags {
-        return Err(Error::Data {
-            problem: format!("line {line}: {n_tags} tags for {n_src} positions"),
-            hint: Some("every token, or vector, has one tag; tags stand between blanks".into()),
-        });
-    }
-    if let Some(place) = tags.iter().position(|&tag| tag == special.unk) {
-        let tag = pair.tgt.split_whitespace().nth(place).unwrap_or_default();
-        return Err(Error::Data {
-            problem: format!("line {line}: unknown tag `{tag}`"),
-            hint: Some("tags are learned from the training data: is it misspelled there or here, or rarer than `tokenizer.min_frequency`?".into()),
-        });
-    }
-    Ok(Example {
-        src,
-        vectors,
-        tgt_out: tags,
-        line,
-        ..Example::default()
-    })
+    corpus: &Corpus,
+    tokenizers: &Tokenizers,
+) -> Result<()> {
+    let special = tokenizers.tgt().special();
+    let Some(place) = tags.iter().position(|&tag| tag == special.unk) else {
+        return Ok(());
+    };
+    let tag = pair.tgt.split_whitespace().nth(place).unwrap_or_default();
+    let problem = format!(
+        "the tag `{tag}` is none of those in the training data, as far as `tokenizer.vocab_size` has room for them"
+    );
+    Err(corpus.error(pair.line, problem))
 }

@@ -18,6 +18,11 @@ struct TaggedTokens {
 }
 
 #[derive(Deserialize)]
+struct Vectors {
+    vectors: Vec<Vec<f32>>,
+}
+
+#[derive(Deserialize)]
 struct TaggedVectors {
     vectors: Vec<Vec<f32>>,
     tags: Vec<String>,
@@ -55,18 +60,19 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Pair, String> {
     }
 }
 
-/// Vectors one behind the other, if each has `width` finite numbers; else what is wrong.
-pub fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
+/// The `vectors` of `width` numbers on a line, one behind the other, or what is wrong with the line.
+pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
+    let Vectors { vectors } = object(line, "a list `vectors` of lists of numbers")?;
+    flatten(&vectors, width)
+}
+
+/// Vectors one behind the other, if each has `width` numbers; else what is wrong.
+fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {
             let found = vector.len();
             return Err(format!(
                 "vector {number} has {found} numbers, but `model.recurrent.d_input` is {width}"
-            ));
-        }
-        if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
-            return Err(format!(
-                "vector {number} holds {value}, which is not finite"
             ));
         }
     }

@@ -12,8 +12,8 @@ const RANDOM: f64 = 0.1;
 /// Line `n` of epoch `e` is masked by this stream of the seed plus both.
 const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 
-/// Hides tokens at random: of 15 % of a sentence's tokens, but at least one, 80 % become `<mask>`, 10 % another token and
-/// 10 % stay as they are. Those are to be predicted.
+/// Hides tokens at random: each is chosen with a probability of 15 %, and one where none is; of the chosen 80 % become
+/// `<mask>`, 10 % any token and 10 % stay as they are. Those are to be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masking {
     mask: TokenId,
@@ -54,23 +54,21 @@ impl Masking {
     }
 
     fn mask(&self, src: &mut [TokenId], tgt: &mut [TokenId], random: &mut Random) {
-        let words = src.iter().filter(|&&token| token != self.eos).count();
-        if words == 0 {
-            return tgt.fill(IGNORE);
+        tgt.fill(IGNORE);
+        let words: Vec<usize> = (0..src.len()).filter(|&at| src[at] != self.eos).collect();
+        let mut chosen = words.clone();
+        chosen.retain(|_| random.chance(CHOSEN));
+        if chosen.is_empty() && !words.is_empty() {
+            chosen.push(*random.choose(&words));
         }
-        let certain = random.below(words);
-        for (place, (token, label)) in src.iter_mut().zip(tgt).enumerate() {
-            let chosen = random.chance(CHOSEN) || place == certain;
-            if *token == self.eos || !chosen {
-                *label = IGNORE;
-                continue;
-            }
+        for place in chosen {
+            tgt[place] = src[place];
             let fate = random.uniform();
             if fate < MASKED {
-                *token = self.mask;
+                src[place] = self.mask;
             } else if fate < MASKED + RANDOM {
                 let first = self.mask as usize + 1;
-                *token = (first + random.below(self.vocab_size - first)) as TokenId;
+                src[place] = (first + random.below(self.vocab_size - first)) as TokenId;
             }
         }
     }

@@ -16,7 +16,7 @@ pub use batcher::{BatchSize, Batcher, Budget, Position, fixed_batches};
 pub use corpus::{Corpus, Form, MAX_LINE_BYTES, Pair, ReadStats, read};
 pub use encoded::{EncodeStats, Example, encode};
 pub use feed::Feed;
-pub use json::flatten;
+pub use json::parse_vectors;
 pub use lines::{SourceFile, read_lines};
 pub use masking::Masking;
 pub use stream::{Stream, fixed_windows};

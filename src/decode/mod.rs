@@ -14,6 +14,7 @@ mod sample;
 mod tests;
 
 pub use hypothesis::Hypothesis;
+pub use next_token::{NextToken, likeliest};
 pub use options::{MAX_BEAM_WIDTH, SearchOptions};
 pub use sample::{Drawn, Ending, SampleOptions, sample};
 

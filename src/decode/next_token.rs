@@ -1,4 +1,4 @@
-//! The likeliest next tokens of each hypothesis.
+//! The likeliest tokens at a place, such as the next ones of each hypothesis.
 
 use std::cmp::Ordering;
 
@@ -7,12 +7,13 @@ use rayon::prelude::*;
 
 use crate::batch::TokenId;
 
-/// A token that may come next.
+/// A token that may come next, or stand there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct NextToken {
-    pub(super) token: TokenId,
+pub struct NextToken {
+    /// Its id.
+    pub token: TokenId,
     /// log P, natural; never above 0.
-    pub(super) log_prob: f64,
+    pub log_prob: f64,
 }
 
 /// The `count` likeliest tokens of each row, the likeliest first and the lower id first among equals.
@@ -22,11 +23,7 @@ pub(super) struct NextToken {
 ///
 /// # Shapes
 /// - `logits`: `[rows, vocab]`
-pub(super) fn likeliest(
-    logits: Tensor<2>,
-    count: usize,
-    barred: &[TokenId],
-) -> Vec<Vec<NextToken>> {
+pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec<NextToken>> {
     let [_, vocab] = logits.dims();
     values(logits)
         .par_chunks(vocab)

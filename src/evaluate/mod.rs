@@ -2,7 +2,11 @@
 
 mod forced;
 mod language_model;
+mod masked;
+mod tagging;
 mod translation;
 
 pub use language_model::{TextEvaluation, language_model};
+pub use masked::{MaskedEvaluation, Unigram, masked};
+pub use tagging::{TaggingEvaluation, tagging};
 pub use translation::{EvaluateOptions, Evaluation, evaluate};

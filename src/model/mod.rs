@@ -113,14 +113,29 @@ impl Model {
         let chunks = (0..rows).step_by(PREDICTED_ROWS);
         let predict = |first| {
             let rows = x.clone().narrow(0, first, PREDICTED_ROWS.min(rows - first));
-            likeliest(logits(rows, self.projection(), pass))
+            argmax(logits(rows, self.projection(), pass))
         };
         chunks.flat_map(predict).collect()
+    }
+
+    /// What the encoder makes of `text`: a vector `[batch · len, d]` for every position.
+    ///
+    /// # Panics
+    /// For families without an encoder of texts, which [`Family::has_encoder`] tells.
+    pub fn encode(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+        match self {
+            Self::Transformer(model) => model.encode(text, pass).x,
+            Self::Seq2seq(model) => model.encode(text, pass).memory,
+            Self::EncoderOnly(model) => model.encode(text, pass).x,
+            Self::DecoderOnly(_) | Self::Tagger(_) => {
+                panic!("a model without an encoder of texts")
+            }
+        }
     }
 }
 
 /// The number of the largest logit of each row; the first of equals.
-pub fn likeliest(logits: Tensor<2>) -> Vec<TokenId> {
+pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
     let [_, vocab] = logits.dims();
     let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();
     let best = |row: &[f32]| {

@@ -3,13 +3,19 @@
 //! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
 //! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
 
+mod batches;
+mod embed;
+mod fill;
 mod generate;
 mod source;
 mod stop;
+mod tag;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
 
+pub use embed::Embedded;
+pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
 pub use translate::{Candidate, TranslateOptions, Translation};
 

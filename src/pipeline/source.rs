@@ -45,7 +45,7 @@ impl Source {
             if ids.len() > room {
                 let all = ids.len();
                 problems.push(format!(
-                    "too long for the model, only the first {room} of {all} tokens were translated"
+                    "too long for the model, only the first {room} of {all} tokens were read"
                 ));
                 ids.truncate(room);
             }

@@ -13,7 +13,7 @@ mod tokenizer;
 mod tokenizers;
 
 pub use detokenizer::Detokenizer;
-pub use learn::{Masks, learn};
+pub use learn::{Masks, learn, learn_tagged};
 pub use special::{MASK, SpecialTokens};
-pub use tokenizer::Tokenizer;
+pub use tokenizer::{Joint, Tokenizer};
 pub use tokenizers::Tokenizers;

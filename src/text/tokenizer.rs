@@ -6,14 +6,29 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tokenizers::decoders::DecoderWrapper;
 use tokenizers::{
-    Decoder, NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString,
-    PreTokenizer,
+    Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer,
 };
 
 use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
+
+/// Stands before the first token of a word where tokens are pieces of words.
+const WORD_MARK: char = '▁';
+
+/// How a token joins the text before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// As it is.
+    Plain,
+    /// With a blank: it begins a word.
+    Blank,
+    /// Without one: it goes on where the word before it stands.
+    None,
+}
 
 /// Turns text into token ids and back. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -91,13 +106,8 @@ impl Tokenizer {
     /// # Errors
     /// None for learned tokenizers, whatever the text. [`Error::Data`] if one from another program has no answer.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
-        let encoding = self
-            .inner
-            .encode_fast(text, false)
-            .map_err(|error| Error::Data {
-                problem: format!("the tokenizer cannot encode `{text}`: {error}"),
-                hint: None,
-            })?;
+        let encoding = self.inner.encode_fast(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -110,6 +120,58 @@ impl Tokenizer {
             .par_iter()
             .map(|text| self.encode(text.as_ref()))
             .collect()
+    }
+
+    /// One id for each word of `text` between white space; `<unk>` for a word that is no single token.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
+        text.split_whitespace()
+            .map(|word| match self.encode(word)?[..] {
+                [id] => Ok(id),
+                _ => Ok(self.special.unk),
+            })
+            .collect()
+    }
+
+    /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
+    /// if something stood there: the full stop of "a <mask>." is no word of its own.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
+        let mut ids = Vec::new();
+        for (number, part) in text.split(MASK).enumerate() {
+            if number > 0 {
+                ids.push(mask);
+            }
+            let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
+            if is_continued {
+                ids.extend(self.encode_continued(part)?);
+            } else {
+                ids.extend(self.encode(part)?);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// [`Tokenizer::encode`] for a text that goes on where a word stands.
+    fn encode_continued(&self, text: &str) -> Result<Vec<TokenId>> {
+        let mut pieces = self.pieces(text).map_err(cannot_encode(text))?;
+        if let Some(first) = pieces.first_mut()
+            && self.marks_words()
+            && !text.starts_with(WORD_MARK)
+        {
+            *first = first.trim_start_matches(WORD_MARK).to_owned();
+        }
+        let mut ids = Vec::new();
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+            let tokens = self.inner.get_model().tokenize(piece);
+            let tokens = tokens.map_err(cannot_encode(text))?;
+            ids.extend(tokens.into_iter().map(|token| token.id));
+        }
+        Ok(ids)
     }
 
     /// The text of `ids`. Special tokens, and ids outside the vocabulary, have none.
@@ -137,6 +199,25 @@ impl Tokenizer {
         self.inner.id_to_token(id)
     }
 
+    /// A token as people read it, and how it joins the text before it. The mark of a word is left out, and may leave
+    /// nothing.
+    pub fn piece(&self, id: TokenId) -> (String, Joint) {
+        let token = self.token(id).unwrap_or_default();
+        match (self.inner.get_decoder(), token.strip_prefix(WORD_MARK)) {
+            // Without a decoder tokens are words.
+            (None, _) => (token, Joint::Blank),
+            (Some(_), _) if !self.marks_words() => (token, Joint::Plain),
+            (Some(_), Some(rest)) => (rest.to_owned(), Joint::Blank),
+            (Some(_), None) => (token, Joint::None),
+        }
+    }
+
+    /// Whether tokens are pieces of words, of which the first bears a mark.
+    fn marks_words(&self) -> bool {
+        let decoder = self.inner.get_decoder();
+        matches!(decoder, Some(DecoderWrapper::Metaspace(_)))
+    }
+
     /// The ids of the special tokens.
     pub fn special(&self) -> SpecialTokens {
         self.special
@@ -157,5 +238,142 @@ impl Tokenizer {
             .into_iter()
             .map(|(piece, ..)| piece.to_owned())
             .collect())
+    }
+}
+
+fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
+    move |error| Error::Data {
+        problem: format!("the tokenizer cannot encode `{text}`: {error}"),
+        hint: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{TokenizerConfig, TokenizerKind};
+    use crate::text::{Masks, learn};
+
+    const TEXT: &str =
+        "ein Mann fährt auf einem Fahrrad. ein Kind fährt auf einem Rad, oder (im Rad).";
+    const GAP: TokenId = 4;
+
+    fn tokenizer(kind: TokenizerKind) -> Tokenizer {
+        let config = TokenizerConfig {
+            kind,
+            vocab_size: 60,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let tokenizers = learn(&config, Masks::With, &[], &[TEXT.into()]).expect("text");
+        tokenizers.tgt().clone()
+    }
+
+    /// The tokens of a text with gaps, `_` for each gap.
+    fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
+        let ids = tokenizer.encode_masked(text, GAP).expect("text");
+        let name = |&id: &TokenId| match id {
+            GAP => "_".into(),
+            _ => tokenizer.token(id).expect("known"),
+        };
+        ids.iter().map(name).collect()
+    }
+
+    #[test]
+    fn what_stands_around_a_gap_is_split_as_around_a_word() {
+        for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+            let tokenizer = tokenizer(kind);
+            let whole = |text: &str| -> Vec<String> {
+                let ids = tokenizer.encode(text).expect("text");
+                ids.iter()
+                    .map(|&id| tokenizer.token(id).expect("known"))
+                    .collect()
+            };
+            let full_stop = tokens(&tokenizer, "auf einem <mask>.");
+            assert_eq!(
+                full_stop,
+                [whole("auf einem"), vec!["_".into(), ".".into()]].concat()
+            );
+            assert_eq!(
+                tokens(&tokenizer, "  <mask> fährt <mask> <mask>rad"),
+                [
+                    vec!["_".into()],
+                    whole("fährt"),
+                    vec!["_".into(), "_".into()],
+                    // Goes on where the word stands: no mark of a word.
+                    tokens(&tokenizer, "<mask>rad")[1..].to_vec(),
+                ]
+                .concat()
+            );
+            let inside = tokens(&tokenizer, "<mask>rad").concat();
+            assert_eq!(inside, "_rad");
+            assert_eq!(tokens(&tokenizer, "<mask> \t"), ["_"]);
+            for text in [TEXT, "", " ", "▁ein", "ein <s> Mann"] {
+                assert_eq!(tokens(&tokenizer, text), whole(text), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn blanks_are_tokens_where_characters_are() {
+        let tokenizer = tokenizer(TokenizerKind::Char);
+        assert_eq!(
+            tokens(&tokenizer, "in<mask> <mask>R"),
+            ["i", "n", "_", " ", "_", "R"]
+        );
+        let tokenizer = self::tokenizer(TokenizerKind::Word);
+        assert_eq!(
+            tokens(&tokenizer, "ein <mask> fährt"),
+            ["ein", "_", "fährt"]
+        );
+    }
+
+    #[test]
+    fn a_continued_text_has_the_tokens_of_the_whole() {
+        for kind in [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Word,
+        ] {
+            let tokenizer = tokenizer(kind);
+            let pieces = tokenizer.encode_continued(&format!("{WORD_MARK}{TEXT}"));
+            if tokenizer.marks_words() {
+                assert_eq!(pieces.expect("text"), tokenizer.encode(TEXT).expect("text"));
+            } else {
+                let words = TEXT.split_whitespace().count();
+                assert_eq!(pieces.expect("text").len(), words);
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_shows_how_it_joins_the_text_before_it() {
+        let piece = |kind, token: &str| {
+            let tokenizer = tokenizer(kind);
+            let id = tokenizer.inner.token_to_id(token).expect("known");
+            tokenizer.piece(id)
+        };
+        let expect = |text: &str, joint| (text.to_owned(), joint);
+        assert_eq!(
+            piece(TokenizerKind::Bpe, "▁ein"),
+            expect("ein", Joint::Blank)
+        );
+        assert_eq!(piece(TokenizerKind::Bpe, "."), expect(".", Joint::None));
+        assert_eq!(
+            piece(TokenizerKind::Word, "Mann"),
+            expect("Mann", Joint::Blank)
+        );
+        assert_eq!(piece(TokenizerKind::Char, "M"), expect("M", Joint::Plain));
+    }
+
+    #[test]
+    fn a_word_is_one_id() {
+        let tokenizer = tokenizer(TokenizerKind::Word);
+        let ids = tokenizer
+            .encode_words(" ein\u{a0}Mann <s> \u{b4}x ")
+            .expect("text");
+        assert_eq!(ids.len(), 4);
+        assert_eq!(ids[2..], [tokenizer.special.unk; 2]);
+        assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
     }
 }

@@ -25,6 +25,7 @@ pub use history::{History, Metric, Training};
 pub use learner::{Gathered, Learner};
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
+pub use prepare::validation_corpus;
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};

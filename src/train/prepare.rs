@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::module::Module;
 
 use super::directory::{self, Found, StoredRun};
-use super::report::{Event, Observer};
+use super::report::{Event, Observer, Silent};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
@@ -151,6 +151,17 @@ pub(super) fn material(
     })
 }
 
+/// The corpus that `config` validates on, if there is one.
+///
+/// # Errors
+/// As for [`data::read`] and [`Corpus::hold_out`].
+pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
+    let form = Form::of(config);
+    let dir = config.data.dir.as_deref();
+    let mut train = data::read(&config.data.train, form, dir, config.seed)?;
+    read_validation(config, form, &mut train, &mut Silent)
+}
+
 /// Reading and learning can take a while; up to here nothing is lost by stopping.
 fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
     match interrupt.requested() {
@@ -171,11 +182,12 @@ fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
         true => side(|pair| &pair.src),
         false => Vec::new(),
     };
-    let masks = match config.model.family.task() {
-        Task::Fill => Masks::With,
-        Task::Translate | Task::Tag | Task::Generate => Masks::Without,
-    };
-    text::learn(&config.tokenizer, masks, &src, &side(|pair| &pair.tgt))
+    let (tokenizer, tgt) = (&config.tokenizer, side(|pair| &pair.tgt));
+    match config.model.family.task() {
+        Task::Translate | Task::Generate => text::learn(tokenizer, Masks::Without, &src, &tgt),
+        Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
+        Task::Tag => text::learn_tagged(tokenizer, &src, &tgt),
+    }
 }
 
 /// Batches of `train`, and of how many examples.

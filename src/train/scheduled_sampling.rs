@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{Config, SamplingConfig, SamplingKind};
-use crate::model::{Model, Stepper, likeliest};
+use crate::model::{Model, Stepper, argmax};
 use crate::random::Random;
 
 /// Micro-batch `n` is mixed by this stream of the seed plus `n`.
@@ -101,7 +101,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
             rows.map(|row| row[position]).collect()
         };
         let last = column(&mixed.ids, position - 1);
-        let predicted = likeliest(model.step(&last, &mut state));
+        let predicted = argmax(model.step(&last, &mut state));
         for (row, (&len, predicted)) in batch.tgt_in.lens.iter().zip(predicted).enumerate() {
             let place = row * width + position;
             if position < len && from_model[place] {
@@ -177,7 +177,7 @@ mod tests {
         let mut state = model.start(&batch.src);
         let mut last = vec![2, 2];
         for position in 1..5 {
-            last = likeliest(model.step(&last, &mut state));
+            last = argmax(model.step(&last, &mut state));
             assert_eq!(mixed.ids[position], last[0]);
         }
         assert_eq!(mixed.ids[8..], [0, 0], "padding stays");

@@ -117,6 +117,9 @@ fn what_is_not_a_model_is_named() {
     folder.write("file", "a\n");
     for command in [
         "translate NAME",
+        "tag NAME",
+        "fill NAME <mask>",
+        "embed NAME",
         "info NAME",
         "evaluate NAME --src file --ref file",
         "average NAME --out x",

@@ -2,11 +2,14 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "train",
     "translate",
     "generate",
+    "tag",
+    "fill",
+    "embed",
     "evaluate",
     "compare",
     "score",

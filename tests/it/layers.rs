@@ -35,6 +35,7 @@ const RULES: &[(&str, &[&str])] = &[
             "batch",
             "text",
             "data",
+            "nn",
             "model",
             "checkpoint",
             "decode",

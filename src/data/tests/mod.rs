@@ -1,3 +1,5 @@
 mod batching;
+mod masking;
 mod reading;
-mod streams;
+mod stream;
+mod tagged;

@@ -10,7 +10,7 @@ use self::counts::Counts;
 use super::format::{self, Model};
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
-use crate::config::{TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::config::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
 /// Which special tokens a vocabulary has beside `<pad>`, `<unk>`, `<s>` and `</s>`.
@@ -49,6 +49,30 @@ pub fn learn(
             Tokenizers::Shared(learn_one(config, special, &[src, tgt])?)
         }
     })
+}
+
+/// Learns the tokenizers of a tagger: that of the tokens as configured, and that of the tags, each of which counts as it is
+/// written. Without tokens there is the tags' alone.
+///
+/// # Errors
+/// As for [`learn`].
+pub fn learn_tagged(
+    config: &TokenizerConfig,
+    tokens: &[String],
+    tags: &[String],
+) -> Result<Tokenizers> {
+    let as_written = TokenizerConfig {
+        min_frequency: 1,
+        lowercase: false,
+        normalization: Normalization::None,
+        ..config.clone()
+    };
+    let tgt = learn_one(&as_written, SPECIAL, &[tags])?;
+    if tokens.is_empty() {
+        return Ok(Tokenizers::Shared(tgt));
+    }
+    let src = learn_one(config, SPECIAL, &[tokens])?;
+    Ok(Tokenizers::Separate { src, tgt })
 }
 
 fn learn_one(config: &TokenizerConfig, special: &[&str], texts: &[&[String]]) -> Result<Tokenizer> {

@@ -2,11 +2,11 @@ use std::fs;
 
 use crate::batch::{Batch, TokenId};
 use crate::config::{BuiltinTask, CorpusConfig};
-use crate::data::{self, Form, Position, Stream, fixed_windows};
-use crate::error::Error;
+use crate::data::{self, Corpus, Form, Position, Stream, fixed_windows};
+use crate::error::{Error, Result};
 
 /// Reads `text` from a file.
-fn read(text: &str) -> data::Corpus {
+fn read(text: &str) -> Corpus {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text");
     fs::write(&path, text).unwrap();
@@ -121,4 +121,47 @@ fn a_stream_goes_on_from_any_position() {
     assert!(matches!(stream.seek(beyond), Err(Error::Data { .. })));
     assert!(Stream::new(ids[..16].to_vec(), 16, 3, 1).is_err());
     assert!(Stream::new(ids[..17].to_vec(), 16, 3, 1).is_ok());
+}
+
+fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), content).unwrap();
+    let config = CorpusConfig {
+        text: Some("file".into()),
+        ..CorpusConfig::default()
+    };
+    let mut train = data::read(&config, form, Some(dir.path()), 1)?;
+    let held = train.hold_out(share, form)?;
+    Ok((train, held))
+}
+
+#[test]
+fn the_end_of_the_corpus_is_held_out() {
+    let lines: Vec<String> = (1..=10).map(|n| format!("line {n}\n")).collect();
+    let (train, held) = held_out(&lines.concat(), Form::Lines, 0.2).unwrap();
+    assert_eq!((train.pairs.len(), held.pairs.len()), (8, 2));
+    assert_eq!(held.pairs[0].line, 9);
+    assert_eq!(held.stats.lines, 2);
+    let text = "äöü\nabc\nxyz\n";
+    let (train, held) = held_out(text, Form::Stream, 0.25).unwrap();
+    assert_eq!(
+        (&*train.pairs[0].tgt, &*held.pairs[0].tgt),
+        ("äöü\nabc\nx", "yz\n")
+    );
+}
+
+#[test]
+fn both_sides_of_what_is_held_out_need_something() {
+    for (form, share) in [
+        (Form::Lines, 0.1),
+        (Form::Lines, 0.9),
+        (Form::Stream, 0.01),
+        (Form::Stream, 0.99),
+    ] {
+        let error = held_out("a\nb\n", form, share).unwrap_err();
+        assert!(
+            matches!(&error, Error::Config { key, .. } if key == "data.hold_out"),
+            "{error}"
+        );
+    }
 }

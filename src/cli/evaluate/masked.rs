@@ -1,0 +1,43 @@
+//! A masked language model on a text.
+
+use attentive::error::Result;
+use attentive::evaluate::{self, MaskedEvaluation, Unigram};
+use attentive::pipeline::Pipeline;
+
+use super::{Args, percentage};
+
+pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
+    args.refuse_output("fill")?;
+    let corpus = args.corpus(pipeline.config())?;
+    let evaluation = evaluate::masked(pipeline, &corpus)?;
+    args.print(&evaluation, &lines(&evaluation))
+}
+
+fn lines(evaluation: &MaskedEvaluation) -> Vec<String> {
+    let MaskedEvaluation {
+        accuracy,
+        perplexity,
+        unigram,
+        texts,
+        too_long,
+        seconds,
+    } = evaluation;
+    let Unigram {
+        accuracy: most_frequent,
+        perplexity: unigram_perplexity,
+    } = unigram;
+    let mut lines = vec![
+        format!("masked-token accuracy = {}", percentage(accuracy)),
+        format!("perplexity = {perplexity:.3}"),
+        format!(
+            "always the most frequent token = {}",
+            percentage(most_frequent)
+        ),
+        format!("perplexity of the unigram distribution = {unigram_perplexity:.3}"),
+        format!("{texts} texts in {seconds:.1} s"),
+    ];
+    if *too_long > 0 {
+        lines.push(format!("{too_long} texts left out, too long for the model"));
+    }
+    lines
+}

@@ -1,0 +1,155 @@
+//! `attentive evaluate`: a model on a test set. One file for each thing that families do.
+
+mod language_model;
+mod masked;
+mod tagging;
+mod translation;
+
+use std::path::PathBuf;
+
+use attentive::config::{Config, CorpusConfig, Task};
+use attentive::data::{self, Corpus, Form};
+use attentive::error::{Error, Result};
+use attentive::metrics::{Accuracy, BleuTokenizer};
+use attentive::pipeline::Pipeline;
+use attentive::train;
+use serde::Serialize;
+
+use super::message;
+use super::output::Output;
+use super::search::SearchArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive evaluate runs/multi30k --src test.en --ref test.de
+  attentive evaluate runs/multi30k --src test.en --ref test.de --output out.de --beam-width 1
+  attentive evaluate runs/multi30k --src test.en --ref a.de --ref b.de --json
+  attentive evaluate runs/tagger-grammar --valid
+  attentive evaluate runs/tagger --src test.tokens --ref test.tags
+  attentive evaluate runs/multi30k-mlm --text test.de
+  attentive evaluate runs/shakespeare --text test.txt
+
+What it prints:
+  Of a model that translates: BLEU, chrF, TER, exact match, perplexity. Of a tagger: the share of positions that get the \
+right tag, in all and for each tag, and of sequences that are all right. Of a masked language model: how often it finds \
+the tokens that are chosen as in training (15 %, most of them hidden) and their perplexity, beside those of a guesser \
+that knows how often each token occurs in the evaluated text itself, which favours the guesser.
+  Of a causal language model: perplexity per token, which depends on what a token is, and bits per character, which do not: \
+the negative log-likelihood of all tokens, to base 2, over the characters that they stand for. A model of lines predicts \
+each line from its beginning, and its end, which counts as a character; blank lines are left out. A model of one stream \
+predicts all but the first token, in windows as long as its context that do not see each other.";
+
+/// Measure a model on a test set.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("data").required(true).args(["src", "jsonl", "text", "valid"]))]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The source sentences, one a line; for a tagger tokens between blanks.
+    #[arg(long, value_name = "FILE", requires = "references")]
+    src: Option<PathBuf>,
+    /// Their references, one a line; for a tagger the tokens' tags. Give it again for further references of translations;
+    /// the first is also the one for exact match, perplexity and token accuracy.
+    #[arg(long = "ref", value_name = "FILE", requires = "src")]
+    references: Vec<PathBuf>,
+    /// For a tagger: JSON objects, one a line, with lists `tokens`, or `vectors`, and `tags`.
+    #[arg(long, value_name = "FILE")]
+    jsonl: Option<PathBuf>,
+    /// For a language model: texts, one a line.
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// The validation corpus of the model's configuration. Relative paths start at the current directory.
+    #[arg(long)]
+    valid: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the translations here.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What BLEU counts as a word.
+    #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
+    tokenize: BleuTokenizer,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = Pipeline::load(&args.model)?;
+    match pipeline.config().model.family.task() {
+        Task::Translate => translation::run(args, &pipeline),
+        Task::Generate => language_model::run(args, &pipeline),
+        Task::Tag => tagging::run(args, &pipeline),
+        Task::Fill => masked::run(args, &pipeline),
+    }
+}
+
+impl Args {
+    /// The test set, in the form that the model learned from.
+    fn corpus(&self, config: &Config) -> Result<Corpus> {
+        if self.valid {
+            return train::validation_corpus(config)?.ok_or_else(|| {
+                let problem = "the model's configuration has no validation corpus";
+                Error::usage(problem, "name a test set")
+            });
+        }
+        let form = Form::of(config);
+        let (fits, wanted) = match form {
+            Form::Translations => (self.src.is_some(), "`--src` and `--ref`"),
+            Form::TaggedTokens => (
+                self.references.len() == 1 || self.jsonl.is_some(),
+                "`--src` and one `--ref`, or `--jsonl`",
+            ),
+            Form::TaggedVectors(_) => (self.jsonl.is_some(), "`--jsonl`"),
+            Form::Lines | Form::Stream => (self.text.is_some(), "`--text`"),
+        };
+        if !fits {
+            return Err(Error::usage(
+                "this model cannot be evaluated on that",
+                format!("give it {wanted}, or `--valid`"),
+            ));
+        }
+        let named = CorpusConfig {
+            src: self.src.clone(),
+            tgt: self.references.first().cloned(),
+            jsonl: self.jsonl.clone(),
+            text: self.text.clone(),
+            ..CorpusConfig::default()
+        };
+        let corpus = data::read(&named, form, None, config.seed)?;
+        message::note(format!("test set: {}", corpus.stats));
+        Ok(corpus)
+    }
+
+    /// Refuses to write translations where there are none.
+    fn refuse_output(&self, instead: &str) -> Result<()> {
+        match self.output {
+            Some(_) => Err(Error::usage(
+                "`--output` is for translations",
+                format!("use `attentive {instead}`"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints an evaluation as JSON, or as people read it.
+    fn print(&self, evaluation: &impl Serialize, lines: &[String]) -> Result<()> {
+        let mut out = Output::stdout();
+        if self.json {
+            out.json(evaluation)?;
+        } else {
+            lines.iter().try_for_each(|line| out.line(line))?;
+        }
+        out.flush()
+    }
+}
+
+fn percentage(accuracy: &Accuracy) -> String {
+    let Accuracy { correct, total } = accuracy;
+    format!(
+        "{:.2} % ({correct} of {total})",
+        100.0 * accuracy.fraction()
+    )
+}

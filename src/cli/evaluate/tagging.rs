@@ -1,0 +1,37 @@
+//! A tagger on a test set.
+
+use attentive::error::Result;
+use attentive::evaluate::{self, TaggingEvaluation};
+use attentive::pipeline::Pipeline;
+
+use super::{Args, percentage};
+
+pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
+    args.refuse_output("tag")?;
+    let corpus = args.corpus(pipeline.config())?;
+    let evaluation = evaluate::tagging(pipeline, &corpus)?;
+    args.print(&evaluation, &lines(&evaluation))
+}
+
+fn lines(evaluation: &TaggingEvaluation) -> Vec<String> {
+    let TaggingEvaluation {
+        accuracy,
+        exact_match,
+        by_tag,
+        seconds,
+    } = evaluation;
+    let mut lines = vec![
+        format!("accuracy = {}", percentage(accuracy)),
+        format!("exact match = {}", percentage(exact_match)),
+    ];
+    let width = by_tag.keys().map(|tag| tag.chars().count()).max();
+    let width = width.unwrap_or(0);
+    lines.extend(
+        by_tag
+            .iter()
+            .map(|(tag, accuracy)| format!("  {tag:<width$}  {}", percentage(accuracy))),
+    );
+    let sequences = exact_match.total;
+    lines.push(format!("{sequences} sequences in {seconds:.1} s"));
+    lines
+}

@@ -1,0 +1,84 @@
+//! Translations of a test set.
+
+use std::path::{Path, PathBuf};
+
+use attentive::config::Task;
+use attentive::error::Result;
+use attentive::evaluate::{self, Evaluation};
+use attentive::metrics::Bleu;
+use attentive::pipeline::Pipeline;
+
+use super::{Args, percentage};
+use crate::cli::input;
+use crate::cli::output::Output;
+
+pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
+    let (src, references) = test_set(args, pipeline)?;
+    let options = evaluate::EvaluateOptions {
+        translate: args.search.options(pipeline.config(), 1)?,
+        bleu: Bleu {
+            tokenizer: args.tokenize,
+            ..Bleu::default()
+        },
+    };
+    let inputs: Vec<&Path> = args
+        .references
+        .iter()
+        .chain(&args.src)
+        .map(PathBuf::as_path)
+        .collect();
+    let translations = args
+        .output
+        .as_deref()
+        .map(|path| Output::open(Some(path), &inputs))
+        .transpose()?;
+
+    let evaluation = evaluate::evaluate(pipeline, &src, &references, &options)?;
+    if let Some(mut file) = translations {
+        evaluation
+            .translations
+            .iter()
+            .try_for_each(|translation| file.line(translation))?;
+        file.flush()?;
+    }
+    args.print(&evaluation, &lines(&evaluation))
+}
+
+/// The sources, and the streams of their references.
+fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<String>>)> {
+    pipeline.require(Task::Translate)?;
+    let Some(path) = &args.src else {
+        let pairs = args.corpus(pipeline.config())?.pairs.into_iter();
+        let (src, tgt) = pairs.map(|pair| (pair.src, pair.tgt)).unzip();
+        return Ok((src, vec![tgt]));
+    };
+    let src = input::read_lines(path)?;
+    let references = input::read_references(&args.references, path, src.len())?;
+    Ok((src, references))
+}
+
+/// The evaluation as people read it.
+fn lines(evaluation: &Evaluation) -> Vec<String> {
+    let Evaluation {
+        bleu,
+        chrf,
+        chrf_plus_plus,
+        ter,
+        exact_match,
+        perplexity,
+        token_accuracy,
+        sentences,
+        seconds,
+        translations: _,
+    } = evaluation;
+    let scores = [bleu, chrf, chrf_plus_plus, ter];
+    let mut lines: Vec<String> = scores.map(ToString::to_string).into();
+    lines.push(format!("exact match = {}", percentage(exact_match)));
+    lines.extend(perplexity.map(|value| format!("perplexity = {value:.3}")));
+    lines.extend(token_accuracy.map(|value| format!("token accuracy = {:.2} %", 100.0 * value)));
+    lines.push(format!(
+        "{sentences} sentences in {seconds:.1} s, {:.0} a second",
+        *sentences as f64 / seconds
+    ));
+    lines
+}

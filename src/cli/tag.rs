@@ -1,0 +1,106 @@
+//! `attentive tag`: a tag for each token.
+
+use std::path::PathBuf;
+
+use attentive::config::Task;
+use attentive::data;
+use attentive::error::{Error, Result};
+use attentive::pipeline::Pipeline;
+use serde::Serialize;
+
+use super::input::Lines;
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  echo 'the dog sees a cat .' | attentive tag runs/tagger-grammar
+  attentive tag runs/tagger-grammar in.tokens --output out.tags
+  attentive tag runs/tagger-grammar in.tokens --json
+  attentive tag runs/sensors in.jsonl
+
+Input and output:
+  Tokens between blanks, a sequence a line; as many tags between blanks, an empty line for an empty one. A tagger of \
+vectors reads JSON objects such as {\"vectors\": [[0.1, 2], [0.3, 4]]}, one a line. A sequence longer than the model's \
+`max_len` is read in pieces of that length.";
+
+/// Lines that are gathered before tagging, so that those of like length can share a batch.
+const LINES_PER_CHUNK: usize = 2048;
+
+/// Label each token of a text, or each vector of a sequence.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// What to tag, a sequence a line [default: standard input].
+    #[arg(value_name = "INPUT")]
+    input: Option<PathBuf>,
+    /// Write the tags here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write JSON objects with lists `tokens` and `tags`, one a line, as training reads them; of vectors the tags alone.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line as JSON.
+#[derive(Serialize)]
+struct Tagged<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<&'a str>>,
+    tags: &'a [String],
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = Pipeline::load(&args.model)?;
+    pipeline.require(Task::Tag)?;
+    let mut input = Lines::open(args.input.as_deref())?;
+    let inputs: Vec<_> = args.input.as_deref().into_iter().collect();
+    let mut out = Output::open(args.output.as_deref(), &inputs)?;
+    let config = &pipeline.config().model;
+    loop {
+        let first_line = input.count() + 1;
+        let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
+            return Ok(());
+        };
+        let all_tags = match config.recurrent.d_input {
+            0 => pipeline.tag(&lines)?,
+            width => pipeline.tag_vectors(&vectors(&lines, width, &input, first_line)?)?,
+        };
+        for (number, (line, tags)) in (first_line..).zip(lines.iter().zip(&all_tags)) {
+            if tags.len() > config.max_len {
+                let (len, most) = (tags.len(), config.max_len);
+                message::warning(format!(
+                    "line {number}: {len} positions were read in pieces of {most}, the model's most"
+                ));
+            }
+            if args.json {
+                let tokens = line.split_whitespace().collect();
+                out.json_line(&Tagged {
+                    tokens: (config.recurrent.d_input == 0).then_some(tokens),
+                    tags,
+                })?;
+            } else {
+                out.line(tags.join(" "))?;
+            }
+        }
+        out.flush()?;
+    }
+}
+
+/// The vectors on each line, of which the first is number `first_line`; none on a blank one.
+fn vectors(
+    lines: &[String],
+    width: usize,
+    input: &Lines,
+    first_line: usize,
+) -> Result<Vec<Vec<f32>>> {
+    let parse = |(number, line): (usize, &String)| match line.trim() {
+        "" => Ok(Vec::new()),
+        line => data::parse_vectors(line, width)
+            .map_err(|problem| Error::line(input.path(), number, problem)),
+    };
+    (first_line..).zip(lines).map(parse).collect()
+}

@@ -1,0 +1,138 @@
+use crate::batch::{Batch, IGNORE, Padded, TokenId};
+use crate::config::{TokenizerConfig, TokenizerKind};
+use crate::data::{Batcher, Budget, Example, Masking, fixed_batches};
+use crate::text::{Masks, SpecialTokens, Tokenizer, learn};
+
+const MASK: TokenId = 4;
+const WORDS: usize = 200;
+
+fn tokenizer(masks: Masks) -> Tokenizer {
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        min_frequency: 1,
+        ..TokenizerConfig::default()
+    };
+    let words: Vec<String> = (0..WORDS).map(|n| format!("w{n}")).collect();
+    let tokenizers = learn(&config, masks, &[], &[words.join(" ")]).unwrap();
+    tokenizers.tgt().clone()
+}
+
+fn masking(seed: u64) -> Masking {
+    Masking::new(&tokenizer(Masks::With), seed).unwrap()
+}
+
+fn special() -> SpecialTokens {
+    tokenizer(Masks::With).special()
+}
+
+/// Texts of `len` words, each word another.
+fn texts(n: usize, len: usize) -> Vec<Example> {
+    let word = |n: usize| (MASK as usize + 1 + n % WORDS) as TokenId;
+    let text = |line: usize| (0..len).map(|place| word(line * 7 + place)).collect();
+    (1..=n)
+        .map(|line| Example::whole(text(line), special(), line))
+        .collect()
+}
+
+fn masked(n: usize, len: usize, seed: u64) -> Batch {
+    let rows: Vec<Vec<TokenId>> = texts(n, len).into_iter().map(|text| text.src).collect();
+    let mut batch = Batch {
+        src: Padded::new(&rows, 0),
+        tgt_out: Padded::new(&rows, 0),
+        lines: (1..=n).collect(),
+        ..Batch::default()
+    };
+    masking(seed).apply(&mut batch, 0);
+    batch
+}
+
+#[test]
+fn the_shares_are_those_of_the_paper() {
+    let (n, len) = (500, 100);
+    let batch = masked(n, len, 1);
+    let whole: Vec<TokenId> = texts(n, len)
+        .into_iter()
+        .flat_map(|text| text.src)
+        .collect();
+    let [mut chosen, mut hidden, mut kept, mut replaced] = [0.0; 4];
+    let tokens = batch.src.ids.iter().zip(&batch.tgt_out.ids).zip(&whole);
+    for ((&token, &label), &original) in tokens {
+        if label == IGNORE {
+            assert_eq!(token, original, "what is not chosen stays");
+            continue;
+        }
+        assert_eq!(label, original);
+        assert_ne!(label, special().eos, "`</s>` is never chosen");
+        chosen += 1.0;
+        match token {
+            MASK => hidden += 1.0,
+            _ if token == original => kept += 1.0,
+            _ => replaced += 1.0,
+        }
+        assert!(token >= MASK && (token as usize) < MASK as usize + 1 + WORDS);
+    }
+    // 50 000 tokens: five standard deviations.
+    let all = (n * len) as f64;
+    assert!((chosen / all - 0.15_f64).abs() < 0.008, "{chosen}");
+    assert!((hidden / chosen - 0.8_f64).abs() < 0.023, "{hidden}");
+    assert!((kept / chosen - 0.1_f64).abs() < 0.018, "{kept}");
+    assert!((replaced / chosen - 0.1_f64).abs() < 0.018, "{replaced}");
+}
+
+#[test]
+fn every_text_has_something_to_predict() {
+    let batch = masked(300, 1, 1);
+    for row in batch.tgt_out.ids.chunks(2) {
+        assert!(row[0] != IGNORE && row[1] == IGNORE, "{row:?}");
+    }
+    // Of two words both are chosen once in a while, and mostly one.
+    let batch = masked(1000, 2, 1);
+    let chosen = batch.tgt_out.ids.iter().filter(|&&label| label != IGNORE);
+    let chosen = chosen.count();
+    assert!((1005..1060).contains(&chosen), "{chosen}");
+}
+
+#[test]
+fn masks_depend_on_seed_line_and_epoch_alone() {
+    assert_eq!(masked(20, 30, 1), masked(20, 30, 1));
+    assert_ne!(masked(20, 30, 1).src, masked(20, 30, 2).src);
+    let batcher = |tokens| {
+        let budget = Budget::new(tokens);
+        Batcher::new(texts(20, 30), budget, 5, special(), Some(masking(5))).unwrap()
+    };
+    let epoch = |batcher: &mut Batcher| {
+        let mut rows: Vec<(usize, Vec<TokenId>)> = Vec::new();
+        for _ in 0..batcher.batches_per_epoch() {
+            let batch = batcher.next_batch();
+            let sources = batch.src.ids.chunks(batch.src.width).map(<[_]>::to_vec);
+            rows.extend(batch.lines.into_iter().zip(sources));
+        }
+        rows.sort();
+        rows
+    };
+    let (mut narrow, mut wide) = (batcher(50), batcher(5000));
+    let first = epoch(&mut narrow);
+    assert_eq!(first, epoch(&mut wide));
+    assert_ne!(first, epoch(&mut narrow));
+}
+
+#[test]
+fn validation_hides_the_same_tokens_each_time() {
+    let batches = |tokens| {
+        let budget = Budget::new(tokens);
+        fixed_batches(texts(20, 30), budget, special(), Some(masking(5))).unwrap()
+    };
+    let rows = |batches: Vec<Batch>| -> Vec<TokenId> {
+        batches
+            .into_iter()
+            .flat_map(|batch| batch.src.ids)
+            .collect()
+    };
+    assert_eq!(rows(batches(50)), rows(batches(5000)));
+    assert!(rows(batches(50)).contains(&MASK));
+}
+
+#[test]
+fn only_a_vocabulary_with_a_mask_can_be_masked() {
+    assert_eq!(Masking::new(&tokenizer(Masks::Without), 1), None);
+}

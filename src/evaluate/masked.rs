@@ -1,0 +1,162 @@
+//! A masked language model on a text, beside the unigram distribution.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::batch::{Batch, IGNORE, TokenId};
+use crate::config::Task;
+use crate::data::{self, Budget, Corpus, Example, Form, Masking, fixed_batches};
+use crate::error::Result;
+use crate::metrics::{Accuracy, perplexity};
+use crate::nn::Pass;
+use crate::pipeline::Pipeline;
+use crate::text::SpecialTokens;
+
+/// What [`masked`] finds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MaskedEvaluation {
+    /// Chosen tokens that the model finds likeliest at their places.
+    pub accuracy: Accuracy,
+    /// exp of the mean negative log-likelihood per chosen token.
+    pub perplexity: f64,
+    /// The same of a guesser that knows nothing but how often each token occurs.
+    pub unigram: Unigram,
+    /// Texts in which tokens were chosen.
+    pub texts: usize,
+    /// Texts that are too long for the model, and left out.
+    pub too_long: usize,
+    /// What the model took.
+    pub seconds: f64,
+}
+
+/// The unigram distribution as a guesser. It is counted on the evaluated text itself, which favours it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unigram {
+    /// Chosen tokens that are the most frequent one.
+    pub accuracy: Accuracy,
+    /// exp of the mean negative log-likelihood per chosen token.
+    pub perplexity: f64,
+}
+
+/// Chooses and hides tokens of `corpus` as in training, always the same ones, and lets the model predict them.
+///
+/// # Errors
+/// [`crate::Error::Usage`] for a model that does not fill gaps; those of [`data::encode`].
+pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> {
+    pipeline.require(Task::Fill)?;
+    pipeline.mask()?;
+    let config = pipeline.config();
+    let tokenizers = pipeline.tokenizers();
+    let special = tokenizers.tgt().special();
+    let max_len = config.model.max_len;
+    let (examples, stats) = data::encode(corpus, Form::Lines, Task::Fill, tokenizers, max_len)?;
+    let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
+    let longest = examples.iter().map(Example::tgt_len).max().unwrap_or(0);
+    let budget = Budget::new(config.train.batch_tokens.max(longest));
+    let masking = Masking::new(tokenizers.tgt(), config.seed);
+    let batches = fixed_batches(examples, budget, special, masking)?;
+
+    let start = Instant::now();
+    let (mut accuracy, mut nll) = (Accuracy::default(), 0.0);
+    for batch in &batches {
+        let sums = pipeline.model().loss(batch, 0.0, &Pass::inference()).sums;
+        nll += sums.nll;
+        accuracy.correct += sums.n_correct as u64;
+        accuracy.total += sums.n_tokens as u64;
+    }
+    Ok(MaskedEvaluation {
+        perplexity: perplexity(nll, accuracy.total),
+        accuracy,
+        unigram: counts.guess(&batches),
+        texts: stats.kept,
+        too_long: stats.dropped_long,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// How often each token occurs.
+struct Counts(Vec<u64>);
+
+impl Counts {
+    /// Of the tokens that may be chosen: all but `</s>`.
+    fn of(examples: &[Example], vocab_size: usize, special: SpecialTokens) -> Self {
+        let mut counts = vec![0; vocab_size];
+        let tokens = examples.iter().flat_map(|example| &example.tgt_out);
+        for &token in tokens.filter(|&&token| token != special.eos) {
+            counts[token as usize] += 1;
+        }
+        Self(counts)
+    }
+
+    /// How well they tell what the batches' masks hide.
+    fn guess(&self, batches: &[Batch]) -> Unigram {
+        let total = self.0.iter().sum::<u64>() as f64;
+        let most = self.0.iter().copied().max().unwrap_or(0);
+        let best = self.0.iter().position(|&count| count == most).unwrap_or(0);
+        let (mut accuracy, mut nll) = (Accuracy::default(), 0.0);
+        for token in batches.iter().flat_map(chosen) {
+            nll -= (self.0[token as usize] as f64 / total).ln();
+            accuracy.correct += u64::from(token as usize == best);
+            accuracy.total += 1;
+        }
+        Unigram {
+            perplexity: perplexity(nll, accuracy.total),
+            accuracy,
+        }
+    }
+}
+
+/// The tokens of a batch that are to be predicted.
+fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
+    let padding = batch.tgt_out.pad_mask();
+    let places = batch.tgt_out.ids.iter().zip(padding);
+    places.filter_map(|(&token, padding)| (!padding && token != IGNORE).then_some(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Family;
+    use crate::data::{Pair, ReadStats};
+    use crate::pipeline::tests::{of, untrained};
+
+    fn corpus(lines: &[&str]) -> Corpus {
+        let pair = |(line, &tgt): (usize, &&str)| Pair {
+            tgt: tgt.into(),
+            line,
+            ..Pair::default()
+        };
+        Corpus {
+            pairs: (1..).zip(lines).map(pair).collect(),
+            stats: ReadStats::default(),
+            sources: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_model_that_knows_nothing_is_no_better_than_its_vocabulary() {
+        let long = "cats ".repeat(60);
+        let lines = ["a dog runs over the green field", "two cats", &long];
+        let pipeline = of(Family::EncoderOnly, 0);
+        let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
+        assert_eq!((evaluation.texts, evaluation.too_long), (2, 1));
+        let chosen = evaluation.accuracy.total;
+        assert!((2..=9).contains(&chosen), "{chosen}");
+        assert_eq!(evaluation.unigram.accuracy.total, chosen);
+        // Nine tokens, each once.
+        assert!((evaluation.unigram.perplexity - 9.0).abs() < 1e-9);
+        assert!(evaluation.perplexity > 2.0 && evaluation.perplexity < 17.0 * 4.0);
+        let again = masked(&pipeline, &corpus(&lines)).unwrap();
+        assert_eq!(again.perplexity, evaluation.perplexity);
+    }
+
+    #[test]
+    fn a_guesser_that_has_only_one_choice_is_right() {
+        let lines = ["dog dog dog", "dog"];
+        let evaluation = masked(&of(Family::EncoderOnly, 0), &corpus(&lines)).unwrap();
+        assert_eq!(evaluation.unigram.accuracy.fraction(), 1.0);
+        assert_eq!(evaluation.unigram.perplexity, 1.0);
+        assert!(masked(untrained(), &corpus(&lines)).is_err());
+    }
+}

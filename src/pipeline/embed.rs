@@ -1,0 +1,98 @@
+//! Texts as vectors.
+
+use rayon::prelude::*;
+
+use super::batches::batches;
+use super::source::Source;
+use super::{Pipeline, Warning};
+use crate::batch::Batch;
+use crate::data::Example;
+use crate::error::{Error, Result};
+use crate::nn::Pass;
+
+/// A line as a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// `model.d_model` numbers (for a recurrent encoder `model.recurrent.d_hidden`); none for a blank line.
+    pub vector: Option<Vec<f32>>,
+    /// What had to be done to the line.
+    pub warning: Option<Warning>,
+}
+
+impl Pipeline {
+    /// Refuses a model that [`Pipeline::embed`] can do nothing with.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without an encoder of texts.
+    pub fn require_encoder(&self) -> Result<()> {
+        if self.config.model.family.has_encoder() {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "this model has no encoder that reads texts",
+            "take one of the families `encoder_only`, `transformer` and `seq2seq`",
+        ))
+    }
+
+    /// The vector of each line: the mean over its tokens, `</s>` left out, of what the encoder's last layer puts out.
+    ///
+    /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
+    /// both come with a warning, which counts lines from `first_line`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without an encoder of texts.
+    pub fn embed<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        lines: &[L],
+    ) -> Result<Vec<Embedded>> {
+        self.require_encoder()?;
+        let sources: Vec<Source> = lines
+            .par_iter()
+            .enumerate()
+            .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
+            .collect::<Result<_>>()?;
+        let examples = sources.iter().enumerate();
+        let examples = examples
+            .filter(|(_, source)| !source.ids.is_empty())
+            .map(|(line, source)| Example::tokens(source.ids.clone(), line))
+            .collect();
+        let mut vectors = vec![None; lines.len()];
+        for batch in batches(examples, self.tokenizers.src().special())? {
+            for (&line, vector) in batch.lines.iter().zip(self.means(&batch)) {
+                vectors[line] = Some(vector);
+            }
+        }
+        let answers = vectors.into_iter().zip(sources);
+        Ok(answers
+            .map(|(vector, source)| Embedded {
+                vector,
+                warning: source.warning,
+            })
+            .collect())
+    }
+
+    /// The mean of each row's vectors but the last, which is that of `</s>`.
+    fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
+        let encoded = self.model.encode(&batch.src, &Pass::inference());
+        let [_, width] = encoded.dims();
+        let data = encoded.into_data().convert::<f32>();
+        let values: Vec<f32> = data.try_into_vec().expect("the vectors were made f32");
+        let rows = values.chunks(batch.src.width * width);
+        rows.zip(&batch.src.lens)
+            .map(|(row, &len)| mean(&row[..(len - 1) * width], width))
+            .collect()
+    }
+}
+
+/// The mean of vectors of `width` numbers.
+fn mean(vectors: &[f32], width: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; width];
+    for vector in vectors.chunks_exact(width) {
+        for (sum, &value) in sums.iter_mut().zip(vector) {
+            *sum += f64::from(value);
+        }
+    }
+    let count = (vectors.len() / width) as f64;
+    sums.into_iter().map(|sum| (sum / count) as f32).collect()
+}

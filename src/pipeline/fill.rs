@@ -1,0 +1,166 @@
+//! Tokens for the gaps of a text.
+
+use super::Pipeline;
+use crate::batch::{Batch, Padded, TokenId};
+use crate::config::Task;
+use crate::decode::{NextToken, likeliest};
+use crate::error::{Error, Result};
+use crate::nn::Pass;
+use crate::text::{Joint, MASK, SpecialTokens};
+
+/// A text whose gaps are filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
+    /// The text with the likeliest token in each gap.
+    pub text: String,
+    /// For each gap, in order, what may stand there: the likeliest first.
+    pub gaps: Vec<Vec<Guess>>,
+}
+
+/// A token that may stand in a gap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guess {
+    /// Its id.
+    pub token: TokenId,
+    /// Its text.
+    pub text: String,
+    /// How it joins the text before it.
+    pub joint: Joint,
+    /// What the model gives it, from 0 to 1.
+    pub probability: f64,
+}
+
+impl Pipeline {
+    /// The `count` likeliest tokens for every `<mask>` in `text`, each given the whole text with all its masks.
+    ///
+    /// Special tokens are no guesses, but keep their share of the probability.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that does not fill gaps, a text without one or of more tokens than the model takes,
+    /// and a `count` of 0; [`Error::Data`] for a model whose numbers are not finite.
+    pub fn fill(&self, text: &str, count: usize) -> Result<Filled> {
+        self.require(Task::Fill)?;
+        if count == 0 {
+            let hint = "the least that can be asked for is 1";
+            return Err(Error::usage("0 guesses are none", hint));
+        }
+        let tokenizer = self.tokenizers.tgt();
+        let special = tokenizer.special();
+        let (mask, ids) = self.read_gaps(text, special)?;
+        let batch = Batch {
+            src: Padded::new(&[&ids], special.pad),
+            ..Batch::default()
+        };
+        let logits = self.model.forward(&batch, &Pass::inference());
+        let no_guesses = [special.pad, special.unk, special.bos, special.eos, mask];
+        let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
+        let gaps = places.filter(|(_, id)| **id == mask);
+        let gaps: Vec<Vec<Guess>> = gaps
+            .map(|(best, _)| best.into_iter().map(|next| self.guess(next)).collect())
+            .collect();
+        if gaps.iter().any(Vec::is_empty) {
+            return Err(Error::Data {
+                problem: "the model gives no token a probability: its numbers are not finite"
+                    .into(),
+                hint: Some("take another checkpoint of the run".into()),
+            });
+        }
+        Ok(Filled {
+            text: fill_in(text, &gaps),
+            gaps,
+        })
+    }
+
+    /// The id of `<mask>`, and the tokens of `text` closed by `</s>`, if they hold it and the model takes them.
+    fn read_gaps(&self, text: &str, special: SpecialTokens) -> Result<(TokenId, Vec<TokenId>)> {
+        let mask = self.mask()?;
+        if !text.contains(MASK) {
+            return Err(Error::usage(
+                format!("there is no `{MASK}` in the text"),
+                format!(
+                    "write `{MASK}` where a word is to be found, as in \"A {MASK} rides a bike.\""
+                ),
+            ));
+        }
+        let mut ids = self.tokenizers.tgt().encode_masked(text, mask)?;
+        ids.push(special.eos);
+        let (found, most) = (ids.len(), self.config.model.max_len);
+        if found > most {
+            return Err(Error::usage(
+                format!("the text has {found} tokens with `</s>`, and the model takes {most}"),
+                "shorten it, or fill its sentences one by one",
+            ));
+        }
+        Ok((mask, ids))
+    }
+
+    /// The id of `<mask>`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the tokenizer has none.
+    pub(crate) fn mask(&self) -> Result<TokenId> {
+        let mask = self.tokenizers.tgt().special().mask;
+        mask.ok_or_else(|| {
+            let hint = "the model directory is damaged: copy it again, as a whole";
+            Error::usage(format!("the model's tokenizer has no `{MASK}`"), hint)
+        })
+    }
+
+    fn guess(&self, next: NextToken) -> Guess {
+        let (text, joint) = self.tokenizers.tgt().piece(next.token);
+        Guess {
+            token: next.token,
+            text,
+            joint,
+            probability: next.log_prob.exp(),
+        }
+    }
+}
+
+/// `text` with the first guess for each gap.
+fn fill_in(text: &str, gaps: &[Vec<Guess>]) -> String {
+    let mut parts = text.split(MASK);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for (rest, gap) in parts.zip(gaps) {
+        let Guess { text, joint, .. } = &gap[0];
+        if *joint != Joint::Plain {
+            filled.truncate(filled.trim_end().len());
+        }
+        if *joint == Joint::Blank && !filled.is_empty() {
+            filled.push(' ');
+        }
+        filled.push_str(text);
+        filled.push_str(rest);
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guess_joins_the_text_as_its_token_does() {
+        let guess = |text: &str, joint| {
+            vec![Guess {
+                token: 9,
+                text: text.into(),
+                joint,
+                probability: 0.5,
+            }]
+        };
+        let cases = [
+            ("a <mask>.", "dog", Joint::Blank, "a dog."),
+            ("a<mask>", "dog", Joint::Blank, "a dog"),
+            ("<mask> barks", "Who", Joint::Blank, "Who barks"),
+            ("a dog <mask> barks", "s", Joint::None, "a dogs barks"),
+            ("a d<mask>g", "o", Joint::Plain, "a dog"),
+            ("a <mask>og", "d", Joint::Plain, "a dog"),
+        ];
+        for (text, token, joint, expected) in cases {
+            assert_eq!(fill_in(text, &[guess(token, joint)]), expected);
+        }
+        let both = [guess("two", Joint::Blank), guess("s", Joint::None)];
+        assert_eq!(fill_in("<mask> dog<mask>!", &both), "two dogs!");
+    }
+}

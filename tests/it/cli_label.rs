@@ -1,0 +1,373 @@
+//! Taggers and masked language models: training them, and what can be done with them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_model::{self, stdout};
+use crate::run::Folder;
+
+const TAGGER: &str = "
+[data]
+train = { builtin = 'grammar', pairs = 300 }
+valid = { builtin = 'grammar', pairs = 40 }
+
+[tokenizer]
+kind = 'word'
+vocabulary = 'separate'
+lowercase = true
+
+[model]
+family = 'tagger'
+d_model = 16
+n_encoder_layers = 1
+max_len = 64
+recurrent = { d_hidden = 16 }
+
+[train]
+max_steps = 30
+batch_tokens = 512
+label_smoothing = 0.0
+validate_every = 15
+save_every = 15
+optimizer = { learning_rate = 0.02 }
+schedule = { warmup_steps = 5 }
+";
+
+const VECTORS: &str = "
+[data]
+train = { jsonl = 'train.jsonl' }
+hold_out = 0.2
+
+[tokenizer]
+kind = 'word'
+
+[model]
+family = 'tagger'
+n_encoder_layers = 1
+max_len = 64
+recurrent = { d_hidden = 8, d_input = 2 }
+
+[train]
+max_steps = 60
+batch_tokens = 128
+label_smoothing = 0.0
+optimizer = { learning_rate = 0.05 }
+schedule = { warmup_steps = 5 }
+";
+
+const MASKED: &str = "
+[data]
+train = { text = 'train.txt' }
+hold_out = 0.1
+
+[tokenizer]
+vocab_size = 60
+min_frequency = 1
+
+[model]
+family = 'encoder_only'
+d_model = 16
+d_ff = 32
+n_heads = 2
+n_encoder_layers = 1
+max_len = 32
+
+[train]
+max_steps = 40
+batch_tokens = 256
+label_smoothing = 0.0
+optimizer = { learning_rate = 0.02 }
+schedule = { warmup_steps = 5 }
+";
+
+fn train(folder: &Folder, config: &str) {
+    folder.write("c.toml", config);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
+
+fn tagger() -> Folder {
+    let folder = Folder::new();
+    train(&folder, TAGGER);
+    folder
+}
+
+/// A tagger of vectors: which of two numbers is larger.
+fn vector_tagger() -> Folder {
+    let folder = Folder::new();
+    let line = |n: usize| {
+        let vectors: Vec<[f64; 2]> = (0..1 + n % 5)
+            .map(|place| {
+                [
+                    (n * 7 + place * 3) as f64 % 10.0,
+                    (n + place * 4) as f64 % 10.0 + 0.5,
+                ]
+            })
+            .collect();
+        let tags: Vec<&str> = vectors
+            .iter()
+            .map(|[a, b]| if a > b { "first" } else { "second" })
+            .collect();
+        serde_json::json!({"vectors": vectors, "tags": tags}).to_string() + "\n"
+    };
+    folder.write("train.jsonl", (0..100).map(line).collect::<String>());
+    train(&folder, VECTORS);
+    folder
+}
+
+fn masked() -> Folder {
+    let folder = Folder::new();
+    let line = |n: usize| {
+        let subject = ["ein Mann", "eine Frau", "ein Hund"][n % 3];
+        let verb = ["läuft", "steht", "schläft", "sitzt"][n % 4];
+        format!("{subject} {verb} im Garten.\n")
+    };
+    folder.write("train.txt", (0..60).map(line).collect::<String>());
+    train(&folder, MASKED);
+    folder
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_tagger_gives_a_tag_for_each_token() {
+    let folder = tagger();
+    folder.write("in", "the dog sees a cat .\n\nunheard <s> of\n");
+    let tags = stdout(&folder, "tag runs/c in");
+    let counts: Vec<usize> = tags.lines().map(|line| line.split(' ').count()).collect();
+    assert_eq!((counts, tags.lines().nth(1)), (vec![6, 1, 3], Some("")));
+    assert!(
+        tags.split_whitespace().all(|tag| tag == tag.to_uppercase()),
+        "{tags}"
+    );
+    assert_eq!(stdout(&folder, "tag runs/c in --output out"), "");
+    assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), tags);
+    folder.fails("tag runs/c in --output in", 2, &["also the input `in`"]);
+
+    // What `--json` writes, training and evaluation read: the tagger agrees with itself.
+    let lines = stdout(&folder, "tag runs/c in --json");
+    let first = json(lines.lines().next().unwrap());
+    assert_eq!(first["tokens"][1], "dog");
+    assert_eq!(first["tags"].as_array().unwrap().len(), 6);
+    folder.write("own.jsonl", &lines);
+    let own = json(&stdout(&folder, "evaluate runs/c --jsonl own.jsonl --json"));
+    assert_eq!(
+        own["accuracy"],
+        serde_json::json!({"correct": 9, "total": 9})
+    );
+    assert_eq!(own["exact_match"]["total"], 2);
+
+    let long = "dog ".repeat(100);
+    folder.write("long", &long);
+    let outcome = folder.run("tag runs/c long");
+    assert_eq!(outcome.stdout.split_whitespace().count(), 100);
+    assert!(
+        outcome.stderr.starts_with("warning: line 1: 100 positions"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_tagger_is_measured_on_files_and_on_its_validation_corpus() {
+    let folder = tagger();
+    let valid = stdout(&folder, "evaluate runs/c --valid");
+    for words in ["accuracy = ", "exact match = ", "\n  NOUN", "\n  PUNCT"] {
+        assert!(valid.contains(words), "`{words}` is not in {valid}");
+    }
+    folder
+        .write("tokens", "the dog sees a cat .\nthe dog sees a cat .\n")
+        .write(
+            "tags",
+            "DET NOUN VERB DET NOUN PUNCT\nDET NOUN VERB DET UNHEARD PUNCT\n",
+        )
+        .write("few", "DET NOUN VERB DET NOUN PUNCT\nDET NOUN\n");
+    let evaluation = json(&stdout(
+        &folder,
+        "evaluate runs/c --src tokens --ref tags --json",
+    ));
+    assert_eq!(evaluation["accuracy"]["total"], 12);
+    assert_eq!(evaluation["by_tag"]["UNHEARD"]["correct"], 0);
+    let evaluate = |rest: &str, complaint: &[&str]| {
+        let code = if rest.contains("few") { 1 } else { 2 };
+        folder.fails(&format!("evaluate runs/c {rest}"), code, complaint);
+    };
+    evaluate(
+        "--src tokens --ref few",
+        &["`few`, line 2: 2 tags for 6 tokens"],
+    );
+    evaluate("--text tokens", &["`--src` and one `--ref`"]);
+    evaluate("--src tokens --ref tags --ref tags", &["one `--ref`"]);
+    evaluate("--src tokens", &["--ref"]);
+    evaluate("--src tokens --ref tags --valid", &["--valid"]);
+    evaluate("--valid --output x", &["attentive tag"]);
+    evaluate("", &["--src", "--valid"]);
+}
+
+#[test]
+fn vectors_are_read_from_json() {
+    let folder = vector_tagger();
+    folder.write(
+        "in",
+        "{\"vectors\": [[9, 1], [0, 8]]}\n\n{\"vectors\": [[1, 9.5]]}\n",
+    );
+    assert_eq!(stdout(&folder, "tag runs/c in"), "first second\n\nsecond\n");
+    let line = stdout(&folder, "tag runs/c in --json");
+    assert_eq!(
+        line.lines().next(),
+        Some("{\"tags\":[\"first\",\"second\"]}")
+    );
+    let evaluation = json(&stdout(
+        &folder,
+        "evaluate runs/c --jsonl train.jsonl --json",
+    ));
+    assert_eq!(evaluation["exact_match"]["total"], 100);
+    for (line, complaint) in [
+        (
+            "{\"vectors\": [[1, 2], [1]]}",
+            "vector 2 has 1 numbers, but",
+        ),
+        ("{\"vectors\": [[1, 1e99]]}", "number out of range"),
+        ("{\"vectors\": [[1, NaN]]}", "column 16"),
+        ("a dog", "expected a JSON object with a list `vectors`"),
+    ] {
+        folder.write("bad", format!("{{\"vectors\": [[1, 2]]}}\n{line}\n"));
+        folder.fails("tag runs/c bad", 1, &["`bad`, line 2: ", complaint]);
+    }
+    folder.fails("evaluate runs/c --src in --ref in", 2, &["`--jsonl`"]);
+}
+
+#[test]
+fn mistakes_in_training_data_for_taggers_are_named() {
+    let folder = Folder::new();
+    folder
+        .write("tokens", "a dog\na\n")
+        .write("tags", "D N\nD\n")
+        .write("bad", "D N\nd\n");
+    let config = |valid: &str| {
+        let data = format!(
+            "train = {{ src = 'tokens', tgt = 'tags' }}\nvalid = {{ src = 'tokens', tgt = '{valid}' }}\n"
+        );
+        let rest = TAGGER.split("[tokenizer]").nth(1).unwrap();
+        folder.write(
+            "c.toml",
+            format!("[data]\n{data}[tokenizer]\nmin_frequency = 1\n{rest}"),
+        );
+    };
+    config("bad");
+    folder.fails(
+        "train c.toml",
+        1,
+        &["`bad`, line 2: the tag `d` is none of those"],
+    );
+    folder.write("bad", "D N\nD D\n");
+    folder.fails("train c.toml", 1, &["`bad`, line 2: 2 tags for 1 tokens"]);
+    folder.fails(
+        "train c.toml --set tokenizer.kind=bpe",
+        2,
+        &["tokenizer.kind", "`word`"],
+    );
+}
+
+#[test]
+fn gaps_are_filled() {
+    let folder = masked();
+    // The text is one argument, whatever blanks it has.
+    let fill = |text: &str, options: &str| {
+        let mut command = folder.command(&format!("fill runs/c {options}"));
+        crate::run::Outcome::from(command.arg(text).output().unwrap())
+    };
+    let outcome = fill("ein <mask> läuft <mask> Garten.", "--top 3");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(lines.len(), 7, "{outcome:?}");
+    assert!(
+        lines[0].starts_with("ein") && lines[0].ends_with(" Garten."),
+        "{outcome:?}"
+    );
+    let numbers = lines[1..]
+        .iter()
+        .map(|line| line.split('\t').next().unwrap());
+    assert_eq!(numbers.collect::<String>(), "111222");
+    let answer = json(&fill("ein <mask> läuft", "-k 2 --json").stdout);
+    assert_eq!(answer["gaps"][0].as_array().unwrap().len(), 2);
+    assert!(answer["gaps"][0][0]["probability"].as_f64().unwrap() > 0.0);
+    let none = fill("ein Hund", "");
+    assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
+    assert!(
+        none.stderr.contains("no `<mask>`") && none.stderr.contains("hint: "),
+        "{none:?}"
+    );
+    let long = fill(&"<mask> ".repeat(40), "");
+    assert!(long.stderr.contains("the model takes 32"), "{long:?}");
+}
+
+#[test]
+fn texts_become_vectors() {
+    let folder = masked();
+    folder.write("in", "ein Hund\n\neine Frau sitzt\n");
+    let lines = stdout(&folder, "embed runs/c in");
+    let lines: Vec<Value> = lines.lines().map(json).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["text"], "ein Hund");
+    assert_eq!(lines[0]["vector"].as_array().unwrap().len(), 16);
+    assert_eq!(lines[1]["vector"], Value::Null);
+    folder.write("one", "eine Frau sitzt\n");
+    let alone = json(&stdout(&folder, "embed runs/c one"));
+    assert_eq!(alone, lines[2]);
+}
+
+#[test]
+fn a_masked_language_model_is_measured_beside_the_unigram_distribution() {
+    let folder = masked();
+    let evaluation = json(&stdout(&folder, "evaluate runs/c --text train.txt --json"));
+    assert_eq!(evaluation["texts"], 60);
+    assert_eq!(
+        evaluation["accuracy"]["total"],
+        evaluation["unigram"]["accuracy"]["total"]
+    );
+    assert!(evaluation["perplexity"].as_f64().unwrap() > 1.0);
+    let text = stdout(&folder, "evaluate runs/c --valid");
+    for words in [
+        "masked-token accuracy = ",
+        "always the most frequent token = ",
+        "6 texts in",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in {text}");
+    }
+    folder.fails(
+        "evaluate runs/c --src train.txt --ref train.txt",
+        2,
+        &["`--text`"],
+    );
+}
+
+#[test]
+fn a_model_of_another_kind_is_refused_and_nothing_is_overwritten() {
+    let folder = cli_model::trained();
+    folder.write("out", "kept\n");
+    for (command, complaint) in [
+        ("tag runs/c src --output out", "attentive translate"),
+        ("fill runs/c <mask>", "attentive translate"),
+        ("evaluate runs/c --text src", "`--src` and `--ref`"),
+    ] {
+        folder.fails(command, 2, &[complaint]);
+    }
+    // A model that translates has an encoder.
+    assert_eq!(stdout(&folder, "embed runs/c src").lines().count(), 5);
+    let folder = tagger();
+    folder.write("out", "kept\n").write("in", "a dog\n");
+    folder.fails(
+        "embed runs/c in --output out",
+        2,
+        &["no encoder that reads texts"],
+    );
+    folder.fails(
+        "translate runs/c in",
+        2,
+        &["it labels tokens", "attentive tag"],
+    );
+    assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), "kept\n");
+}
