@@ -52,6 +52,7 @@ pub mod decode;
 pub mod metrics;
 
 pub mod evaluate;
+pub mod page;
 pub mod pipeline;
 pub mod train;
 

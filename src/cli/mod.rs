@@ -9,6 +9,7 @@ mod evaluate;
 mod existing;
 mod info;
 mod input;
+mod inspect;
 mod message;
 mod output;
 mod profile;
@@ -51,6 +52,7 @@ enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
     Score(score::Args),
+    Inspect(inspect::Args),
     Average(average::Args),
     Info(info::Args),
     Completions(completions::Args),
@@ -64,6 +66,7 @@ impl Command {
             Self::Translate(args) => translate::run(args),
             Self::Evaluate(args) => evaluate::run(args),
             Self::Score(args) => score::run(args),
+            Self::Inspect(args) => inspect::run(args),
             Self::Average(args) => average::run(args),
             Self::Info(args) => info::run(args),
             Self::Completions(args) => completions::run(args),

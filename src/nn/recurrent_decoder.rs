@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
 
 use super::recurrent::select;
-use super::{Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
+use super::{AttentionSite, Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
 use crate::config::{AttentionKind, ModelConfig};
 use crate::ops::{
     self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, PadMask,
@@ -207,8 +207,8 @@ impl AdditiveAttention {
         pass: &Pass<'_>,
     ) -> (Tensor<2>, Tensor<2>) {
         let projected = layer.input.forward(x, pass);
-        let recurrence = AttentiveRecurrence {
-            state: layer.recurrence(Some(initial)),
+        let recurrence = || AttentiveRecurrence {
+            state: layer.recurrence(Some(initial.clone())),
             query: self.query.weight.val(),
             score: self.score.val(),
             context: self.context.weight.val(),
@@ -217,9 +217,15 @@ impl AdditiveAttention {
             pad: memory.pad.clone(),
         };
         let cell = layer.cell();
-        let both = ops::attentive_recurrent(cell, lengths, projected, recurrence, pass.precision());
+        let both =
+            ops::attentive_recurrent(cell, lengths, projected, recurrence(), pass.precision());
         let ([_, width], [_, d_value]) = (both.dims(), memory.values.dims());
         let states = both.clone().narrow(1, 0, width - d_value);
+        record(pass, || {
+            let h = |states| layer.hidden_part(states);
+            let before = before(h(initial.clone()), h(states.clone()));
+            ops::attentive_recurrent_weights(&recurrence(), before)
+        });
         (states, both.narrow(1, width - d_value, d_value))
     }
 }
@@ -250,8 +256,28 @@ impl MultiplicativeAttention {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
         };
+        record(pass, || {
+            let weights =
+                ops::attention_weights(shape, &attended, Some(&memory.pad), Causality::Full);
+            weights.squeeze_dim(1)
+        });
         ops::attention(shape, attended, Some(&memory.pad), Causality::Full, None)
     }
+}
+
+/// Records the weights `[batch, len, src_len]` of the one head that a recurrent decoder has.
+fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
+    let name = |_| "decoder.attention".into();
+    pass.record_attention(AttentionSite::Cross, name, || weights().unsqueeze_dim(1));
+}
+
+/// What each position finds: `initial` `[batch, d]`, and the states `[batch · len, d]` without the last of each sequence;
+/// `[batch, len, d]`.
+fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
+    let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
+    let len = rows / batch;
+    let states = states.reshape([batch, len, d]).narrow(1, 0, len - 1);
+    Tensor::cat(vec![initial.unsqueeze_dim(1), states], 1)
 }
 
 impl RecurrentState {
@@ -288,6 +314,98 @@ impl RecurrentMemory {
             keys: sentences(self.keys),
             values: sentences(self.values),
             pad: self.pad.select(rows),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Distribution};
+
+    use super::super::AttentionWatch;
+    use super::*;
+    use crate::config::{CellKind, RecurrentConfig};
+
+    const D: usize = 6;
+    const SRC_LENS: [usize; 2] = [3, 2];
+    const SRC_LEN: usize = 3;
+    const LEN: usize = 4;
+
+    fn random(rows: usize) -> Tensor<2> {
+        Tensor::random([rows, D], Distribution::Normal(0.0, 1.0), &Device::flex())
+    }
+
+    fn decoder(attention: AttentionKind, cell: CellKind) -> RecurrentDecoder {
+        let config = ModelConfig {
+            d_model: D,
+            n_decoder_layers: 1,
+            recurrent: RecurrentConfig {
+                cell,
+                d_hidden: D,
+                attention,
+                ..RecurrentConfig::default()
+            },
+            ..ModelConfig::default()
+        };
+        let init = &mut Initializer::new(config.init, 5, &Device::flex());
+        RecurrentDecoder::new(&config, init)
+    }
+
+    /// Σ weights · values, `[batch · len, D]`.
+    fn gathered(weights: Tensor<4>, values: Tensor<2>) -> Tensor<2> {
+        let [batch, _, len, src_len] = weights.dims();
+        let weights: Tensor<3> = weights.squeeze_dim(1);
+        let context = weights.matmul(values.reshape([batch, src_len, D]));
+        context.reshape([batch * len, D])
+    }
+
+    #[test]
+    fn recorded_weights_make_the_contexts() {
+        let batch = SRC_LENS.len();
+        let pad = PadMask::from_lens(&SRC_LENS, SRC_LEN);
+        let lengths = Lengths {
+            lens: vec![LEN; batch].into(),
+            len: LEN,
+        };
+        for (attention, cell) in [
+            (AttentionKind::Additive, CellKind::Lstm),
+            (AttentionKind::Additive, CellKind::Gru),
+            (AttentionKind::Dot, CellKind::Lstm),
+            (AttentionKind::General, CellKind::Rnn),
+        ] {
+            let decoder = decoder(attention, cell);
+            let values = random(batch * SRC_LEN);
+            let x = random(batch * LEN);
+            let plain = Pass::inference();
+            let memory = decoder
+                .memory(values.clone(), pad.clone(), &plain)
+                .expect("a memory");
+            let layer = &decoder.layers[0];
+            let initial = random(batch).repeat_dim(1, layer.cell().states());
+            let watch = AttentionWatch::default();
+            let pass = &plain.watched(&watch);
+            let context = match decoder.attention.as_ref().expect("attention") {
+                RecurrentAttention::Additive(attention) => {
+                    attention.run(layer, x, &lengths, initial, &memory, pass).1
+                }
+                RecurrentAttention::Multiplicative(attention) => {
+                    attention.attend(x, &lengths, &memory, pass)
+                }
+            };
+            let [map] = watch.into_maps().try_into().expect("one map");
+            assert_eq!(map.weights.dims(), [batch, 1, LEN, SRC_LEN]);
+            assert_eq!(map.name, "decoder.attention");
+            let padding: Vec<f32> = map
+                .weights
+                .clone()
+                .slice([1..2, 0..1, 0..LEN, 2..3])
+                .into_data()
+                .iter()
+                .collect();
+            assert_eq!(padding, [0.0; LEN]);
+            let difference = context - gathered(map.weights, values);
+            let difference: f32 = difference.abs().max().into_scalar();
+            assert!(difference < 1e-5, "{attention:?}: {difference}");
         }
     }
 }

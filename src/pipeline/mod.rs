@@ -3,11 +3,13 @@
 //! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
 //! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
 
+mod inspect;
 mod source;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
 
+pub use inspect::{Inspection, Written};
 pub use translate::{Candidate, TranslateOptions, Translation};
 
 use std::fmt;

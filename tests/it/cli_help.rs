@@ -2,12 +2,13 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "demo",
     "train",
     "translate",
     "evaluate",
     "score",
+    "inspect",
     "average",
     "info",
     "completions",

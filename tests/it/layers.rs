@@ -31,11 +31,13 @@ const RULES: &[(&str, &[&str])] = &[
             "batch",
             "text",
             "data",
+            "nn",
             "model",
             "checkpoint",
             "decode",
         ],
     ),
+    ("page", &["nn", "pipeline"]),
     (
         "train",
         &[

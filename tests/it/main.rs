@@ -5,6 +5,7 @@
 mod cli_damage;
 mod cli_errors;
 mod cli_help;
+mod cli_inspect;
 mod cli_model;
 mod cli_pipes;
 mod cli_score;
