@@ -34,8 +34,9 @@
   };
 
   const state = { site: null, layer: 0, head: MEAN, row: null, column: null };
-  let heat = []; // Stops of the colour ramp, [r, g, b].
+  let palette = []; // The colour of every thousandth, [r, g, b].
   let matrix = null; // The chosen weights: { rows, columns, weights, most }.
+  let picture = null; // The same, a pixel a weight.
 
   // ---- words
 
@@ -73,15 +74,32 @@
 
   function readColours() {
     const ramp = getComputedStyle(document.documentElement).getPropertyValue("--heat");
-    heat = ramp.split(",").map((stop) => [1, 3, 5].map((at) => parseInt(stop.trim().slice(at, at + 2), 16)));
+    const stops = ramp.split(",").map((stop) => [1, 3, 5].map((at) => parseInt(stop.trim().slice(at, at + 2), 16)));
+    palette = Array.from({ length: UNITS + 1 }, (_, i) => {
+      const place = (i / UNITS) * (stops.length - 1);
+      const below = Math.min(Math.floor(place), stops.length - 2);
+      return stops[below].map((from, part) => Math.round(from + (place - below) * (stops[below + 1][part] - from)));
+    });
   }
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function colour(share) {
-    const place = Math.min(Math.max(share, 0), 1) * (heat.length - 1);
-    const below = Math.min(Math.floor(place), heat.length - 2);
-    return heat[below].map((from, i) => Math.round(from + (place - below) * (heat[below + 1][i] - from)));
+  const colour = (share) => palette[Math.round(Math.min(Math.max(share, 0), 1) * UNITS)];
+
+  // A canvas with a pixel for each weight.
+  function draw(of) {
+    const canvas = document.createElement("canvas");
+    canvas.width = of.columns;
+    canvas.height = of.rows;
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(of.columns, of.rows);
+    const most = top(of);
+    of.weights.forEach((weight, i) => {
+      const [r, g, b] = colour(weight / most);
+      image.data.set([r, g, b, 255], 4 * i);
+    });
+    context.putImageData(image, 0, 0);
+    return canvas;
   }
 
   // Black or white, whichever can be read on it.
@@ -155,10 +173,11 @@
     const width = (label) => context.measureText(shorten(context, label)).width;
     const longest = (labels) => labels.reduce((most, label) => Math.max(most, width(label)), 0);
     const left = Math.ceil(longest(site.rows)) + 10;
-    const above = Math.ceil(longest(site.columns)) + 10;
     const room = element("map-frame").clientWidth - left - 4;
     const cell = Math.max(4, Math.min(34, Math.floor(room / matrix.columns)));
-    layout = { left, above, cell, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };
+    const upright = longest(site.columns) < cell - 2;
+    const above = upright ? 24 : Math.ceil(longest(site.columns)) + 10;
+    layout = { left, above, cell, upright, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };
   }
 
   function shorten(context, label) {
@@ -185,22 +204,26 @@
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.font = FONT;
-    const gap = cell >= 10 ? 1 : 0;
-    const most = top(matrix);
-    for (let row = 0; row < matrix.rows; row++) {
-      for (let column = 0; column < matrix.columns; column++) {
-        context.fillStyle = `rgb(${colour(weight(row, column) / most)})`;
-        context.fillRect(left + column * cell, above + row * cell, cell - gap, cell - gap);
+    const [across, down] = [cell * matrix.columns, cell * matrix.rows];
+    context.imageSmoothingEnabled = false;
+    context.drawImage(picture, left, above, across, down);
+    if (cell >= 10) {
+      context.fillStyle = style("--surface");
+      for (let column = 1; column < matrix.columns; column++) {
+        context.fillRect(left + column * cell - 1, above, 1, down);
+      }
+      for (let row = 1; row < matrix.rows; row++) {
+        context.fillRect(left, above + row * cell - 1, across, 1);
       }
     }
     context.strokeStyle = style("--line");
-    context.strokeRect(left - 0.5, above - 0.5, cell * matrix.columns + 1 - gap, cell * matrix.rows + 1 - gap);
+    context.strokeRect(left - 0.5, above - 0.5, across + 1, down + 1);
     drawLabels(context);
     drawMark(context);
   }
 
   function drawLabels(context) {
-    const { left, above, cell } = layout;
+    const { left, above, cell, upright } = layout;
     const site = SITES[state.site];
     const [ink, marked] = [style("--ink"), style("--mark")];
     const shown = (at, chosen) => cell >= 11 || at === chosen;
@@ -212,12 +235,12 @@
         context.fillText(shorten(context, label), left - 6, above + (row + 0.5) * cell);
       }
     });
-    context.textAlign = "left";
+    context.textAlign = upright ? "center" : "left";
     site.columns.forEach((label, column) => {
       if (shown(column, state.column)) {
         context.save();
-        context.translate(left + (column + 0.5) * cell, above - 6);
-        context.rotate(-Math.PI / 2);
+        context.translate(left + (column + 0.5) * cell, above - (upright ? 12 : 6));
+        context.rotate(upright ? 0 : -Math.PI / 2);
         context.fillStyle = column === state.column ? marked : ink;
         context.fillText(shorten(context, label), 0, 0);
         context.restore();
@@ -273,6 +296,7 @@
       return line;
     });
     element("all").replaceChildren(...layers);
+    element("every").hidden = element("all").querySelectorAll("button").length < 2;
   }
 
   function small(map, layer, head) {
@@ -282,17 +306,10 @@
     button.title = map.name;
     button.dataset.layer = layer;
     button.dataset.head = head;
-    const canvas = document.createElement("canvas");
-    canvas.width = map.columns;
-    canvas.height = map.rows;
+    const canvas = draw(weightsOf(map, head));
     const size = SMALL / Math.max(map.rows, map.columns);
     canvas.style.width = `${map.columns * size}px`;
     canvas.style.height = `${map.rows * size}px`;
-    const of = weightsOf(map, head);
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(map.columns, map.rows);
-    of.weights.forEach((weight, i) => image.data.set([...colour(weight / top(of)), 255], 4 * i));
-    context.putImageData(image, 0, 0);
     button.append(canvas, head === MEAN ? "mean" : headName(head));
     button.setAttribute("aria-label", `layer ${layer + 1}, ${headName(head)}`);
     button.addEventListener("click", () => {
@@ -353,6 +370,7 @@
   // Draws what depends on the layer and the head.
   function choose() {
     matrix = weightsOf(chosenMap(), state.head);
+    picture = draw(matrix);
     const name = `${SITES[state.site].name}, layer ${state.layer + 1}, ${headName(state.head)}`;
     element("map-title").textContent = name;
     element("most").textContent = top(matrix).toFixed(top(matrix) < 1 ? 2 : 0);
