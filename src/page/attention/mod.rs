@@ -6,15 +6,23 @@ use crate::nn::{AttentionMap, AttentionSite};
 use crate::pipeline::Inspection;
 
 /// Weights are written in thousandths: whole numbers, of which most are 0, keep the page small.
-const UNITS: f32 = 1000.0;
+const UNITS: u32 = 1000;
+
+/// The parts of one script, which only the page reads.
+const SCRIPT: &str = concat!(
+    include_str!("weights.js"),
+    include_str!("sentence.js"),
+    include_str!("map.js"),
+    include_str!("choice.js"),
+);
 
 /// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token shows
 /// what it attends to. `title` says which model it was.
 pub fn attention(title: &str, inspection: &Inspection) -> String {
     format!(
-        include_str!("attention.html"),
-        style = include_str!("attention.css"),
-        script = include_str!("attention.js"),
+        include_str!("page.html"),
+        style = include_str!("page.css"),
+        script = SCRIPT,
         data = embedded(&data(title, inspection)),
     )
 }
@@ -38,6 +46,7 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         .collect();
     json!({
         "title": title,
+        "units": UNITS,
         "src": src,
         "tgt": tgt,
         "written": written,
@@ -55,7 +64,10 @@ fn map(map: &AttentionMap) -> Value {
     } = map;
     let [_, n_heads, rows, columns] = weights.dims();
     let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
-    let numbers: Vec<u32> = numbers.iter().map(|w| (w * UNITS).round() as u32).collect();
+    let numbers: Vec<u32> = numbers
+        .iter()
+        .map(|w| (w * UNITS as f32).round() as u32)
+        .collect();
     let heads: Vec<&[u32]> = numbers.chunks(rows * columns).take(n_heads).collect();
     let site = match site {
         AttentionSite::EncoderSelf => "encoder_self",
