@@ -102,7 +102,13 @@ fn language_models_show_themselves() {
 
 #[test]
 fn taggers_are_refused() {
-    let folder = trained_as("tagger", "[model.recurrent]\nd_hidden = 16\n");
+    let folder = Folder::new();
+    let config = cli_model::CONFIG
+        .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
+        .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
+    folder.write("c.toml", config);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     folder.fails("inspect runs/c 1", 2, &["no attention", "attentive tag"]);
 }
 
