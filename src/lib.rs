@@ -53,6 +53,7 @@ pub mod metrics;
 
 pub mod compare;
 pub mod evaluate;
+pub mod page;
 pub mod pipeline;
 pub mod plot;
 pub mod train;

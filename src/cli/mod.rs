@@ -13,6 +13,7 @@ mod fill;
 mod generate;
 mod info;
 mod input;
+mod inspect;
 mod message;
 mod names;
 mod output;
@@ -63,6 +64,7 @@ enum Command {
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Score(score::Args),
+    Inspect(inspect::Args),
     Average(average::Args),
     Plot(plot::Args),
     Info(info::Args),
@@ -82,6 +84,7 @@ impl Command {
             Self::Evaluate(args) => evaluate::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),
+            Self::Inspect(args) => inspect::run(args),
             Self::Average(args) => average::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),

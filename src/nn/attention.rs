@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::{Dropout, Initializer, Linear, Pass, Rotary};
+use super::{AttentionSite, Dropout, Initializer, Linear, Pass, Rotary};
 use crate::config::{ModelConfig, Positions};
 use crate::ops::{self, Attended, AttentionShape, Causality, PadMask};
 
@@ -144,6 +144,20 @@ impl MultiHeadAttention {
             src_len,
             d_head: d_model / self.n_heads,
         };
+        let site = match (&attended, causality) {
+            (_, Causality::Causal) => AttentionSite::DecoderSelf,
+            (Attended::Itself(_), Causality::Full) => AttentionSite::EncoderSelf,
+            (Attended::Other { .. }, Causality::Full) => AttentionSite::Cross,
+        };
+        pass.record_attention(
+            site,
+            |layer| match site {
+                AttentionSite::EncoderSelf => format!("encoder.layers.{layer}.self_attention"),
+                AttentionSite::DecoderSelf => format!("decoder.layers.{layer}.self_attention"),
+                AttentionSite::Cross => format!("decoder.layers.{layer}.memory_attention"),
+            },
+            || ops::attention_weights(shape, &attended, pad, causality),
+        );
         let dropout = pass.dropout(self.dropout);
         let context = ops::attention(shape, attended, pad, causality, dropout);
         self.output.forward(context, pass)
@@ -160,5 +174,135 @@ impl MultiHeadAttention {
         let heads = parts * self.n_heads;
         let x = rotary.turn(x.narrow(1, 0, turned), heads, batch, first);
         Tensor::cat(vec![x, kept], 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::activation::softmax;
+    use burn::tensor::{Device, Distribution};
+
+    use super::super::{AttentionMap, AttentionWatch};
+    use super::*;
+
+    const LENS: [usize; 3] = [4, 2, 3];
+    const LEN: usize = 4;
+
+    fn config(positions: Positions) -> ModelConfig {
+        ModelConfig {
+            d_model: 12,
+            n_heads: 3,
+            positions,
+            ..ModelConfig::default()
+        }
+    }
+
+    fn rows(len: usize) -> Tensor<2> {
+        let shape = [LENS.len() * len, 12];
+        Tensor::random(shape, Distribution::Normal(0.0, 1.0), &Device::flex())
+    }
+
+    fn attention(config: &ModelConfig) -> MultiHeadAttention {
+        let mut init = Initializer::new(config.init, 5, &Device::flex());
+        MultiHeadAttention::for_self(config, &mut init)
+    }
+
+    fn watched(run: impl FnOnce(&Pass<'_>) -> Tensor<2>) -> (Tensor<2>, AttentionMap) {
+        let watch = AttentionWatch::default();
+        let out = run(&Pass::inference().watched(&watch));
+        let [map] = watch.into_maps().try_into().expect("one map");
+        (out, map)
+    }
+
+    fn assert_close(a: Tensor<2>, b: Tensor<2>) {
+        assert_eq!(a.dims(), b.dims());
+        let difference: f32 = (a - b).abs().max().into_scalar();
+        assert!(difference < 1e-5, "{difference}");
+    }
+
+    /// Σ weights · values of all heads, through the output projection.
+    fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: Tensor<2>) -> Tensor<2> {
+        let [batch, n_heads, tgt_len, src_len] = map.weights.dims();
+        let heads = values.reshape([batch, src_len, n_heads, 4]).swap_dims(1, 2);
+        let context = map.weights.clone().matmul(heads).swap_dims(1, 2);
+        let context = context.reshape([batch * tgt_len, n_heads * 4]);
+        layer.output.forward(context, &Pass::inference())
+    }
+
+    /// Rows sum to 1; what `hidden(sentence, query, key)` says is exactly 0, and all else above it.
+    fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> bool) {
+        let [_, n_heads, tgt_len, src_len] = map.weights.dims();
+        let weights: Vec<f32> = map.weights.clone().into_data().iter().collect();
+        for (number, row) in weights.chunks(src_len).enumerate() {
+            let (sentence, query) = (number / (n_heads * tgt_len), number % tgt_len);
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
+            for (key, &weight) in row.iter().enumerate() {
+                assert_eq!(weight == 0.0, hidden(sentence, query, key), "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn recorded_weights_make_the_output() {
+        let pad = PadMask::from_lens(&LENS, LEN);
+        for positions in [Positions::None, Positions::Rotary] {
+            let layer = attention(&config(positions));
+            let (x, batch) = (rows(LEN), LENS.len());
+            let values = layer.value.forward(x.clone(), &Pass::inference());
+
+            let (out, map) = watched(|pass| {
+                layer.attend_itself(x.clone(), batch, Some(&pad), Causality::Full, pass)
+            });
+            assert_close(out, gathered(&layer, &map, values.clone()));
+            check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
+            assert_eq!(map.name, "encoder.layers.0.self_attention");
+
+            let (out, map) = watched(|pass| {
+                layer.attend_itself(x.clone(), batch, None, Causality::Causal, pass)
+            });
+            assert_close(out, gathered(&layer, &map, values.clone()));
+            check_weights(&map, |_, query, key| key > query);
+            assert_eq!(map.site, AttentionSite::DecoderSelf);
+        }
+
+        let layer = attention(&config(Positions::None));
+        let (memory, batch) = (rows(LEN), LENS.len());
+        let values = layer.value.forward(memory.clone(), &Pass::inference());
+        let source = layer.keys_values(memory, batch, &Pass::inference());
+        let (out, map) = watched(|pass| layer.attend_other(rows(2), source, batch, &pad, pass));
+        assert_close(out, gathered(&layer, &map, values));
+        check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
+        assert_eq!(map.name, "decoder.layers.0.memory_attention");
+    }
+
+    #[test]
+    fn watching_changes_nothing() {
+        let layer = attention(&config(Positions::Rotary));
+        let x = rows(LEN);
+        let run = |pass: &Pass<'_>| {
+            layer.attend_itself(x.clone(), LENS.len(), None, Causality::Causal, pass)
+        };
+        let (out, _) = watched(run);
+        assert_eq!(out.into_data(), run(&Pass::inference()).into_data());
+    }
+
+    /// Section 3.2.2 gives each head matrices of its own; here they are blocks of one.
+    #[test]
+    fn one_matrix_for_all_heads_equals_one_for_each() {
+        let layer = attention(&config(Positions::None));
+        let x = rows(LEN).narrow(0, 0, LEN);
+        let of = |linear: &Linear, head: usize| {
+            let weight = linear.weight.val().narrow(0, 4 * head, 4);
+            let bias = linear.bias.as_ref().expect("a bias").val();
+            x.clone().matmul(weight.transpose()) + bias.narrow(0, 4 * head, 4).unsqueeze()
+        };
+        let heads = (0..3).map(|head| {
+            let [q, k, v] = [&layer.query, &layer.key, &layer.value].map(|linear| of(linear, head));
+            softmax(q.matmul(k.transpose()) / 2.0, 1).matmul(v)
+        });
+        let joined = Tensor::cat(heads.collect(), 1);
+        let expected = layer.output.forward(joined, &Pass::inference());
+        let found = layer.attend_itself(x.clone(), 1, None, Causality::Full, &Pass::inference());
+        assert_close(found, expected);
     }
 }

@@ -1,9 +1,10 @@
 //! Layers: each takes its configuration and an [`Initializer`], and maps rows of activations to rows.
 //!
 //! A batch of sequences is one [`Sequence`]: `[batch · len, d_model]` rows, so that every linear map is one matrix
-//! product. What changes from pass to pass (dropout, probing) travels in a [`Pass`].
+//! product. What changes from pass to pass (dropout, probing, watching attention) travels in a [`Pass`].
 
 mod attention;
+mod attention_map;
 mod decoder;
 mod dropout;
 mod embedding;
@@ -19,9 +20,11 @@ mod positions;
 mod recurrent;
 mod recurrent_decoder;
 mod residual;
+mod self_attention;
 mod sequence;
 
 pub use attention::{KeysValues, MultiHeadAttention};
+pub use attention_map::{AttentionMap, AttentionSite, AttentionWatch};
 pub use decoder::{Decoder, DecoderCache, DecoderLayer, Sight};
 pub use dropout::Dropout;
 pub use embedding::Embedding;
@@ -37,4 +40,5 @@ pub use positions::{PositionEncoding, Rotary, sinusoids};
 pub use recurrent::{Encoded, RecurrentEncoder, RecurrentEncoderLayer, RecurrentLayer};
 pub use recurrent_decoder::{RecurrentDecoder, RecurrentMemory, RecurrentState};
 pub use residual::Residual;
+pub use self_attention::self_attention;
 pub use sequence::Sequence;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use burn::tensor::Tensor;
 
-use super::Dropout;
+use super::{AttentionSite, AttentionWatch, Dropout};
 use crate::ops::{self, Precision};
 
 /// One forward pass: inference or training, watched or not.
@@ -13,6 +13,7 @@ pub struct Pass<'a> {
     dropout: Option<DropoutKey>,
     precision: Precision,
     probe: Option<&'a Probe>,
+    watch: Option<&'a AttentionWatch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,7 @@ impl<'a> Pass<'a> {
             dropout: None,
             precision: Precision::F32,
             probe: None,
+            watch: None,
         }
     }
 
@@ -37,6 +39,7 @@ impl<'a> Pass<'a> {
             dropout: Some(DropoutKey { seed, step }),
             precision,
             probe: None,
+            watch: None,
         }
     }
 
@@ -49,6 +52,14 @@ impl<'a> Pass<'a> {
     pub fn probed(self, probe: &'a Probe) -> Self {
         Self {
             probe: Some(probe),
+            ..self
+        }
+    }
+
+    /// The same pass, whose attention weights `watch` gathers.
+    pub fn watched(self, watch: &'a AttentionWatch) -> Self {
+        Self {
+            watch: Some(watch),
             ..self
         }
     }
@@ -68,6 +79,18 @@ impl<'a> Pass<'a> {
     pub fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
         if let Some(probe) = self.probe {
             probe.observe(name, output);
+        }
+    }
+
+    /// Records attention weights, which are computed only if somebody watches; `name` is told the layer's number.
+    pub(super) fn record_attention(
+        &self,
+        site: AttentionSite,
+        name: impl FnOnce(usize) -> String,
+        weights: impl FnOnce() -> Tensor<4>,
+    ) {
+        if let Some(watch) = self.watch {
+            watch.record(site, name, weights());
         }
     }
 }

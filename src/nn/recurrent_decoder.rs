@@ -5,11 +5,14 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
 
 use super::recurrent::select;
-use super::{Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
+use super::{AttentionSite, Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
 use crate::config::{AttentionKind, ModelConfig};
 use crate::ops::{
     self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, PadMask,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// A stack of recurrent layers that begins with the encoder's final states. What is predicted at a position comes from
 /// t = tanh(W \[s; c\]) with the top state s and, if there is attention, the context c.
@@ -207,8 +210,8 @@ impl AdditiveAttention {
         pass: &Pass<'_>,
     ) -> (Tensor<2>, Tensor<2>) {
         let projected = layer.input.forward(x, pass);
-        let recurrence = AttentiveRecurrence {
-            state: layer.recurrence(Some(initial)),
+        let recurrence = || AttentiveRecurrence {
+            state: layer.recurrence(Some(initial.clone())),
             query: self.query.weight.val(),
             score: self.score.val(),
             context: self.context.weight.val(),
@@ -217,9 +220,15 @@ impl AdditiveAttention {
             pad: memory.pad.clone(),
         };
         let cell = layer.cell();
-        let both = ops::attentive_recurrent(cell, lengths, projected, recurrence, pass.precision());
+        let both =
+            ops::attentive_recurrent(cell, lengths, projected, recurrence(), pass.precision());
         let ([_, width], [_, d_value]) = (both.dims(), memory.values.dims());
         let states = both.clone().narrow(1, 0, width - d_value);
+        record(pass, || {
+            let h = |states| layer.hidden_part(states);
+            let before = before(h(initial.clone()), h(states.clone()));
+            ops::attentive_recurrent_weights(&recurrence(), before)
+        });
         (states, both.narrow(1, width - d_value, d_value))
     }
 }
@@ -250,8 +259,28 @@ impl MultiplicativeAttention {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
         };
+        record(pass, || {
+            let weights =
+                ops::attention_weights(shape, &attended, Some(&memory.pad), Causality::Full);
+            weights.squeeze_dim(1)
+        });
         ops::attention(shape, attended, Some(&memory.pad), Causality::Full, None)
     }
+}
+
+/// Records the weights `[batch, len, src_len]` of the one head that a recurrent decoder has.
+fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
+    let name = |_| "decoder.attention".into();
+    pass.record_attention(AttentionSite::Cross, name, || weights().unsqueeze_dim(1));
+}
+
+/// What each position finds: `initial` `[batch, d]`, and the states `[batch · len, d]` without the last of each sequence;
+/// `[batch, len, d]`.
+fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
+    let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
+    let len = rows / batch;
+    let states = states.reshape([batch, len, d]).narrow(1, 0, len - 1);
+    Tensor::cat(vec![initial.unsqueeze_dim(1), states], 1)
 }
 
 impl RecurrentState {

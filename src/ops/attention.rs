@@ -119,27 +119,59 @@ pub(super) fn portable(
         src_len,
         d_head,
     } = shape;
-    let width = n_heads * d_head;
-    let part = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * width, width);
-    let [q, k, v] = match attended {
-        Attended::Itself(all) => [0, 1, 2].map(|number| part(&all, number)),
-        Attended::Other {
-            queries,
-            keys_values,
-        } => [queries, part(&keys_values, 0), part(&keys_values, 1)],
-    };
-    let heads = |x: Tensor<2>, len| x.reshape([batch, len, n_heads, d_head]).swap_dims(1, 2);
-    let ignored = ignored(&shape, pad, causality, &q);
-    let scores = heads(q, tgt_len).matmul(heads(k, src_len).transpose()) / (d_head as f64).sqrt();
-    // The second fill turns the uniform weights of a row that sees nothing into zeros.
-    let mut weights = softmax(scores.mask_fill(ignored.clone(), -1e30), 3).mask_fill(ignored, 0.0);
+    let mut weights = attention_weights(shape, &attended, pad, causality);
+    let [_, _, values] = attended.parts(&shape);
     if let Some(dropout) = dropout {
         weights = super::dropout::portable(weights, dropout);
     }
     weights
-        .matmul(heads(v, src_len))
+        .matmul(heads(&shape, values, src_len))
         .swap_dims(1, 2)
         .reshape([batch * tgt_len, n_heads * d_head])
+}
+
+/// The weights by which [`attention`] gathers values, softmax(q·kᵀ / √d_head): zeros where a query does not see a key. To
+/// look at; attention itself never holds them.
+///
+/// # Shapes
+/// - `pad`: `batch` rows of width `src_len`
+/// - result: `[batch, n_heads, tgt_len, src_len]`
+pub fn attention_weights(
+    shape: AttentionShape,
+    attended: &Attended,
+    pad: Option<&PadMask>,
+    causality: Causality,
+) -> Tensor<4> {
+    let [queries, keys, _] = attended.parts(&shape);
+    let ignored = ignored(&shape, pad, causality, &queries);
+    let (queries, keys) = (
+        heads(&shape, queries, shape.tgt_len),
+        heads(&shape, keys, shape.src_len),
+    );
+    let scores = queries.matmul(keys.transpose()) / (shape.d_head as f64).sqrt();
+    // The second fill turns the uniform weights of a row that sees nothing into zeros.
+    softmax(scores.mask_fill(ignored.clone(), -1e30), 3).mask_fill(ignored, 0.0)
+}
+
+impl Attended {
+    /// Queries, keys and values, `[batch · len, d_model]` each.
+    fn parts(&self, shape: &AttentionShape) -> [Tensor<2>; 3] {
+        let width = shape.n_heads * shape.d_head;
+        let part = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * width, width);
+        match self {
+            Self::Itself(all) => [0, 1, 2].map(|number| part(all, number)),
+            Self::Other {
+                queries,
+                keys_values,
+            } => [queries.clone(), part(keys_values, 0), part(keys_values, 1)],
+        }
+    }
+}
+
+/// Rows of all heads to `[batch, n_heads, len, d_head]`.
+fn heads(shape: &AttentionShape, x: Tensor<2>, len: usize) -> Tensor<4> {
+    x.reshape([shape.batch, len, shape.n_heads, shape.d_head])
+        .swap_dims(1, 2)
 }
 
 /// `[batch, n_heads, tgt_len, src_len]`: true = this query does not see this key.

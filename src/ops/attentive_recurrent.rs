@@ -132,17 +132,44 @@ pub(super) fn portable(
     Tensor::cat(outputs, 1).reshape([rows, cell.states() * d + d_value])
 }
 
+/// The weights by which [`attentive_recurrent`] gathers contexts: zeros at keys that are padding. To look at; they are
+/// computed anew, position by position.
+///
+/// # Shapes
+/// - `before`: `[batch, len, d]`, the h that each position finds
+/// - result: `[batch, len, src_len]`
+pub fn attentive_recurrent_weights(
+    recurrence: &AttentiveRecurrence,
+    before: Tensor<3>,
+) -> Tensor<3> {
+    let [batch, len, d] = before.dims();
+    let at = |position| {
+        let h: Tensor<3> = before.clone().narrow(1, position, 1);
+        weights(recurrence, h.reshape([batch, d])).unsqueeze_dim(1)
+    };
+    Tensor::cat((0..len).map(at).collect(), 1)
+}
+
 /// The contexts of the states h, `[batch, d_value]`.
 fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
     let [batch, _] = h.dims();
-    let ([rows, d_key], [_, d_value]) = (recurrence.keys.dims(), recurrence.values.dims());
+    let [rows, d_value] = recurrence.values.dims();
+    let values = recurrence.values.clone();
+    let values: Tensor<3> = values.reshape([batch, rows / batch, d_value]);
+    let weights: Tensor<3> = weights(recurrence, h).unsqueeze_dim(2);
+    (weights * values).sum_dim(1).reshape([batch, d_value])
+}
+
+/// softmax over j of vᵀ tanh(W h + key j), without the keys of padding: `[batch, src_len]`.
+fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
+    let [batch, _] = h.dims();
+    let [rows, d_key] = recurrence.keys.dims();
     let src_len = rows / batch;
     let options = (&h.device(), h.dtype());
     let query: Tensor<3> = h
         .matmul(recurrence.query.clone().transpose())
         .unsqueeze_dim(1);
     let keys: Tensor<3> = recurrence.keys.clone().reshape([batch, src_len, d_key]);
-    let values: Tensor<3> = recurrence.values.clone().reshape([batch, src_len, d_value]);
     let v: Tensor<3> = recurrence.score.clone().reshape([1, 1, d_key]);
     let scores: Tensor<2> = (tanh(keys + query) * v)
         .sum_dim(2)
@@ -151,8 +178,7 @@ fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
     let data = TensorData::new(seen, [batch, src_len]).convert_dtype(options.1);
     let seen = Tensor::<2>::from_data(data, options);
     let hidden = (seen.clone() - 1.0) * 1e9;
-    let weights: Tensor<3> = (softmax(scores + hidden, 1) * seen).unsqueeze_dim(2);
-    (weights * values).sum_dim(1).reshape([batch, d_value])
+    softmax(scores + hidden, 1) * seen
 }
 
 /// Inputs: projected, query, score, context, keys, values, hidden weight, and bias and initial states if there are any.

@@ -21,13 +21,15 @@ mod recurrent;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{Attended, AttentionShape, Causality, PadMask, attention};
+pub use attention::{Attended, AttentionShape, Causality, PadMask, attention, attention_weights};
 pub use attentive_kernels::cross_entropy::LossSums;
 pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::Precision;
 pub use attentive_kernels::linear::Activation;
 pub use attentive_kernels::norm::Norm;
-pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
+pub use attentive_recurrent::{
+    AttentiveRecurrence, attentive_recurrent, attentive_recurrent_weights,
+};
 pub use buffers::give as recycle;
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::dropout_add;

@@ -7,6 +7,7 @@ mod batches;
 mod embed;
 mod fill;
 mod generate;
+mod inspect;
 mod source;
 mod stop;
 mod tag;
@@ -17,6 +18,7 @@ mod translate;
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
+pub use inspect::{Inspection, Written};
 pub use translate::{Candidate, TranslateOptions, Translation};
 
 use std::fmt;

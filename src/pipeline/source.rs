@@ -4,20 +4,37 @@ use super::{Pipeline, Warning};
 use crate::batch::TokenId;
 use crate::data::MAX_LINE_BYTES;
 use crate::error::Result;
+use crate::text::Tokenizer;
 
 /// A line as token ids.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Closed by `</s>`; empty for a blank line.
+    /// A source closed by `</s>`, or a text as it is; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
     /// What had to be done to the line.
     pub(super) warning: Option<Warning>,
 }
 
 impl Source {
-    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
-    /// which the training data has none of, as blanks, and bounds the tokens to what `pipeline`'s model takes.
+    /// The source in line number `number`, of which `pipeline`'s model takes what it can.
     pub(super) fn read(line: &str, number: usize, pipeline: &Pipeline) -> Result<Self> {
+        let tokenizer = pipeline.tokenizers().src();
+        let room = pipeline.max_src_len().saturating_sub(1);
+        let mut source = Self::text(line, number, tokenizer, room)?;
+        if !source.ids.is_empty() {
+            source.ids.push(tokenizer.special().eos);
+        }
+        Ok(source)
+    }
+
+    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
+    /// which the training data has none of, as blanks, and leaves at most `room` tokens.
+    pub(super) fn text(
+        line: &str,
+        number: usize,
+        tokenizer: &Tokenizer,
+        room: usize,
+    ) -> Result<Self> {
         let mut problems = Vec::new();
         let line = line.trim();
         let read = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
@@ -35,21 +52,16 @@ impl Source {
             .chars()
             .map(|c| if is_control(&c) { ' ' } else { c })
             .collect();
-        let tokenizer = pipeline.tokenizers().src();
         let mut ids = match text.trim() {
             "" => Vec::new(),
             text => tokenizer.encode(text)?,
         };
-        if !ids.is_empty() {
-            let room = pipeline.max_src_len().saturating_sub(1);
-            if ids.len() > room {
-                let all = ids.len();
-                problems.push(format!(
-                    "too long for the model, only the first {room} of {all} tokens were read"
-                ));
-                ids.truncate(room);
-            }
-            ids.push(tokenizer.special().eos);
+        if ids.len() > room {
+            let all = ids.len();
+            problems.push(format!(
+                "too long for the model, only the first {room} of {all} tokens were read"
+            ));
+            ids.truncate(room);
         }
         let warning = (!problems.is_empty()).then(|| Warning {
             line: number,

@@ -123,6 +123,7 @@ fn what_is_not_a_model_is_named() {
         "info NAME",
         "evaluate NAME --src file --ref file",
         "average NAME --out x",
+        "inspect NAME a",
     ] {
         for name in ["missing", "file", "."] {
             folder.fails(&command.replace("NAME", name), 1, &[&format!("`{name}")]);

@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "train",
     "translate",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 14] = [
     "evaluate",
     "compare",
     "score",
+    "inspect",
     "average",
     "plot",
     "info",

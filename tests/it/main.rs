@@ -7,6 +7,7 @@ mod cli_errors;
 mod cli_families;
 mod cli_generate;
 mod cli_help;
+mod cli_inspect;
 mod cli_label;
 mod cli_model;
 mod cli_pipes;

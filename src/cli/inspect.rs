@@ -1,0 +1,71 @@
+//! `attentive inspect`: what a model looks at, as a page.
+
+use std::path::PathBuf;
+
+use attentive::error::{Error, Result};
+use attentive::page;
+use attentive::pipeline::{Inspection, Pipeline};
+
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive inspect runs/multi30k 'A man rides a bike.'
+  attentive inspect runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
+  attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html";
+
+/// More weights make a page that browsers struggle with.
+const MOST_WEIGHTS: usize = 8_000_000;
+
+/// Show who attends to whom, in every layer and head, on an HTML page that needs no network.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// What the model reads.
+    #[arg(value_name = "SENTENCE")]
+    sentence: String,
+    /// Its translation to look at [default: what the model makes of it].
+    #[arg(long, value_name = "SENTENCE")]
+    target: Option<String>,
+    /// Write the page here.
+    #[arg(long, short, value_name = "FILE", default_value = "inspect.html")]
+    output: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = Pipeline::load(&args.model)?;
+    let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
+    check(&inspection)?;
+    for warning in &inspection.warnings {
+        message::warning(warning);
+    }
+    if inspection.maps.is_empty() {
+        message::note("this model has no attention: the page shows probabilities alone");
+    }
+    let page = page::attention(&args.model.display().to_string(), &inspection);
+    let mut out = Output::open(Some(&args.output), &[])?;
+    out.line(page.trim_end())?;
+    out.flush()?;
+    message::note(format_args!(
+        "open `{}` in a browser",
+        args.output.display()
+    ));
+    Ok(())
+}
+
+/// Refuses what no page could show.
+fn check(inspection: &Inspection) -> Result<()> {
+    let maps = inspection.maps.iter();
+    let weights: usize = maps.map(|map| map.weights.shape().num_elements()).sum();
+    if weights <= MOST_WEIGHTS {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("{weights} attention weights are more than a page can show"),
+        format!("shorten the sentence: a page shows at most {MOST_WEIGHTS}"),
+    ))
+}

@@ -1,0 +1,120 @@
+// The enlarged map.
+
+const FONT = "12px system-ui, sans-serif";
+const LONGEST_LABEL = 120;
+let layout = null;
+
+function measure() {
+  const site = SITES[state.site];
+  const context = element("map").getContext("2d");
+  context.font = FONT;
+  const width = (label) => context.measureText(shorten(context, label)).width;
+  const longest = (labels) => labels.reduce((most, label) => Math.max(most, width(label)), 0);
+  const left = Math.ceil(longest(site.rows)) + 10;
+  const room = element("map-frame").clientWidth - left - 4;
+  const cell = Math.max(4, Math.min(34, Math.floor(room / matrix.columns)));
+  const upright = longest(site.columns) < cell - 2;
+  const above = upright ? 24 : Math.ceil(longest(site.columns)) + 10;
+  layout = { left, above, cell, upright, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };
+}
+
+function shorten(context, label) {
+  const text = visible(label.token);
+  if (context.measureText(text).width <= LONGEST_LABEL) {
+    return text;
+  }
+  const letters = [...text];
+  let fits = letters.length;
+  while (fits > 1 && context.measureText(letters.slice(0, fits).join("") + "…").width > LONGEST_LABEL) {
+    fits = Math.floor(fits * 0.9);
+  }
+  return letters.slice(0, fits).join("") + "…";
+}
+
+function drawMap() {
+  const canvas = element("map");
+  const { width, height, left, above, cell } = layout;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  context.font = FONT;
+  const [across, down] = [cell * matrix.columns, cell * matrix.rows];
+  context.imageSmoothingEnabled = false;
+  context.drawImage(picture, left, above, across, down);
+  if (cell >= 10) {
+    context.fillStyle = style("--surface");
+    for (let column = 1; column < matrix.columns; column++) {
+      context.fillRect(left + column * cell - 1, above, 1, down);
+    }
+    for (let row = 1; row < matrix.rows; row++) {
+      context.fillRect(left, above + row * cell - 1, across, 1);
+    }
+  }
+  context.strokeStyle = style("--line");
+  context.strokeRect(left - 0.5, above - 0.5, across + 1, down + 1);
+  drawLabels(context);
+  drawMark(context);
+}
+
+function drawLabels(context) {
+  const { left, above, cell, upright } = layout;
+  const site = SITES[state.site];
+  const [ink, marked] = [style("--ink"), style("--mark")];
+  const shown = (at, chosen) => cell >= 11 || at === chosen;
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  site.rows.forEach((label, row) => {
+    if (shown(row, state.row)) {
+      context.fillStyle = row === state.row ? marked : ink;
+      context.fillText(shorten(context, label), left - 6, above + (row + 0.5) * cell);
+    }
+  });
+  context.textAlign = upright ? "center" : "left";
+  site.columns.forEach((label, column) => {
+    if (shown(column, state.column)) {
+      context.save();
+      context.translate(left + (column + 0.5) * cell, above - (upright ? 12 : 6));
+      context.rotate(upright ? 0 : -Math.PI / 2);
+      context.fillStyle = column === state.column ? marked : ink;
+      context.fillText(shorten(context, label), 0, 0);
+      context.restore();
+    }
+  });
+}
+
+// Frames the chosen row and column.
+function drawMark(context) {
+  const { left, above, cell } = layout;
+  context.strokeStyle = style("--mark");
+  context.lineWidth = 1.5;
+  if (state.row !== null) {
+    context.strokeRect(left - 1, above + state.row * cell - 1, cell * matrix.columns + 1, cell + 1);
+  }
+  if (state.column !== null) {
+    context.strokeRect(left + state.column * cell - 1, above - 1, cell + 1, cell * matrix.rows + 1);
+  }
+}
+
+function cellAt(event) {
+  const box = element("map").getBoundingClientRect();
+  const column = Math.floor((event.clientX - box.left - layout.left) / layout.cell);
+  const row = Math.floor((event.clientY - box.top - layout.above) / layout.cell);
+  const within = (at, count) => (at < count ? Math.max(at, -1) : -1);
+  const [r, c] = [within(row, matrix.rows), within(column, matrix.columns)];
+  return r < 0 && c < 0 ? null : [r < 0 ? null : r, c < 0 ? null : c];
+}
+
+function moveCell(event) {
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const step = steps[event.key];
+  if (!step) {
+    return;
+  }
+  event.preventDefault();
+  const to = (at, by, count) => (at === null ? 0 : Math.min(Math.max(at + by, 0), count - 1));
+  mark(to(state.row, step[0], matrix.rows), to(state.column, step[1], matrix.columns));
+}

@@ -1,0 +1,168 @@
+//! The page that shows who attends to whom.
+
+use serde_json::{Value, json};
+
+use crate::nn::{AttentionMap, AttentionSite};
+use crate::pipeline::Inspection;
+
+/// Weights are written in thousandths: whole numbers, of which most are 0, keep the page small.
+const UNITS: u32 = 1000;
+
+/// The parts of one script, which only the page reads.
+const SCRIPT: &str = concat!(
+    include_str!("weights.js"),
+    include_str!("sentence.js"),
+    include_str!("map.js"),
+    include_str!("choice.js"),
+);
+
+/// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token shows
+/// what it attends to. `title` says which model it was.
+pub fn attention(title: &str, inspection: &Inspection) -> String {
+    format!(
+        include_str!("page.html"),
+        style = include_str!("page.css"),
+        script = SCRIPT,
+        data = embedded(&data(title, inspection)),
+    )
+}
+
+/// JSON inside a script element: without `<`, no text in it can end the element or open a comment.
+fn embedded(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c")
+}
+
+fn data(title: &str, inspection: &Inspection) -> Value {
+    let Inspection {
+        src,
+        tgt,
+        written,
+        maps,
+        warnings,
+    } = inspection;
+    let written: Vec<Value> = written
+        .iter()
+        .map(|written| json!({"token": written.token, "probability": written.probability}))
+        .collect();
+    json!({
+        "title": title,
+        "units": UNITS,
+        "src": src,
+        "tgt": tgt,
+        "written": written,
+        "maps": maps.iter().map(map).collect::<Vec<_>>(),
+        "warnings": warnings,
+    })
+}
+
+fn map(map: &AttentionMap) -> Value {
+    let AttentionMap {
+        name,
+        site,
+        layer,
+        weights,
+    } = map;
+    let [_, n_heads, rows, columns] = weights.dims();
+    let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
+    let numbers: Vec<u32> = numbers
+        .iter()
+        .map(|w| (w * UNITS as f32).round() as u32)
+        .collect();
+    let heads: Vec<&[u32]> = numbers.chunks(rows * columns).take(n_heads).collect();
+    let site = match site {
+        AttentionSite::EncoderSelf => "encoder_self",
+        AttentionSite::DecoderSelf => "decoder_self",
+        AttentionSite::Cross => "cross",
+    };
+    json!({
+        "name": name,
+        "site": site,
+        "layer": layer,
+        "rows": rows,
+        "columns": columns,
+        "heads": heads,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Tensor};
+
+    use super::*;
+    use crate::pipeline::Written;
+
+    const EVIL: &str = "</script><script>alert(1)</script><!-- & \" ' {data}";
+
+    fn inspection() -> Inspection {
+        let weights = [[[[1.0, 0.0], [0.3337, 0.6663]], [[0.5, 0.5], [0.25, 0.75]]]];
+        Inspection {
+            src: vec![EVIL.into(), "</s>".into()],
+            tgt: vec!["<s>".into(), EVIL.into()],
+            written: vec![Written {
+                token: EVIL.into(),
+                probability: 0.5,
+            }],
+            maps: vec![AttentionMap {
+                name: "decoder.layers.0.memory_attention".into(),
+                site: AttentionSite::Cross,
+                layer: 0,
+                weights: Tensor::from_data(weights, &Device::flex()),
+            }],
+            warnings: vec![EVIL.into()],
+        }
+    }
+
+    /// What a browser would read as the page's data.
+    fn read_back(page: &str) -> Value {
+        let (_, rest) = page
+            .split_once("<script id=\"data\" type=\"application/json\">")
+            .expect("a data element");
+        let (data, _) = rest.split_once("</script>").expect("its end");
+        serde_json::from_str(data).expect("JSON")
+    }
+
+    #[test]
+    fn no_text_can_leave_the_data() {
+        let page = attention(EVIL, &inspection());
+        assert!(!page.contains("alert(1)</script>"));
+        assert_eq!(page.matches("</script>").count(), 2);
+        let data = read_back(&page);
+        for text in [
+            &data["title"],
+            &data["src"][0],
+            &data["tgt"][1],
+            &data["written"][0]["token"],
+            &data["warnings"][0],
+        ] {
+            assert_eq!(text, EVIL);
+        }
+    }
+
+    #[test]
+    fn weights_come_in_thousandths_head_by_head() {
+        let map = &read_back(&attention("m", &inspection()))["maps"][0];
+        assert_eq!(
+            map["heads"],
+            json!([[1000, 0, 334, 666], [500, 500, 250, 750]])
+        );
+        assert_eq!((&map["rows"], &map["columns"]), (&json!(2), &json!(2)));
+        assert_eq!(map["site"], "cross");
+    }
+
+    #[test]
+    fn the_page_asks_for_nothing_else() {
+        let page = attention("m", &inspection());
+        for word in [
+            "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
+        ] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn without_attention_there_is_a_page_still() {
+        let mut inspection = inspection();
+        inspection.maps.clear();
+        assert_eq!(read_back(&attention("m", &inspection))["maps"], json!([]));
+    }
+}

@@ -1,0 +1,209 @@
+//! What a model looks at while it reads and writes.
+
+use burn::tensor::Tensor;
+use burn::tensor::activation::log_softmax;
+
+use super::source::Source;
+use super::{Pipeline, TranslateOptions, Warning};
+use crate::batch::{Batch, Padded, TokenId};
+use crate::config::{Task, Units};
+use crate::data::Example;
+use crate::error::{Error, Result};
+use crate::model::Stepper;
+use crate::nn::{AttentionMap, AttentionWatch, Pass};
+use crate::text::Tokenizer;
+
+/// One sentence on its way through a model. Tokens are spelled as in the vocabulary.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// What the encoder reads; empty for a model without one.
+    pub src: Vec<String>,
+    /// What the decoder reads, one token a position; empty for a model without one.
+    pub tgt: Vec<String>,
+    /// What follows at each position of `tgt`. Nothing may be known to follow the last.
+    pub written: Vec<Written>,
+    /// The weights of every attention, of the batch of this one sentence. None for a recurrent model without attention.
+    pub maps: Vec<AttentionMap>,
+    /// What had to be done to the text.
+    pub warnings: Vec<String>,
+}
+
+/// A token that the decoder writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// As in the vocabulary.
+    pub token: String,
+    /// That which the model gives it, knowing what stands before it.
+    pub probability: f64,
+}
+
+/// A sentence as the model is shown it.
+struct Shown {
+    example: Example,
+    warnings: Vec<String>,
+}
+
+impl Pipeline {
+    /// Shows `src` to the model, and `target` as its translation; without one, the best that the configured search finds.
+    /// Language models are shown `src` alone.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a blank sentence, for a `target` of a model that does not translate, and for taggers.
+    pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
+        let task = self.config.model.family.task();
+        if task != Task::Translate && target.is_some() {
+            return Err(Error::usage(
+                "this model does not translate, so there is no target to show it",
+                "give it the text alone",
+            ));
+        }
+        let shown = match task {
+            Task::Translate => self.show_pair(src, target)?,
+            Task::Generate => self.show_text(src)?,
+            Task::Fill => self.show_whole(src)?,
+            Task::Tag => {
+                return Err(Error::usage(
+                    "a tagger has no attention to look at",
+                    "use it with `attentive tag`",
+                ));
+            }
+        };
+        if shown.example.src.is_empty() && shown.example.tgt_in.is_empty() {
+            return Err(Error::usage(
+                "a blank sentence gives nothing to look at",
+                "give some text",
+            ));
+        }
+        Ok(self.look(shown))
+    }
+
+    fn show_pair(&self, src: &str, target: Option<&str>) -> Result<Shown> {
+        let source = Source::read(src, 1, self)?;
+        if source.ids.is_empty() {
+            return Ok(Shown::new(Example::default(), []));
+        }
+        let tokenizer = self.tokenizers.tgt();
+        // `<s>` or `</s>` stands beside the target.
+        let room = self.model.max_len().saturating_sub(1);
+        let (tgt, warning) = match target {
+            Some(target) => {
+                let target = Source::text(target, 1, tokenizer, room)?;
+                (target.ids, target.warning)
+            }
+            None => {
+                let options = TranslateOptions::from(&self.config.decode);
+                let translations = self.translate_with(&[src], &options)?;
+                let best = translations.into_iter().flat_map(|line| line.hypotheses);
+                let mut tokens = best.map(|best| best.tokens).next().unwrap_or_default();
+                tokens.truncate(room);
+                (tokens, None)
+            }
+        };
+        let example = Example {
+            src: source.ids,
+            ..Example::text(&tgt, tokenizer.special(), 1)
+        };
+        Ok(Shown::new(
+            example,
+            [("sentence", source.warning), ("target", warning)],
+        ))
+    }
+
+    fn show_text(&self, text: &str) -> Result<Shown> {
+        let tokenizer = self.tokenizers.tgt();
+        let stream = self.config.data.units == Units::Stream;
+        // A model of a stream knows no `<s>`.
+        let room = self.model.max_len() - usize::from(!stream);
+        let Source { ids, warning } = Source::text(text, 1, tokenizer, room)?;
+        let example = match (ids.is_empty(), stream) {
+            (true, _) => Example::default(),
+            (false, true) => Example {
+                tgt_out: ids[1..].to_vec(),
+                tgt_in: ids,
+                ..Example::default()
+            },
+            (false, false) => Example::text(&ids, tokenizer.special(), 1),
+        };
+        Ok(Shown::new(example, [("text", warning)]))
+    }
+
+    fn show_whole(&self, text: &str) -> Result<Shown> {
+        let tokenizer = self.tokenizers.tgt();
+        let room = self.model.max_len().saturating_sub(1);
+        let Source { ids, warning } = Source::text(text, 1, tokenizer, room)?;
+        let example = match ids.is_empty() {
+            true => Example::default(),
+            false => Example::whole(ids, tokenizer.special(), 1),
+        };
+        Ok(Shown::new(example, [("text", warning)]))
+    }
+
+    fn look(&self, shown: Shown) -> Inspection {
+        let Shown { example, warnings } = shown;
+        let Example {
+            src,
+            tgt_in,
+            tgt_out,
+            ..
+        } = example;
+        let batch = Batch {
+            src: Padded::new(&[&src], 0),
+            tgt_in: Padded::new(&[&tgt_in], 0),
+            ..Batch::default()
+        };
+        let watch = AttentionWatch::default();
+        let logits = self
+            .model
+            .forward(&batch, &Pass::inference().watched(&watch));
+        let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let written = match tgt_in.is_empty() {
+            true => Vec::new(),
+            false => written(logits, &tgt_out, tgt_tokenizer),
+        };
+        let reader = match self.config.model.family.task() {
+            Task::Translate => src_tokenizer,
+            _ => tgt_tokenizer,
+        };
+        Inspection {
+            src: spell(&src, reader),
+            tgt: spell(&tgt_in, tgt_tokenizer),
+            written,
+            maps: watch.into_maps(),
+            warnings,
+        }
+    }
+}
+
+impl Shown {
+    /// `warnings` come with the name of the text that they are about.
+    fn new<const N: usize>(example: Example, warnings: [(&str, Option<Warning>); N]) -> Self {
+        let warnings = warnings.into_iter();
+        Self {
+            example,
+            warnings: warnings
+                .filter_map(|(what, warning)| Some(format!("the {what}: {}", warning?.problem)))
+                .collect(),
+        }
+    }
+}
+
+/// The tokens `ids` with their probabilities in the rows of `logits`, `[len, vocab]`.
+fn written(logits: Tensor<2>, ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<Written> {
+    let [_, vocab] = logits.dims();
+    let log_probs = log_softmax(logits, 1).into_data();
+    let log_probs: Vec<f64> = log_probs.iter().collect();
+    let rows = log_probs.chunks(vocab).zip(ids);
+    rows.map(|(row, &id)| Written {
+        token: token(id, tokenizer),
+        probability: row[id as usize].exp(),
+    })
+    .collect()
+}
+
+fn spell(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<String> {
+    ids.iter().map(|&id| token(id, tokenizer)).collect()
+}
+
+fn token(id: TokenId, tokenizer: &Tokenizer) -> String {
+    tokenizer.token(id).unwrap_or_default()
+}

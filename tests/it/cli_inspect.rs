@@ -1,0 +1,151 @@
+//! The page that shows attention.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_model::{self, trained};
+use crate::run::Folder;
+
+/// The data of the page that `attentive inspect` writes.
+fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
+    let mut command = folder.command("inspect");
+    let output = command.args(arguments).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(output.stdout.is_empty());
+    assert!(stderr.contains("open `inspect.html`"), "{stderr}");
+    let page = fs::read_to_string(folder.path("inspect.html")).unwrap();
+    let (_, rest) = page.split_once("type=\"application/json\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+/// A folder with a model `runs/c` of another family than the configuration that all tests share.
+fn trained_as(family: &str, more: &str) -> Folder {
+    let model = format!("[model]\nfamily = '{family}'\n");
+    let config = cli_model::CONFIG.replace("[model]\n", &model);
+    let folder = Folder::new();
+    folder.write("c.toml", config + more);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder
+}
+
+fn sites(data: &Value) -> Vec<&str> {
+    let maps = data["maps"].as_array().unwrap();
+    maps.iter()
+        .map(|map| map["site"].as_str().unwrap())
+        .collect()
+}
+
+/// Each row of each head sums to 1.
+fn check_rows(data: &Value) {
+    for map in data["maps"].as_array().unwrap() {
+        let columns = map["columns"].as_u64().unwrap() as usize;
+        for head in map["heads"].as_array().unwrap() {
+            let weights: Vec<u64> = serde_json::from_value(head.clone()).unwrap();
+            assert_eq!(
+                weights.len(),
+                columns * map["rows"].as_u64().unwrap() as usize
+            );
+            for row in weights.chunks(columns) {
+                assert!(
+                    row.iter().sum::<u64>().abs_diff(1000) <= columns as u64,
+                    "{row:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transformer_shows_every_attention() {
+    let folder = trained();
+    let data = inspect(&folder, &["runs/c", "1 2 3", "--target", "3 2"]);
+    assert_eq!(sites(&data), ["encoder_self", "decoder_self", "cross"]);
+    assert_eq!(data["src"], serde_json::json!(["1", "2", "3", "</s>"]));
+    assert_eq!(data["tgt"], serde_json::json!(["<s>", "3", "2"]));
+    assert_eq!(data["written"][2]["token"], "</s>");
+    assert_eq!(data["maps"][2]["heads"].as_array().unwrap().len(), 2);
+    check_rows(&data);
+    // Without a target, what the model makes of it.
+    let data = inspect(&folder, &["runs/c", "1 2 3"]);
+    let translation = cli_model::stdout(folder.write("one", "1 2 3\n"), "translate runs/c one");
+    let tokens = data["tgt"].as_array().unwrap().iter().skip(1);
+    let tokens: Vec<&str> = tokens.map(|token| token.as_str().unwrap()).collect();
+    assert_eq!(tokens.join(" "), translation.trim_end());
+}
+
+#[test]
+fn recurrent_models_show_theirs() {
+    let folder = trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n");
+    let data = inspect(&folder, &["runs/c", "1 2 3 4", "--target", "4 3 2 1"]);
+    assert_eq!(sites(&data), ["cross"]);
+    assert_eq!(data["maps"][0]["name"], "decoder.attention");
+    check_rows(&data);
+}
+
+#[test]
+fn language_models_show_themselves() {
+    for (family, site) in [
+        ("decoder_only", "decoder_self"),
+        ("encoder_only", "encoder_self"),
+    ] {
+        let folder = trained_as(family, "");
+        let data = inspect(&folder, &["runs/c", "1 2 3"]);
+        assert_eq!(sites(&data), [site]);
+        check_rows(&data);
+        folder.fails("inspect runs/c 1 --target 2", 2, &["does not translate"]);
+    }
+}
+
+#[test]
+fn taggers_are_refused() {
+    let folder = Folder::new();
+    let config = cli_model::CONFIG
+        .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
+        .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
+    folder.write("c.toml", config);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.fails("inspect runs/c 1", 2, &["no attention", "attentive tag"]);
+}
+
+#[test]
+fn what_cannot_be_shown_leaves_the_page_alone() {
+    let folder = trained();
+    folder.write("inspect.html", "kept");
+    let outcome = folder
+        .command("inspect runs/c")
+        .arg(" \t ")
+        .output()
+        .unwrap();
+    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(
+        fs::read_to_string(folder.path("inspect.html")).unwrap(),
+        "kept"
+    );
+    folder.fails("inspect runs/c", 2, &["<SENTENCE>"]);
+    folder.fails(
+        "inspect runs/c 1 --output missing/a.html",
+        1,
+        &["cannot write `missing/a.html`"],
+    );
+}
+
+#[test]
+fn a_sentence_that_is_too_long_is_shown_in_part() {
+    let folder = trained();
+    let long = "1 ".repeat(300);
+    let data = inspect(&folder, &["runs/c", &long, "--target", &long]);
+    assert_eq!(data["src"].as_array().unwrap().len(), 256);
+    assert_eq!(data["tgt"].as_array().unwrap().len(), 256);
+    assert_eq!(data["warnings"].as_array().unwrap().len(), 2);
+    assert!(
+        data["warnings"][1]
+            .as_str()
+            .unwrap()
+            .starts_with("the target: too long")
+    );
+}
