@@ -37,6 +37,8 @@ pub trait Stepper {
 }
 
 /// What a model of any family that decodes remembers.
+// A search has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum State {
     /// Of a Transformer.

@@ -30,6 +30,8 @@ pub struct RecurrentDecoder {
 }
 
 /// How a recurrent decoder looks at the source.
+// A model has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum RecurrentAttention {
     /// Bahdanau's.
