@@ -34,6 +34,7 @@ fn language_models() -> Folder {
 [data]
 train = { builtin = 'grammar', pairs = 200 }
 valid = { builtin = 'grammar', pairs = 20 }
+max_len = 32
 
 [tokenizer]
 vocab_size = 300
