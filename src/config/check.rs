@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::{
     BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
-    OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig,
+    OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig, Units,
 };
 use crate::error::{Error, Result};
 
@@ -238,7 +238,11 @@ fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.batch_size", decode.batch_size, 1)
 }
 
+/// A stream has no sentences that could be too long.
 fn lengths(config: &Config) -> Result<()> {
+    if config.data.units == Units::Stream {
+        return Ok(());
+    }
     let (data, model) = (config.data.max_len, config.model.max_len);
     let expected = format!("at most `model.max_len` = {model}, the longest that the model accepts");
     require(data <= model, "data.max_len", expected, data)

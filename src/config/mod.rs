@@ -64,7 +64,7 @@ pub struct DataConfig {
     pub hold_out: f64,
     /// How a text is cut for language models.
     pub units: Units,
-    /// Longer sentences, in tokens with `</s>`, are dropped from training and counted.
+    /// Longer sentences, in tokens with `</s>`, are dropped from training and counted; a stream has none.
     pub max_len: usize,
 }
 
