@@ -117,7 +117,8 @@ fn arrows_go_one_way() {
             .to_str()
             .unwrap()
             .trim_end_matches(".rs");
-        if ["lib", "main", "cli"].contains(&module) || relative.ends_with("tests.rs") {
+        let is_test = relative.ends_with("tests.rs") || relative.iter().any(|part| part == "tests");
+        if ["lib", "main", "cli"].contains(&module) || is_test {
             continue;
         }
         let rule = RULES.iter().find(|(name, _)| *name == module);
