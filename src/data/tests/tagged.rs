@@ -120,7 +120,7 @@ fn lines_that_lack_the_form_are_named() {
         ),
         (
             "{\"vectors\": [[1, NaN]], \"tags\": [\"a\"]}",
-            "at column 17",
+            "at column 18",
         ),
         (
             "{\"vectors\": [[1, null]], \"tags\": [\"a\"]}",
