@@ -14,8 +14,8 @@ use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  echo 'the dog sees a cat .' | attentive tag runs/tagger-grammar
   attentive tag runs/tagger-grammar in.tokens --output out.tags
+  echo 'the dog sees a cat .' | attentive tag runs/tagger-grammar
   attentive tag runs/tagger-grammar in.tokens --json
   attentive tag runs/sensors in.jsonl
 
