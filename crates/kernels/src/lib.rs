@@ -16,6 +16,7 @@
 
 #[macro_use]
 mod simd;
+mod area;
 mod parallel;
 mod scratch;
 mod tile;
@@ -23,6 +24,7 @@ mod tile;
 pub mod attention;
 pub mod cross_entropy;
 pub mod dropout;
+pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
 pub mod linear;

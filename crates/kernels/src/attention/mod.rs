@@ -12,6 +12,7 @@ pub use operands::{Operands, OperandsMut};
 
 use std::ops::Range;
 
+use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
 use crate::parallel::for_each;
@@ -43,12 +44,18 @@ pub struct AttentionShape {
 impl AttentionShape {
     /// Columns of all heads together.
     fn width(&self) -> usize {
-        self.n_heads * self.d_head
+        area(self.n_heads, self.d_head)
+    }
+
+    /// Numbers in `parts` matrices of all heads of sentences of length `len`.
+    fn elements(&self, len: usize, parts: usize) -> usize {
+        area(area(self.batch, len), area(parts, self.width()))
     }
 
     /// Multiply-adds of one product of scores.
     fn work(&self) -> usize {
-        self.batch * self.width() * self.tgt_len * self.src_len
+        let queries = self.elements(self.tgt_len, 1);
+        queries.saturating_mul(self.src_len)
     }
 }
 
@@ -77,7 +84,8 @@ pub struct AttentionInputs<'a> {
 impl<'a> AttentionInputs<'a> {
     fn views(&self, shape: AttentionShape) -> Views<'a> {
         if let Some(pad) = self.pad {
-            assert_eq!(pad.len(), shape.batch * shape.src_len, "`pad` of {shape:?}");
+            let expected = area(shape.batch, shape.src_len);
+            assert_eq!(pad.len(), expected, "`pad` of {shape:?}");
         }
         self.operands.views(shape)
     }
@@ -97,7 +105,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
         d_head,
         ..
     } = shape;
-    let elements = batch * tgt_len * shape.width();
+    let elements = shape.elements(tgt_len, 1);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
     let blocks = tgt_len.div_ceil(QUERY_BLOCK);
     let out = TileMut::new(out, batch * tgt_len, shape.width(), shape.width());
