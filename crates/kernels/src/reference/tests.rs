@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gemm::Precision;
+use crate::norm::Norm;
 use crate::testing::{assert_derivative, random, wide};
 
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -142,6 +143,6 @@ fn the_embedding_gradient_is_the_derivative() {
     let (table, g) = (numbers(5 * d, 1), numbers(ids.len() * d, 2));
     let dtable = embedding_backward(&ids, &g, 5, d, scale);
     assert_derivative(&table, &g, &dtable, |table| {
-        embedding(&ids, table, d, scale)
+        embedding(&ids, table, d, scale, None)
     });
 }
