@@ -37,12 +37,15 @@ impl Budget {
         rows * tgt_len <= self.tgt_tokens && rows * src_len <= self.src_tokens
     }
 
+    /// The tokens of the smallest budget that allows each pair, if there is one.
+    fn least(pairs: &[EncodedPair]) -> Option<usize> {
+        let needed = |pair: &EncodedPair| pair.tgt_len().max(pair.src_len().div_ceil(2));
+        pairs.iter().map(needed).max()
+    }
+
     /// Refuses an empty corpus, and pairs that exceed the budget all alone.
     fn check(&self, pairs: &[EncodedPair]) -> Result<()> {
-        let needed = pairs
-            .iter()
-            .map(|pair| pair.tgt_len().max(pair.src_len().div_ceil(2)));
-        match needed.max() {
+        match Self::least(pairs) {
             None => Err(Error::Data {
                 problem: "there are no sentence pairs to make batches of".into(),
                 hint: None,
@@ -162,9 +165,35 @@ impl Batcher {
 
     /// The most source tokens and the most target tokens of any batch of the current epoch.
     pub fn largest(&self) -> BatchSize {
+        self.largest_of(&self.order, &self.batches)
+    }
+
+    /// What [`Batcher::largest`] would be with another budget, which allows each pair.
+    pub fn largest_within(&self, budget: Budget) -> BatchSize {
+        let (order, batches) = self.laid_out(budget, self.position.epoch);
+        self.largest_of(&order, &batches)
+    }
+
+    /// The smallest `batch_tokens` that allow each pair.
+    pub fn least_batch_tokens(&self) -> usize {
+        Budget::least(&self.pairs).unwrap_or(0)
+    }
+
+    /// Bytes that the pairs and their order take at most.
+    pub fn bytes(&self) -> usize {
+        // What an allocator adds to a small block.
+        const BLOCK: usize = 16;
+        let ids = |pair: &EncodedPair| pair.src.capacity() + pair.tgt.capacity();
+        let ids: usize = self.pairs.iter().map(ids).sum();
+        let each =
+            size_of::<EncodedPair>() + 2 * BLOCK + size_of::<usize>() + size_of::<Range<usize>>();
+        ids * size_of::<TokenId>() + self.pairs.len() * each
+    }
+
+    fn largest_of(&self, order: &[usize], batches: &[Range<usize>]) -> BatchSize {
         let mut largest = BatchSize::default();
-        for batch in &self.batches {
-            let pairs = || self.order[batch.clone()].iter().map(|&i| &self.pairs[i]);
+        for batch in batches {
+            let pairs = || order[batch.clone()].iter().map(|&i| &self.pairs[i]);
             let longest = |len: fn(&EncodedPair) -> usize| pairs().map(len).max().unwrap_or(0);
             let tokens = |len: fn(&EncodedPair) -> usize| batch.len() * longest(len);
             largest.src_tokens = largest.src_tokens.max(tokens(EncodedPair::src_len));
@@ -175,24 +204,29 @@ impl Batcher {
 
     /// Lays out `epoch` and stands at its beginning.
     fn plan(&mut self, epoch: u64) {
+        (self.order, self.batches) = self.laid_out(self.budget, epoch);
+        self.position = Position { epoch, batch: 0 };
+    }
+
+    /// The order of the pairs in `epoch`, and the stretches of it that make the batches.
+    fn laid_out(&self, budget: Budget, epoch: u64) -> (Vec<usize>, Vec<Range<usize>>) {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
-        self.order = (0..self.pairs.len()).collect();
-        random.shuffle(&mut self.order);
-        self.batches.clear();
-        let mut start = 0;
-        for window in self.order.chunks_mut(window_len(&self.pairs, self.budget)) {
+        let mut order: Vec<usize> = (0..self.pairs.len()).collect();
+        random.shuffle(&mut order);
+        let (mut batches, mut start) = (Vec::new(), 0);
+        for window in order.chunks_mut(window_len(&self.pairs, budget)) {
             // Stable, so that pairs of the same lengths stay shuffled.
             window.sort_by_key(|&index| lengths(&self.pairs[index]));
             let sorted = window.iter().map(|&index| &self.pairs[index]);
-            self.batches.extend(
-                cut(sorted, self.budget)
+            batches.extend(
+                cut(sorted, budget)
                     .into_iter()
                     .map(|batch| batch.start + start..batch.end + start),
             );
             start += window.len();
         }
-        random.shuffle(&mut self.batches);
-        self.position = Position { epoch, batch: 0 };
+        random.shuffle(&mut batches);
+        (order, batches)
     }
 }
 

@@ -81,6 +81,8 @@ pub fn encode(
                 tgt: tgt.encode(&pair.tgt)?,
                 line: pair.line,
             };
+            // Without room for a sentence of twice the length.
+            encoded.src.reserve_exact(1);
             encoded.src.push(eos);
             let fits = encoded.src_len().max(encoded.tgt_len()) <= max_len;
             Ok(fits.then_some(encoded))

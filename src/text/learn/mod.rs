@@ -21,7 +21,11 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::Config`] if `vocab_size` has no room for the characters of the text (words that do not fit are just left
 /// out); [`Error::Data`] if there is nothing to learn from.
-pub fn learn(config: &TokenizerConfig, src: &[String], tgt: &[String]) -> Result<Tokenizers> {
+pub fn learn<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    src: &[S],
+    tgt: &[S],
+) -> Result<Tokenizers> {
     Ok(match config.vocabulary {
         Vocabulary::Shared => Tokenizers::Shared(learn_one(config, &[src, tgt])?),
         Vocabulary::Separate => Tokenizers::Separate {
@@ -31,7 +35,7 @@ pub fn learn(config: &TokenizerConfig, src: &[String], tgt: &[String]) -> Result
     })
 }
 
-fn learn_one(config: &TokenizerConfig, texts: &[&[String]]) -> Result<Tokenizer> {
+fn learn_one<S: AsRef<str> + Sync>(config: &TokenizerConfig, texts: &[&[S]]) -> Result<Tokenizer> {
     let untrained = Model::Word { tokens: special() };
     let counts = Counts::of(texts, &build(config, &untrained)?)?;
     let model = match config.kind {
