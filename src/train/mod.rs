@@ -13,18 +13,20 @@ mod profile;
 pub mod report;
 mod schedule;
 mod trainer;
+mod update;
 mod validate;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use learner::{Gathered, Learner};
-pub use memory::Memory;
+pub use learner::Learner;
+pub use memory::{Memory, Subject};
 pub use optimizer::{Optimizer, UpdateScale};
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};
+pub use update::{Part, Unwatched, Update, Watch};
 
 use crate::config::Config;
 use crate::error::Result;

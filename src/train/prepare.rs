@@ -6,7 +6,8 @@ use std::path::Path;
 use burn::module::Module;
 
 use super::directory::{self, Found, StoredRun};
-use super::report::{Event, Observer};
+use super::memory::Subject;
+use super::report::{Event, Observer, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
@@ -99,13 +100,56 @@ pub(super) fn check_memory(
     model: &Transformer,
     material: &Material,
 ) -> Result<Memory> {
-    let vocab = material.tokenizers.tgt().vocab_size();
-    let batch = material.batcher.largest();
-    let memory = Memory::predict(config, model.num_params(), vocab, batch);
+    let subject = Subject {
+        config,
+        n_parameters: model.num_params(),
+        vocab: material.tokenizers.tgt().vocab_size(),
+        data: material.bytes(),
+        threads: rayon::current_num_threads(),
+    };
+    let batcher = &material.batcher;
+    let memory = Memory::predict(&subject, batcher.largest());
     if let Some(limit) = memory::limit(config) {
-        memory.check(config, limit)?;
+        let with_budget = |tokens| {
+            let batch = batcher.largest_within(Budget::new(tokens));
+            Memory::predict(&subject, batch)
+        };
+        let least = batcher.least_batch_tokens();
+        memory.check(config.train.batch_tokens, limit, least, with_budget)?;
     }
     Ok(memory)
+}
+
+impl Material {
+    /// What the encoded corpora take.
+    fn bytes(&self) -> usize {
+        let validation = self.validation.as_ref().map_or(0, ValidationSet::bytes);
+        self.batcher.bytes() + validation
+    }
+
+    /// The run as it starts after update `step`.
+    pub(super) fn start_report(
+        &self,
+        config: &Config,
+        learner: &Learner,
+        memory: Memory,
+        step: u64,
+    ) -> StartReport {
+        let accumulate = config.train.accumulate.max(1) as u64;
+        // Reading the corpora may have taken more than training will.
+        let so_far = memory::high_water_mark().unwrap_or(0);
+        StartReport {
+            step,
+            max_steps: config.train.max_steps,
+            n_parameters: learner.model().num_params(),
+            n_pairs: self.n_pairs,
+            src_vocab: self.tokenizers.src().vocab_size(),
+            tgt_vocab: self.tokenizers.tgt().vocab_size(),
+            steps_per_epoch: (self.batcher.batches_per_epoch() as u64).div_ceil(accumulate),
+            memory: so_far.max(memory.peak() as u64),
+            products: learner.products(),
+        }
+    }
 }
 
 /// The model before its first update.
@@ -144,6 +188,8 @@ pub(super) fn material(
         &tokenizers,
         config.data.max_len.min(config.model.max_len),
     )?;
+    // The text is as large as all that is made of it.
+    drop(train);
     if encoded.dropped_long > 0 {
         observer.on(&Event::Note(&format!("training data: {encoded}")));
     }
@@ -175,10 +221,7 @@ fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
 }
 
 fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
-    let side = |pick: fn(&data::Pair) -> &str| -> Vec<String> {
-        let texts = train.pairs.iter().map(pick);
-        texts.map(str::to_owned).collect()
-    };
+    let side = |pick| -> Vec<&str> { train.pairs.iter().map::<&str, fn(_) -> _>(pick).collect() };
     text::learn(
         &config.tokenizer,
         &side(|pair| &pair.src),
