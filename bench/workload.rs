@@ -5,31 +5,34 @@ use attentive::config::{Config, Matmul, ModelConfig, TieEmbeddings};
 use attentive::device;
 use attentive::model::Model;
 use attentive::random::Random;
-use attentive::train::{Gathered, Learner, UpdateScale};
+use attentive::train::{Learner, Unwatched};
+use serde::Deserialize;
+
+/// The models of docs/performance.md, of which bench/peers/pytorch_step.py reads, too.
+const MODELS: &str = include_str!("models.json");
 
 /// An encoder-decoder and its batches.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
-    #[arg(long, default_value_t = 256)]
-    pub(crate) d_model: usize,
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) d_ff: usize,
-    #[arg(long, default_value_t = 4)]
-    pub(crate) n_heads: usize,
+    pub(crate) name: String,
+    d_model: usize,
+    d_ff: usize,
+    n_heads: usize,
     /// Of the encoder, and of the decoder.
-    #[arg(long, default_value_t = 3)]
-    pub(crate) n_layers: usize,
-    #[arg(long, default_value_t = 8000)]
-    pub(crate) vocab: usize,
+    n_layers: usize,
+    vocab: usize,
     /// Sentences of a batch.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) batch: usize,
+    batch: usize,
     /// Tokens of a sentence, on both sides.
-    #[arg(long, default_value_t = 32)]
-    pub(crate) length: usize,
+    length: usize,
     /// Of every kind: residual, attention, activation.
-    #[arg(long, default_value_t = 0.1)]
-    pub(crate) dropout: f64,
+    dropout: f64,
+}
+
+/// All of them.
+pub(crate) fn workloads() -> Vec<Workload> {
+    serde_json::from_str(MODELS).expect("bench/models.json is a list of models")
 }
 
 impl Workload {
@@ -81,15 +84,7 @@ impl Workload {
 
 /// A whole step, number `step` from 1: forward, backward, update. Gives the loss per token.
 pub(crate) fn step(learner: &mut Learner, batch: &Batch, step: u64) -> f64 {
-    let mut gathered = Gathered::default();
-    let loss = learner.loss(batch, step);
-    learner.gather(loss, &mut gathered);
-    let (loss, n_tokens) = (gathered.sums.loss, gathered.n_tokens());
-    let scale = UpdateScale {
-        step,
-        learning_rate: 1e-4,
-        gradient_scale: 1.0 / n_tokens,
-    };
-    learner.update(gathered, scale);
-    loss / n_tokens
+    let update = learner.learn(step, 1e-4, || batch.clone(), &mut Unwatched);
+    let sums = update.expect("random tokens give finite numbers").sums;
+    sums.loss / sums.n_tokens as f64
 }

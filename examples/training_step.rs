@@ -1,5 +1,5 @@
 //! Times training steps of an encoder-decoder Transformer on random tokens without padding, for `bench/peers/compare.py`:
-//! `cargo run --release --example training_step -- --d-model 256 --d-ff 1024 --n-heads 4 --n-layers 3`
+//! `cargo run --release --example training_step -- --model small`
 
 #[path = "../bench/workload.rs"]
 mod workload;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use attentive::config::Matmul;
 use clap::Parser;
-use workload::{Workload, step};
+use workload::{step, workloads};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -16,8 +16,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Times training steps of an encoder-decoder Transformer on random tokens without padding.
 #[derive(Parser)]
 struct Arguments {
-    #[command(flatten)]
-    workload: Workload,
+    /// One of bench/models.json.
+    #[arg(long)]
+    model: String,
     #[arg(long, default_value_t = 6)]
     steps: u64,
     #[arg(long, default_value_t = 2)]
@@ -30,7 +31,7 @@ struct Arguments {
 /// Prints the seconds and the loss of each step.
 fn main() {
     let Arguments {
-        workload,
+        model,
         steps,
         threads,
         bf16,
@@ -39,6 +40,8 @@ fn main() {
         .num_threads(threads)
         .build_global()
         .expect("the pool is built once");
+    let workload = workloads().into_iter().find(|known| known.name == model);
+    let workload = workload.expect("`--model` names one of bench/models.json");
     let mut learner = workload.learner(if bf16 { Matmul::Bf16 } else { Matmul::F32 });
     let batch = workload.batch();
     for number in 1..=steps {

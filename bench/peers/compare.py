@@ -4,7 +4,7 @@
 Sets up PyTorch in a virtual environment (target/peers), builds examples/training_step.rs, and runs both programs in turn,
 each round in processes of their own, so that whatever else the machine does meets both. Prints target tokens per second
 (the median over all rounds' steps but the first of each process), the ratio, and the peak of memory, and writes every
-step's time to target/peers/results.json.
+step's time to target/peers/results.json. The models are those of bench/models.json.
 """
 
 import argparse
@@ -20,14 +20,13 @@ import time
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WORK = ROOT / "target" / "peers"
-TORCH = "torch==2.15.0"
+TORCH = "2.15.0"
+MODELS = {model["name"]: model for model in json.loads((ROOT / "bench" / "models.json").read_text())}
 
-MODELS = {
-    "tiny": dict(d_model=128, d_ff=256, n_heads=4, n_layers=4, vocab=10000, batch=128, length=32, dropout=0.3),
-    "small": dict(d_model=256, d_ff=1024, n_heads=4, n_layers=3, vocab=8000, batch=64, length=32, dropout=0.1),
-    "base": dict(d_model=512, d_ff=2048, n_heads=8, n_layers=6, vocab=32000, batch=32, length=32, dropout=0.1),
-}
+LEGEND = """
+<  the process was stopped before its first step was done: an upper bound
+~  the process was stopped before its second step was done: the first step, which warms up, counts
+–  the system does not tell"""
 
 
 def arguments():
@@ -41,49 +40,88 @@ def arguments():
     return parser.parse_args()
 
 
-def python():
-    """The virtual environment's Python, with PyTorch installed."""
-    interpreter = WORK / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def workplace():
+    """Cargo's target directory has the room for what is neither source nor result."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(json.loads(found.stdout)["target_directory"]) / "peers"
+
+
+def python(work):
+    """The virtual environment's Python, and the version of the PyTorch in it, which is the one wanted."""
+    interpreter = work / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not interpreter.exists():
-        venv.create(WORK / "venv", with_pip=True)
-    known = subprocess.run([interpreter, "-c", "import torch"], capture_output=True)
-    if known.returncode != 0:
+        venv.create(work / "venv", with_pip=True)
+    version = torch_version(interpreter)
+    if version.partition("+")[0] != TORCH:
         index = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
-        subprocess.run([interpreter, "-m", "pip", "install", "--quiet", TORCH, "numpy", *index], check=True)
-    return interpreter
+        wanted = [f"torch=={TORCH}", "numpy"]
+        subprocess.run([interpreter, "-m", "pip", "install", "--quiet", *wanted, *index], check=True)
+        version = torch_version(interpreter)
+    return interpreter, version
+
+
+def torch_version(interpreter):
+    """Empty if there is none."""
+    command = [interpreter, "-c", "import torch; print(torch.__version__)"]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
 
 
 def ours():
     """The built example."""
-    subprocess.run(["cargo", "build", "--release", "--example", "training_step"], cwd=ROOT, check=True)
-    return ROOT / "target" / "release" / "examples" / "training_step"
+    command = ["cargo", "build", "--release", "--example", "training_step", "--message-format=json"]
+    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("target", {}).get("name") == "training_step" and message.get("executable"):
+            return message["executable"]
+    sys.exit("cargo built no example `training_step`")
 
 
-def run(command, limit):
-    """Seconds of every step but the first, and the peak of memory in MB. A process past `limit` is stopped."""
-    environment = dict(os.environ, OMP_NUM_THREADS=command[-1])
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    start, peak = time.monotonic(), 0
-    while process.poll() is None and time.monotonic() - start < limit:
-        peak = max(peak, high_water_mark(process.pid))
-        time.sleep(0.02)
-    process.kill()
-    text, _ = process.communicate()
-    seconds = [float(found) for found in re.findall(r"^([\d.]+) s, loss", text, re.MULTILINE)]
-    if not seconds:
-        # Not even one step: all that is known is that a step takes longer.
-        seconds = [limit]
-    return seconds[1:] or seconds, peak
+class Side:
+    """What the processes of one program gave."""
+
+    def __init__(self):
+        self.steps, self.first_steps, self.peak = [], [], None
+
+    def run(self, command, threads, limit):
+        """Takes down the seconds of every step and the peak of memory in MB. A process past `limit` is stopped."""
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        start = time.monotonic()
+        while process.poll() is None and time.monotonic() - start < limit:
+            peak = high_water_mark(process.pid)
+            self.peak = max(filter(None, [self.peak, peak]), default=None)
+            time.sleep(0.02)
+        stopped = process.poll() is None
+        if stopped:
+            process.kill()
+        text, _ = process.communicate()
+        if process.returncode != 0 and not stopped:
+            sys.exit(f"exit status {process.returncode}: {' '.join(map(str, command))}")
+        seconds = [float(found) for found in re.findall(r"^([\d.]+) s, loss", text, re.MULTILINE)]
+        if not seconds and not stopped:
+            sys.exit(f"no step in the output of {' '.join(map(str, command))}:\n{text}")
+        self.first_steps += seconds[:1]
+        self.steps += seconds[1:]
+
+    def speed(self, tokens, limit):
+        """A mark for what is no median of steps, and tokens per second."""
+        if self.steps:
+            return "", tokens / statistics.median(self.steps)
+        if self.first_steps:
+            return "~", tokens / statistics.median(self.first_steps)
+        return "<", tokens / limit
 
 
 def high_water_mark(pid):
-    """The process's peak of resident memory in MB, 0 where the system does not tell."""
+    """The process's peak of resident memory in MB, `None` where the system does not tell."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
-        return 0
+        return None
     found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-    return int(found[1]) * 1024 / 1e6 if found else 0
+    return int(found[1]) * 1024 / 1e6 if found else None
 
 
 def machine():
@@ -96,37 +134,43 @@ def machine():
     return f"{name[1] if name else platform.machine()}, {os.cpu_count()} CPUs, {' '.join(flags)}"
 
 
+def row(model, precision, attentive, pytorch, limit):
+    """A line of the table."""
+    tokens = MODELS[model]["batch"] * MODELS[model]["length"]
+    (our_mark, our_speed), (their_mark, their_speed) = (side.speed(tokens, limit) for side in (attentive, pytorch))
+    # A quotient of two bounds is none, and of a bound of theirs a bound from below.
+    mark = {("", "<"): ">", ("~", "<"): ">", ("<", "<"): "?"}.get((our_mark, their_mark), our_mark or their_mark)
+    peaks = [attentive.peak, pytorch.peak]
+    memory = " / ".join("–" if peak is None else f"{peak:.0f}" for peak in peaks)
+    share = "–" if None in peaks else f"{peaks[0] / peaks[1]:.2f}"
+    speeds = f"{our_mark}{our_speed:.0f}", f"{their_mark}{their_speed:.0f}", f"{mark}{our_speed / their_speed:.2f}"
+    return f"{model:<7}{precision:<10}{speeds[0]:>10}{speeds[1]:>10}{speeds[2]:>8}{memory:>15} MB{share:>8}"
+
+
 def main():
     options = arguments()
-    WORK.mkdir(parents=True, exist_ok=True)
-    programs = {"attentive": [ours()], "pytorch": [python(), ROOT / "bench" / "peers" / "pytorch_step.py"]}
-    print(f"{machine()}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; {TORCH}")
+    work = workplace()
+    work.mkdir(parents=True, exist_ok=True)
+    interpreter, version = python(work)
+    programs = {"attentive": [ours()], "pytorch": [interpreter, ROOT / "bench" / "peers" / "pytorch_step.py"]}
+    print(f"{machine()}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
     print(f"{'model':<7}{'products':<10}{'attentive':>10}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}", flush=True)
     results = []
     for precision in options.precisions:
         for model in options.models:
-            sizes = [text for name, value in MODELS[model].items() for text in ("--" + name.replace("_", "-"), str(value))]
-            sizes += ["--bf16"] if precision == "bf16" else []
-            sizes += ["--steps", str(options.steps), "--threads", str(options.threads)]
-            seconds = {name: [] for name in programs}
-            peaks = {name: 0 for name in programs}
+            chosen = ["--model", model, "--steps", str(options.steps), "--threads", str(options.threads)]
+            chosen += ["--bf16"] if precision == "bf16" else []
+            sides = {name: Side() for name in programs}
             for _ in range(options.rounds):
                 for name, program in programs.items():
-                    times, peak = run([*map(str, program), *sizes], options.limit)
-                    seconds[name] += times
-                    peaks[name] = max(peaks[name], peak)
-            tokens = MODELS[model]["batch"] * MODELS[model]["length"]
-            speed = {name: tokens / statistics.median(times) for name, times in seconds.items()}
-            print(
-                f"{model:<7}{precision:<10}{speed['attentive']:>10.0f}{speed['pytorch']:>10.0f}"
-                f"{speed['attentive'] / speed['pytorch']:>8.2f}"
-                f"{peaks['attentive']:>8.0f} / {peaks['pytorch']:.0f} MB"
-                f"{peaks['attentive'] / max(peaks['pytorch'], 1):>8.2f}",
-                flush=True,
-            )
-            results.append(dict(model=model, precision=precision, seconds=seconds, peak_mb=peaks))
-    record = dict(machine=machine(), date=time.strftime("%Y-%m-%d"), threads=options.threads, results=results)
-    (WORK / "results.json").write_text(json.dumps(record, indent=1))
+                    sides[name].run([*map(str, program), *chosen], options.threads, options.limit)
+            print(row(model, precision, sides["attentive"], sides["pytorch"], options.limit), flush=True)
+            results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
+    print(LEGEND)
+    record = dict(
+        machine=machine(), date=time.strftime("%Y-%m-%d"), threads=options.threads, pytorch=version, results=results
+    )
+    (work / "results.json").write_text(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,14 @@ Takes the arguments of examples/training_step.rs and prints the same lines: the 
 """
 
 import argparse
+import json
+import pathlib
 import time
 
 import torch
 from torch import nn
+
+MODELS = pathlib.Path(__file__).resolve().parents[1] / "models.json"
 
 
 class Model(nn.Module):
@@ -38,13 +42,13 @@ class Model(nn.Module):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in dict(
-        d_model=256, d_ff=1024, n_heads=4, n_layers=3, vocab=8000, batch=64, length=32, steps=6, threads=2
-    ).items():
-        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
-    parser.add_argument("--dropout", type=float, default=0.1)
+    models = {model["name"]: model for model in json.loads(MODELS.read_text())}
+    parser.add_argument("--model", choices=models, required=True, help="of bench/models.json")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
-    return parser.parse_args()
+    options = parser.parse_args()
+    return argparse.Namespace(**models[options.model], **vars(options))
 
 
 def main():

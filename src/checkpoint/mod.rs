@@ -23,7 +23,7 @@ use burn::tensor::Device;
 
 pub use average::average;
 pub use provenance::{DataFile, Provenance, RecordedScore};
-pub use run::{Run, Snapshot, TrainingState};
+pub use run::{Products, Run, Snapshot, TrainingState};
 
 use crate::config::Config;
 use crate::error::{Error, Result};

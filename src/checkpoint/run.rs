@@ -1,11 +1,13 @@
 //! The checkpoints of a training run.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Provenance, atomic, files, read_json, step_folder, to_json, weights};
+use crate::config::Matmul;
 use crate::data::Position;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
@@ -24,8 +26,30 @@ pub struct TrainingState<P> {
     pub step: u64,
     /// The batch that comes next.
     pub position: Position,
+    /// How linear maps multiplied up to here; checkpoints of older versions do not say.
+    #[serde(default)]
+    pub products: Option<Products>,
     /// What the trainer keeps beside it: schedule, best result, patience.
     pub progress: P,
+}
+
+/// How linear maps multiply on a machine. On another one the last bits may differ, so that resuming there is not exact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Products {
+    /// The precision, `auto` resolved.
+    pub matmul: Matmul,
+    /// The CPU's instructions.
+    pub instructions: String,
+}
+
+impl fmt::Display for Products {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let precision = match self.matmul {
+            Matmul::Bf16 => "bf16",
+            Matmul::F32 | Matmul::Auto => "f32",
+        };
+        write!(f, "{precision} products by {}", self.instructions)
+    }
 }
 
 /// The folder `checkpoints/` of a run directory: one folder a checkpoint, and the pointers `last` and `best`.

@@ -47,7 +47,7 @@ Examples:
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Compute on N threads [default: one for each core]. No result depends on it.
+    /// Compute on N threads [default: one for each logical CPU]. No result depends on it.
     #[arg(long, value_name = "N", global = true)]
     threads: Option<NonZeroUsize>,
 }
@@ -97,7 +97,8 @@ impl Command {
 ///
 /// A reader of standard output that closes it early, as `head` does, has had enough: that is success, and silent.
 pub(crate) fn main() -> ExitCode {
-    let Cli { command, threads } = Cli::parse();
+    let Cli { command, threads } =
+        Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
     match threads::choose(threads).and_then(|()| command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,

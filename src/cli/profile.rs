@@ -48,30 +48,19 @@ fn table(profile: &Profile) -> String {
         forward = forward.saturating_sub(spent.forward);
         backward = backward.saturating_sub(spent.backward);
     }
-    line(
-        "everything between",
-        String::new(),
-        forward,
-        backward,
-        String::new(),
-    );
+    let none = String::new;
+    line("everything between", none(), forward, backward, none());
     line(
         "optimiser",
-        String::new(),
+        none(),
         profile.optimizer,
         Duration::ZERO,
-        String::new(),
+        none(),
     );
-    line(
-        "data",
-        String::new(),
-        profile.data,
-        Duration::ZERO,
-        String::new(),
-    );
+    line("data", none(), profile.data, Duration::ZERO, none());
     format!(
         "{updates} updates, {:.1} ms and {:.0} target tokens each: {:.0} tokens/s\n\n\
-         {:<22}{:>7}{:>12}{:>12}{:>12}{:>10}{:>10}\n{out}",
+         {:<22}{:>7}{:>12}{:>12}{:>12}{:>10}{:>10}\n{out}\n{}\n",
         total * 1e3 / updates,
         profile.tgt_tokens as f64 / updates,
         profile.tgt_tokens as f64 / total,
@@ -82,7 +71,21 @@ fn table(profile: &Profile) -> String {
         "both ms",
         "share",
         "GFLOP/s",
+        memory(profile),
     )
+}
+
+/// What was predicted, and what it came to.
+fn memory(profile: &Profile) -> String {
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let predicted = megabytes(profile.predicted_memory);
+    match profile.memory {
+        Some(peak) => format!(
+            "memory: {} at its peak, {predicted} predicted",
+            megabytes(peak)
+        ),
+        None => format!("memory: {predicted} predicted"),
+    }
 }
 
 /// The speed of the matrix products, everything else in the operation included.

@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use attentive::config::Matmul;
 use attentive::train::report::{Event, Observer, StartReport, StepReport, ValidationReport};
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
@@ -163,8 +162,7 @@ fn start_line(report: &StartReport) -> String {
         tgt_vocab,
         steps_per_epoch,
         memory,
-        matmul,
-        instructions,
+        products,
     } = report;
     let count = |n: usize| HumanCount(n as u64).to_string();
     let course = match step {
@@ -175,13 +173,9 @@ fn start_line(report: &StartReport) -> String {
             HumanCount(*max_steps)
         ),
     };
-    let products = match matmul {
-        Matmul::Bf16 => "bf16",
-        Matmul::F32 | Matmul::Auto => "f32",
-    };
     format!(
         "{} parameters; vocabularies of {} and {}; {} examples, {} updates an epoch; {course}; \
-         {products} products by {instructions}; about {:.0} MB of memory at most",
+         {products}; about {:.0} MB of memory at most",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
@@ -227,6 +221,8 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
+    use attentive::checkpoint::Products;
+    use attentive::config::Matmul;
     use attentive::train::report::Sample;
 
     use super::*;
@@ -289,8 +285,10 @@ mod tests {
             tgt_vocab: 500,
             steps_per_epoch: 120,
             memory: 400_000_000,
-            matmul: Matmul::F32,
-            instructions: "AVX2",
+            products: Products {
+                matmul: Matmul::F32,
+                instructions: "AVX2".into(),
+            },
         }
     }
 

@@ -7,6 +7,7 @@ use attentive::config::Config;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
 use attentive::train::{self, RunOptions, StopReason, Summary};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::existing::ExistingArgs;
 use super::progress::Progress;
@@ -65,6 +66,21 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let summary = train::train(&config, &options, &mut Progress::new())?;
     message::note(sentence(&summary));
     Ok(())
+}
+
+/// Tells who left out the `=` of `--profile=5`, without which the number would be another argument.
+pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
+    let surplus = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(surplus)) => surplus.clone(),
+        _ => return error,
+    };
+    let asked = std::env::args().any(|argument| argument == "--profile");
+    if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
+        let tip = format!("the number of updates follows an equals sign: `--profile={surplus}`");
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// `runs/` and the configuration's file name without its extension.

@@ -134,7 +134,8 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
     at_most("model.max_len", model.max_len, 1 << 20)?;
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
-    fraction("model.activation_dropout", model.activation_dropout)
+    fraction("model.activation_dropout", model.activation_dropout)?;
+    family::network(model)
 }
 
 fn train(train: &TrainConfig) -> Result<()> {

@@ -47,6 +47,9 @@ pub struct TrainConfig {
 }
 
 /// How exactly the products of linear maps are computed in training. Validation and everything else is `f32`.
+///
+/// A run resumes to the bit on CPUs with the same instructions only: those for bfloat16 sum in orders of their own, and
+/// [`Matmul::Auto`] may even choose another precision. Resuming by others is noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matmul {

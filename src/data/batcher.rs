@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded::Example;
 use super::masking::Masking;
-use crate::batch::{Batch, Padded};
+use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -38,12 +38,15 @@ impl Budget {
         rows * tgt_len <= self.tgt_tokens && rows * src_len <= self.src_tokens
     }
 
+    /// The tokens of the smallest budget that allows each pair, if there is one.
+    fn least(pairs: &[Example]) -> Option<usize> {
+        let needed = |pair: &Example| pair.tgt_len().max(pair.src_len().div_ceil(2));
+        pairs.iter().map(needed).max()
+    }
+
     /// Refuses an empty corpus, and pairs that exceed the budget all alone.
     fn check(&self, pairs: &[Example]) -> Result<()> {
-        let needed = pairs
-            .iter()
-            .map(|pair| pair.tgt_len().max(pair.src_len().div_ceil(2)));
-        match needed.max() {
+        match Self::least(pairs) {
             None => Err(Error::Data {
                 problem: "there are no sentence pairs to make batches of".into(),
                 hint: None,
@@ -179,9 +182,41 @@ impl Batcher {
 
     /// The most source tokens and the most target tokens of any batch of the current epoch.
     pub fn largest(&self) -> BatchSize {
+        self.largest_of(&self.order, &self.batches)
+    }
+
+    /// What [`Batcher::largest`] would be with another budget, which allows each pair.
+    pub fn largest_within(&self, budget: Budget) -> BatchSize {
+        let (order, batches) = self.laid_out(budget, self.position.epoch);
+        self.largest_of(&order, &batches)
+    }
+
+    /// The smallest `batch_tokens` that allow each pair.
+    pub fn least_batch_tokens(&self) -> usize {
+        Budget::least(&self.examples).unwrap_or(0)
+    }
+
+    /// Bytes that the pairs and their order take at most.
+    pub fn bytes(&self) -> usize {
+        // What an allocator adds to a small block.
+        const BLOCK: usize = 16;
+        let ids = |example: &Example| {
+            let vectors = example.vectors.capacity();
+            example.src.capacity()
+                + vectors
+                + example.tgt_in.capacity()
+                + example.tgt_out.capacity()
+        };
+        let ids: usize = self.examples.iter().map(ids).sum();
+        let each =
+            size_of::<Example>() + 3 * BLOCK + size_of::<usize>() + size_of::<Range<usize>>();
+        ids * size_of::<TokenId>() + self.examples.len() * each
+    }
+
+    fn largest_of(&self, order: &[usize], batches: &[Range<usize>]) -> BatchSize {
         let mut largest = BatchSize::default();
-        for batch in &self.batches {
-            let pairs = || self.order[batch.clone()].iter().map(|&i| &self.examples[i]);
+        for batch in batches {
+            let pairs = || order[batch.clone()].iter().map(|&i| &self.examples[i]);
             let longest = |len: fn(&Example) -> usize| pairs().map(len).max().unwrap_or(0);
             let tokens = |len: fn(&Example) -> usize| batch.len() * longest(len);
             largest.src_tokens = largest.src_tokens.max(tokens(Example::src_len));
@@ -192,27 +227,29 @@ impl Batcher {
 
     /// Lays out `epoch` and stands at its beginning.
     fn plan(&mut self, epoch: u64) {
+        (self.order, self.batches) = self.laid_out(self.budget, epoch);
+        self.position = Position { epoch, batch: 0 };
+    }
+
+    /// The order of the pairs in `epoch`, and the stretches of it that make the batches.
+    fn laid_out(&self, budget: Budget, epoch: u64) -> (Vec<usize>, Vec<Range<usize>>) {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
-        self.order = (0..self.examples.len()).collect();
-        random.shuffle(&mut self.order);
-        self.batches.clear();
-        let mut start = 0;
-        for window in self
-            .order
-            .chunks_mut(window_len(&self.examples, self.budget))
-        {
+        let mut order: Vec<usize> = (0..self.examples.len()).collect();
+        random.shuffle(&mut order);
+        let (mut batches, mut start) = (Vec::new(), 0);
+        for window in order.chunks_mut(window_len(&self.examples, budget)) {
             // Stable, so that pairs of the same lengths stay shuffled.
             window.sort_by_key(|&index| lengths(&self.examples[index]));
             let sorted = window.iter().map(|&index| &self.examples[index]);
-            self.batches.extend(
-                cut(sorted, self.budget)
+            batches.extend(
+                cut(sorted, budget)
                     .into_iter()
                     .map(|batch| batch.start + start..batch.end + start),
             );
             start += window.len();
         }
-        random.shuffle(&mut self.batches);
-        self.position = Position { epoch, batch: 0 };
+        random.shuffle(&mut batches);
+        (order, batches)
     }
 }
 

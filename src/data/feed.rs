@@ -1,6 +1,6 @@
 //! What training is fed with.
 
-use super::batcher::{BatchSize, Batcher, Position};
+use super::batcher::{BatchSize, Batcher, Budget, Position};
 use super::stream::Stream;
 use crate::batch::Batch;
 use crate::error::Result;
@@ -55,6 +55,30 @@ impl Feed {
         match self {
             Self::Lines(lines) => lines.largest(),
             Self::Stream(stream) => stream.largest(),
+        }
+    }
+
+    /// What [`Feed::largest`] would be with another `batch_tokens`, which allows each example.
+    pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
+        match self {
+            Self::Lines(lines) => lines.largest_within(Budget::new(batch_tokens)),
+            Self::Stream(stream) => stream.largest_within(batch_tokens),
+        }
+    }
+
+    /// The smallest `batch_tokens` that allow each example.
+    pub fn least_batch_tokens(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.least_batch_tokens(),
+            Self::Stream(stream) => stream.least_batch_tokens(),
+        }
+    }
+
+    /// Bytes that the examples and their order take at most.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.bytes(),
+            Self::Stream(stream) => stream.bytes(),
         }
     }
 }

@@ -74,10 +74,25 @@ impl Stream {
 
     /// As [`super::Batcher::largest`].
     pub fn largest(&self) -> BatchSize {
+        self.largest_within(self.rows * self.window)
+    }
+
+    /// What [`Stream::largest`] would be with another `batch_tokens`.
+    pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
         BatchSize {
             src_tokens: 0,
-            tgt_tokens: self.rows.min(self.starts.len()) * self.window,
+            tgt_tokens: (batch_tokens / self.window).min(self.starts.len()) * self.window,
         }
+    }
+
+    /// As [`super::Batcher::least_batch_tokens`].
+    pub fn least_batch_tokens(&self) -> usize {
+        self.window
+    }
+
+    /// As [`super::Batcher::bytes`].
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.ids) + size_of_val(&*self.starts)
     }
 
     /// Windows of the current epoch.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use attentive_kernels::cross_entropy::{
     IGNORE, LossSums, ProjectionShape, cross_entropy as kernel, cross_entropy_with_gradients,
 };
+use attentive_kernels::elementwise::scale;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -177,8 +178,9 @@ impl Kernel for CrossEntropyKernel {
         let factor = context.grad[0];
         let mut gradients = context.saved;
         if factor != 1.0 {
-            let values = gradients.iter_mut().flatten();
-            values.for_each(|value| *value *= factor);
+            gradients
+                .iter_mut()
+                .for_each(|values| scale(values, factor));
         }
         gradients.into_iter().map(Some).collect()
     }

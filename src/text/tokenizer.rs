@@ -265,7 +265,7 @@ mod tests {
             min_frequency: 1,
             ..TokenizerConfig::default()
         };
-        let tokenizers = learn(&config, Masks::With, &[], &[TEXT.into()]).expect("text");
+        let tokenizers = learn(&config, Masks::With, &[], &[TEXT]).expect("text");
         tokenizers.tgt().clone()
     }
 

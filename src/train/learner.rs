@@ -1,5 +1,8 @@
-//! A model and its optimiser: the gradients of an update, and the update.
+//! A model and its optimiser.
 
+use std::borrow::Cow;
+
+use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
 use burn::module::Module;
 
@@ -7,10 +10,11 @@ use super::scheduled_sampling::ScheduledSampling;
 use super::validate::add;
 use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
+use crate::checkpoint::Products;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
 use crate::model::{Loss, Model, Parameter, take_gradients};
-use crate::nn::{Pass, Probe};
+use crate::nn::Pass;
 use crate::ops::{self, LossSums, Precision};
 
 /// A model that learns.
@@ -20,7 +24,9 @@ pub struct Learner {
     model: Option<Model>,
     optimizer: Optimizer,
     seed: u64,
-    label_smoothing: f64,
+    pub(super) label_smoothing: f64,
+    pub(super) accumulate: u64,
+    pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
@@ -28,9 +34,9 @@ pub struct Learner {
 
 /// The sums over the micro-batches of one update.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub(super) struct Gathered {
     /// Of losses and tokens.
-    pub sums: LossSums,
+    pub(super) sums: LossSums,
     /// Of gradients, in the order of [`crate::model::parameters`].
     gradients: Vec<Parameter>,
 }
@@ -43,6 +49,8 @@ impl Learner {
             model: Some(model),
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
+            accumulate: config.train.accumulate.max(1) as u64,
+            clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
             precision: match config.train.matmul {
                 Matmul::F32 => Precision::F32,
@@ -61,16 +69,14 @@ impl Learner {
     }
 
     /// How linear maps multiply, `auto` resolved.
-    pub fn matmul(&self) -> Matmul {
-        match self.precision {
-            Precision::F32 => Matmul::F32,
-            Precision::Bf16 => Matmul::Bf16,
+    pub fn products(&self) -> Products {
+        Products {
+            matmul: match self.precision {
+                Precision::F32 => Matmul::F32,
+                Precision::Bf16 => Matmul::Bf16,
+            },
+            instructions: self.precision.instructions().into(),
         }
-    }
-
-    /// The CPU's instructions by which they do.
-    pub fn instructions(&self) -> &'static str {
-        self.precision.instructions()
     }
 
     /// The optimiser, whose memory a checkpoint holds.
@@ -85,27 +91,22 @@ impl Learner {
 
     /// The loss of `batch` with the dropout of micro-batch `number`, counted over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
-        let batch = self.sampling.mix(batch, number, || self.model().valid());
+        let batch = self.mixed(batch, number);
         self.model()
             .loss(&batch, self.label_smoothing, &self.pass(number))
     }
 
-    /// The first layer that puts out a number that is not finite for this micro-batch.
-    pub fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> Option<String> {
-        let probe = Probe::default();
-        let pass = self.pass(number);
-        let model = self.model().valid();
-        let batch = &*self.sampling.mix(batch, number, || model.clone());
-        model.loss(batch, self.label_smoothing, &pass.probed(&probe));
-        probe.first_non_finite()
+    /// What the decoder reads of `batch`.
+    pub(super) fn mixed<'a>(&self, batch: &'a Batch, number: u64) -> Cow<'a, Batch> {
+        self.sampling.mix(batch, number, || self.model().valid())
     }
 
-    fn pass(&self, number: u64) -> Pass<'static> {
+    pub(super) fn pass(&self, number: u64) -> Pass<'static> {
         Pass::training(self.seed, number, self.precision)
     }
 
     /// Adds a micro-batch's loss and its gradients to what is gathered.
-    pub fn gather(&self, loss: Loss, gathered: &mut Gathered) {
+    pub(super) fn add(&self, loss: Loss, gathered: &mut Gathered) {
         add(&mut gathered.sums, &loss.sums);
         let gradients = take_gradients(self.model(), &mut loss.loss.backward());
         if gathered.gradients.is_empty() {
@@ -113,14 +114,13 @@ impl Learner {
             return;
         }
         for (total, new) in gathered.gradients.iter_mut().zip(gradients) {
-            let pairs = total.values.iter_mut().zip(&new.values);
-            pairs.for_each(|(total, new)| *total += new);
+            elementwise::add(&mut total.values, &new.values);
             ops::recycle(new.values);
         }
     }
 
     /// Changes the model by the mean gradient over all gathered tokens times `scale`.
-    pub fn update(&mut self, gathered: Gathered, scale: UpdateScale) {
+    pub(super) fn change(&mut self, gathered: Gathered, scale: UpdateScale) {
         let model = self
             .model
             .take()
@@ -136,20 +136,20 @@ impl Learner {
 
 impl Gathered {
     /// The Euclidean norm of the mean gradient per token.
-    pub fn gradient_norm(&self) -> f64 {
+    pub(super) fn gradient_norm(&self) -> f64 {
         let squares = |gradient: &Parameter| sum_of_squares(&gradient.values);
         self.gradients.iter().map(squares).sum::<f64>().sqrt() / self.n_tokens()
     }
 
     /// The first parameter whose gradient holds a number that is not finite.
-    pub fn first_non_finite(&self) -> Option<&str> {
+    pub(super) fn first_non_finite(&self) -> Option<&str> {
         let mut gradients = self.gradients.iter();
         let damaged = gradients.find(|gradient| first_non_finite(&gradient.values).is_some());
         damaged.map(|gradient| gradient.name.as_str())
     }
 
     /// Target tokens, at least 1.
-    pub fn n_tokens(&self) -> f64 {
+    pub(super) fn n_tokens(&self) -> f64 {
         self.sums.n_tokens.max(1) as f64
     }
 }

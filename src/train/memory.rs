@@ -1,19 +1,24 @@
 //! How much memory training takes, told before the first update.
 
-use sysinfo::System;
+mod activations;
+mod machine;
 
+pub(super) use machine::{high_water_mark, limit};
+
+use self::activations::floats;
 use super::optimizer::slots;
-use crate::config::{
-    ActivationKind, Config, DropoutPosition, ModelConfig, NormPosition, TieEmbeddings,
-};
+use crate::config::{Config, Matmul, TieEmbeddings};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
+use crate::ops::Precision;
 
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
-/// What the program takes without a model: code, tokenizer, thread stacks, packed operands.
-const PROGRAM: f64 = 60.0 * MB;
+/// What the program takes without a model: code, tokenizer.
+const PROGRAM: f64 = 56.0 * MB;
+/// What each thread takes: its stack, the packed parts of its products, its scores of attention.
+const THREAD: f64 = 4.0 * MB;
 /// Rows of logits that exist at a time.
 const LOGIT_ROWS: f64 = 256.0;
 /// Buffers are used again for results that are a little smaller, and batches differ from epoch to epoch.
@@ -26,16 +31,32 @@ pub struct Memory {
     pub model: f64,
     /// What the forward pass keeps for the backward pass, and the gradients on their way, for the largest batch.
     pub activations: f64,
+    /// The encoded corpora.
+    pub data: f64,
     /// Everything else.
     pub rest: f64,
 }
 
+/// What training is about, but for the size of its batches.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The run's configuration.
+    pub config: &'a Config,
+    /// Parameters of the model.
+    pub n_parameters: usize,
+    /// The target vocabulary.
+    pub vocab: usize,
+    /// Bytes of the encoded corpora.
+    pub data: usize,
+    /// Threads that compute.
+    pub threads: usize,
+}
+
 impl Memory {
-    /// Predicts the peak of training as `config` says, with `n_parameters` in all and a target vocabulary of `vocab`, on
-    /// batches as large as `batch`.
-    pub fn predict(config: &Config, n_parameters: usize, vocab: usize, batch: BatchSize) -> Self {
-        let ModelConfig { d_model, .. } = config.model;
-        let (d, vocab) = (d_model as f64, vocab as f64);
+    /// Predicts the peak of training on batches as large as `batch`.
+    pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
+        let config = subject.config;
+        let (d, vocab) = (config.model.d_model as f64, subject.vocab as f64);
         let gradients = if config.train.accumulate > 1 { 2 } else { 1 };
         let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
         // Gradients of one table that come from several places before they are summed.
@@ -45,94 +66,95 @@ impl Memory {
             TieEmbeddings::None => 0.0,
         };
         let logits = LOGIT_ROWS * (vocab + d);
+        let threads = THREAD * subject.threads as f64;
         Self {
-            model: FLOAT * (copies * n_parameters as f64 + tied * vocab * d),
+            model: FLOAT * (copies * subject.n_parameters as f64 + tied * vocab * d),
             activations: FLOAT * SLACK * floats(&config.model, batch),
-            rest: PROGRAM + FLOAT * logits,
+            data: subject.data as f64,
+            rest: PROGRAM + threads + FLOAT * logits + packed(config, vocab, batch),
         }
     }
 
     /// All of it.
     pub fn peak(&self) -> f64 {
-        self.model + self.activations + self.rest
+        self.fixed() + self.activations
     }
 
-    /// Refuses what does not fit into `limit` bytes.
+    /// What does not depend on the batches.
+    fn fixed(&self) -> f64 {
+        self.model + self.data + self.rest
+    }
+
+    /// Refuses what does not fit into `limit` bytes. `with_budget` predicts for another `train.batch_tokens`, of which
+    /// the longest sentence pair needs `least`.
     ///
     /// # Errors
     /// [`Error::Config`] with the largest token budget that fits, if one does.
-    pub fn check(&self, config: &Config, limit: f64) -> Result<()> {
+    pub fn check(
+        &self,
+        budget: usize,
+        limit: f64,
+        least: usize,
+        with_budget: impl Fn(usize) -> Self,
+    ) -> Result<()> {
         if self.peak() <= limit {
             return Ok(());
         }
-        let budget = config.train.batch_tokens;
-        let room = limit - self.model - self.rest;
-        let fits = (budget as f64 * room / self.activations).floor();
-        let limit = format!("the {:.0} MB that training may take", limit / MB);
-        if fits < 1.0 {
+        let place = format!("the {:.0} MB that training may take", limit / MB);
+        let smallest = with_budget(least);
+        if smallest.fixed() > limit {
             return Err(Error::Config {
                 key: "model".into(),
-                expected: format!("a model that fits into {limit}"),
+                expected: format!("a model that fits into {place}"),
                 found: format!(
-                    "one that takes {:.0} MB for weights, gradients and optimiser alone",
-                    (self.model + self.rest) / MB
+                    "one that takes {:.0} MB for weights, gradients, optimiser and data alone",
+                    smallest.fixed() / MB
                 ),
                 hint: Some("make the model or the vocabulary smaller, or free memory; `train.max_memory_mb` sets another limit".into()),
             });
         }
+        if smallest.peak() > limit {
+            return Err(Error::Config {
+                key: "data.max_len".into(),
+                expected: format!("sentence pairs so short that each fits into {place}"),
+                found: format!(
+                    "one of {least} tokens, which takes about {:.0} MB all alone",
+                    smallest.peak() / MB
+                ),
+                hint: Some("lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` sets another limit".into()),
+            });
+        }
+        // `fits` does, `large` does not.
+        let (mut fits, mut large) = (least, budget);
+        while large - fits > 1 {
+            let middle = fits + (large - fits) / 2;
+            match with_budget(middle).peak() <= limit {
+                true => fits = middle,
+                false => large = middle,
+            }
+        }
         Err(Error::Config {
             key: "train.batch_tokens".into(),
-            expected: format!("at most {fits:.0}, which fits into {limit}"),
+            expected: format!("at most {fits}, which fits into {place}"),
             found: format!("{budget}, which takes about {:.0} MB", self.peak() / MB),
             hint: Some("lower it and raise `train.accumulate` as much, for updates as large as before; `train.max_memory_mb` sets another limit".into()),
         })
     }
 }
 
-/// Bytes that training may take: what `train.max_memory_mb` says, else what the machine, or the container, has free.
-/// `None` where the system does not tell.
-pub(super) fn limit(config: &Config) -> Option<f64> {
-    if config.train.max_memory_mb > 0 {
-        return Some(config.train.max_memory_mb as f64 * MB);
+/// Bytes of the operands that stand packed for all threads, where instructions multiply pairs of bfloat16 numbers.
+fn packed(config: &Config, vocab: f64, batch: BatchSize) -> f64 {
+    const PACKED: f64 = 2.0;
+    let pairs = Precision::fastest() == Precision::Bf16 && config.train.matmul != Matmul::F32;
+    if !pairs {
+        return 0.0;
     }
-    let mut system = System::new().ok()?;
-    system.refresh_memory();
-    let free = system.available_memory() as f64;
-    let container = system
-        .cgroup_limits()
-        .map(|limits| limits.free_memory as f64);
-    let free = container.map_or(free, |container| free.min(container));
-    (free > 0.0).then_some(free)
+    let (d, d_ff) = (config.model.d_model as f64, config.model.d_ff as f64);
+    let rows = batch.src_tokens.max(batch.tgt_tokens) as f64;
+    let projection = (vocab + LOGIT_ROWS) * d + (vocab + d) * LOGIT_ROWS;
+    let maps = (rows + d.max(d_ff)) * (3.0 * d + d_ff);
+    PACKED * projection.max(maps).max((LOGIT_ROWS + d) * vocab)
 }
 
-/// Numbers that live at the end of a forward pass and in the first steps back.
-fn floats(model: &ModelConfig, batch: BatchSize) -> f64 {
-    let BatchSize {
-        src_tokens,
-        tgt_tokens,
-    } = batch;
-    let (src, tgt) = (src_tokens as f64, tgt_tokens as f64);
-    let (d, d_ff) = (model.d_model as f64, model.d_ff as f64);
-    // What a sublayer's end keeps: the sum and its norm, or their mirror image before the sublayer.
-    let residual = match (model.norm_position, model.dropout_position) {
-        (_, DropoutPosition::Sublayer) => 2.0 * d,
-        (NormPosition::Post | NormPosition::Pre, DropoutPosition::AfterNorm) => 3.0 * d,
-    };
-    let hidden = match model.activation {
-        ActivationKind::Relu => d_ff,
-        // Before and after, what Burn keeps in between, and after dropout.
-        ActivationKind::Gelu => 4.0 * d_ff,
-    };
-    // Queries, keys, values and what they gather.
-    let self_attention = 4.0 * d + residual;
-    let memory_attention = 2.0 * d + residual;
-    let feed_forward = hidden + residual;
-    let encoder = src * (self_attention + feed_forward);
-    let decoder = tgt * (self_attention + memory_attention + feed_forward) + src * 2.0 * d;
-    let kept = model.n_encoder_layers as f64 * encoder
-        + model.n_decoder_layers as f64 * decoder
-        + (src + tgt) * d;
-    // The loss's gradient, and the first feed-forward network's: hidden layer, masked, and its input.
-    let on_the_way = tgt * (2.0 * d_ff + 5.0 * d) + src * 2.0 * d;
-    kept + on_the_way
-}
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ pub mod report;
 mod schedule;
 mod scheduled_sampling;
 mod trainer;
+mod update;
 mod validate;
 
 use std::path::PathBuf;
@@ -22,13 +23,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use history::{History, Metric, Training};
-pub use learner::{Gathered, Learner};
-pub use memory::Memory;
+pub use learner::Learner;
+pub use memory::{Memory, Subject};
 pub use optimizer::{Optimizer, UpdateScale};
 pub use prepare::validation_corpus;
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};
+pub use update::{Part, Unwatched, Update, Watch};
 
 use crate::config::Config;
 use crate::error::Result;

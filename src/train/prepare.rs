@@ -6,7 +6,8 @@ use std::path::Path;
 use burn::module::Module;
 
 use super::directory::{self, Found, StoredRun};
-use super::report::{Event, Observer, Silent};
+use super::memory::Subject;
+use super::report::{Event, Observer, Silent, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
@@ -96,13 +97,53 @@ pub(super) fn prepare(
 
 /// Predicts the memory that training will take, and refuses what does not fit.
 pub(super) fn check_memory(config: &Config, model: &Model, material: &Material) -> Result<Memory> {
-    let vocab = material.tokenizers.tgt().vocab_size();
-    let batch = material.feed.largest();
-    let memory = Memory::predict(config, model.num_params(), vocab, batch);
+    let subject = Subject {
+        config,
+        n_parameters: model.num_params(),
+        vocab: material.tokenizers.tgt().vocab_size(),
+        data: material.bytes(),
+        threads: rayon::current_num_threads(),
+    };
+    let feed = &material.feed;
+    let memory = Memory::predict(&subject, feed.largest());
     if let Some(limit) = memory::limit(config) {
-        memory.check(config, limit)?;
+        let with_budget = |tokens| Memory::predict(&subject, feed.largest_within(tokens));
+        let least = feed.least_batch_tokens();
+        memory.check(config.train.batch_tokens, limit, least, with_budget)?;
     }
     Ok(memory)
+}
+
+impl Material {
+    /// What the encoded corpora take.
+    fn bytes(&self) -> usize {
+        let validation = self.validation.as_ref().map_or(0, ValidationSet::bytes);
+        self.feed.bytes() + validation
+    }
+
+    /// The run as it starts after update `step`.
+    pub(super) fn start_report(
+        &self,
+        config: &Config,
+        learner: &Learner,
+        memory: Memory,
+        step: u64,
+    ) -> StartReport {
+        let accumulate = config.train.accumulate.max(1) as u64;
+        // Reading the corpora may have taken more than training will.
+        let so_far = memory::high_water_mark().unwrap_or(0);
+        StartReport {
+            step,
+            max_steps: config.train.max_steps,
+            n_parameters: learner.model().num_params(),
+            n_examples: self.n_examples,
+            src_vocab: self.tokenizers.src().vocab_size(),
+            tgt_vocab: self.tokenizers.tgt().vocab_size(),
+            steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
+            memory: so_far.max(memory.peak() as u64),
+            products: learner.products(),
+        }
+    }
 }
 
 /// The model before its first update.
@@ -138,6 +179,8 @@ pub(super) fn material(
     };
     stop_if_asked(interrupt)?;
     let (feed, n_examples) = feed(config, form, &tokenizers, &train, observer)?;
+    // The text is as large as all that is made of it.
+    drop(train);
     let validation = valid
         .map(|valid| validation_set(config, form, &tokenizers, valid, observer))
         .transpose()?;
@@ -174,10 +217,7 @@ fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
 }
 
 fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
-    let side = |pick: fn(&data::Pair) -> &str| -> Vec<String> {
-        let texts = train.pairs.iter().map(pick);
-        texts.map(str::to_owned).collect()
-    };
+    let side = |pick| -> Vec<&str> { train.pairs.iter().map::<&str, fn(_) -> _>(pick).collect() };
     let src = match Form::of(config).has_source() {
         true => side(|pair| &pair.src),
         false => Vec::new(),

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::prepare::{check_memory, fresh_model, material};
-use super::report::Observer;
-use super::{Gathered, Learner, UpdateScale};
-use crate::batch::Batch;
+use super::report::{Event, Observer, StepReport};
+use super::{Learner, Part, Plateau, Schedule, Watch, memory};
 use crate::config::Config;
 use crate::device;
 use crate::error::{Error, Result};
@@ -13,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::ops::{Spent, profiled};
 
 /// What some updates took.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Updates.
     pub updates: u64,
@@ -29,6 +28,10 @@ pub struct Profile {
     pub optimizer: Duration,
     /// The parts of the forward and backward passes, from the longest to the shortest.
     pub operations: Vec<(&'static str, Spent)>,
+    /// The predicted peak of memory, in bytes.
+    pub predicted_memory: u64,
+    /// What it really was, where the system tells.
+    pub memory: Option<u64>,
 }
 
 impl Profile {
@@ -52,80 +55,58 @@ pub fn profile(
     let mut material = material(config, None, interrupt, observer)?;
     let device = device::cpu().autodiff();
     let model = fresh_model(config, &material.tokenizers, &device);
-    check_memory(config, &model, &material)?;
-    let mut stopwatch = Stopwatch {
-        learner: Learner::new(model, config, device),
-        accumulate: config.train.accumulate.max(1) as u64,
-        profile: Profile::nothing(),
+    let memory = check_memory(config, &model, &material)?;
+    let mut learner = Learner::new(model, config, device);
+    let mut start = material.start_report(config, &learner, memory, 0);
+    start.max_steps = updates;
+    observer.on(&Event::Start(&start));
+    let schedule = Schedule::of(config);
+    let mut profile = Profile::default();
+    let mut update = |step, profile: &mut Profile| -> Result<()> {
+        let (begin, feed) = (Instant::now(), &mut material.feed);
+        let epoch = feed.position().epoch;
+        let learning_rate = schedule.learning_rate(step, &Plateau::default());
+        let update = learner.learn(step, learning_rate, || feed.next_batch(), profile);
+        let update = update.map_err(Error::NotFinite)?;
+        profile.updates += 1;
+        profile.tgt_tokens += update.sums.n_tokens;
+        let report = StepReport::new(step, epoch, learning_rate, &update, begin.elapsed());
+        let logged = false;
+        observer.on(&Event::Step {
+            report: &report,
+            logged,
+        });
+        match interrupt.requested() {
+            Some(signal) => Err(Error::Interrupted {
+                signal,
+                saved: "a profile saves nothing".into(),
+            }),
+            None => Ok(()),
+        }
     };
-    let mut next_batch = || material.feed.next_batch();
-    stopwatch.update(0, &mut next_batch);
-    stopwatch.profile = Profile::nothing();
-    let (stopped, spent) = profiled(|| {
-        (1..=updates).find_map(|step| {
-            stopwatch.update(step, &mut next_batch);
-            interrupt.requested()
-        })
-    });
-    if let Some(signal) = stopped {
-        let saved = "a profile saves nothing".into();
-        return Err(Error::Interrupted { signal, saved });
-    }
-    let mut profile = stopwatch.profile;
+    update(1, &mut Profile::default())?;
+    let (done, spent) =
+        profiled(|| (2..updates + 2).try_for_each(|step| update(step, &mut profile)));
+    done?;
     profile.operations = spent.into_iter().collect();
     profile
         .operations
         .sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
+    profile.predicted_memory = start.memory;
+    profile.memory = memory::high_water_mark();
     Ok(profile)
 }
 
-struct Stopwatch {
-    learner: Learner,
-    accumulate: u64,
-    profile: Profile,
-}
-
-impl Stopwatch {
-    fn update(&mut self, step: u64, next_batch: &mut impl FnMut() -> Batch) {
-        let (learner, profile) = (&mut self.learner, &mut self.profile);
-        let mut gathered = Gathered::default();
-        for number in step * self.accumulate..(step + 1) * self.accumulate {
-            let batch = timed(&mut profile.data, &mut *next_batch);
-            let loss = timed(&mut profile.forward, || learner.loss(&batch, number));
-            timed(&mut profile.backward, || {
-                learner.gather(loss, &mut gathered)
-            });
-        }
-        profile.updates += 1;
-        profile.tgt_tokens += gathered.sums.n_tokens;
-        timed(&mut profile.optimizer, || {
-            let scale = UpdateScale {
-                step: step + 1,
-                learning_rate: 0.0,
-                gradient_scale: gathered.gradient_norm().recip(),
-            };
-            learner.update(gathered, scale);
-        });
+impl Watch for Profile {
+    fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        *match part {
+            Part::Data => &mut self.data,
+            Part::Forward => &mut self.forward,
+            Part::Backward => &mut self.backward,
+            Part::Optimizer => &mut self.optimizer,
+        } += start.elapsed();
+        result
     }
-}
-
-impl Profile {
-    fn nothing() -> Self {
-        Self {
-            updates: 0,
-            tgt_tokens: 0,
-            data: Duration::ZERO,
-            forward: Duration::ZERO,
-            backward: Duration::ZERO,
-            optimizer: Duration::ZERO,
-            operations: Vec::new(),
-        }
-    }
-}
-
-fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
-    let start = Instant::now();
-    let result = work();
-    *total += start.elapsed();
-    result
 }

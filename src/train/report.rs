@@ -1,11 +1,13 @@
 //! What training tells whoever watches it. The library prints nothing; the program shows these as a progress bar or lines.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::config::Matmul;
-use crate::metrics::Score;
+use super::Update;
+use crate::checkpoint::Products;
+use crate::metrics::{Score, perplexity};
 
 /// Watches a training run.
 pub trait Observer {
@@ -66,9 +68,7 @@ pub struct StartReport {
     /// The predicted peak of memory, in bytes.
     pub memory: u64,
     /// How linear maps multiply.
-    pub matmul: Matmul,
-    /// The CPU's instructions that do.
-    pub instructions: &'static str,
+    pub products: Products,
 }
 
 /// One update.
@@ -94,6 +94,35 @@ pub struct StepReport {
     pub tgt_tokens: usize,
     /// Real target tokens a second, over this update alone.
     pub tokens_per_second: f64,
+}
+
+impl StepReport {
+    /// What is told of an update that took `time`.
+    pub(super) fn new(
+        step: u64,
+        epoch: u64,
+        learning_rate: f64,
+        update: &Update,
+        time: Duration,
+    ) -> Self {
+        let Update {
+            sums,
+            gradient_norm,
+        } = *update;
+        let per_token = |sum: f64| sum / sums.n_tokens.max(1) as f64;
+        Self {
+            step,
+            epoch,
+            loss: per_token(sums.loss),
+            nll: per_token(sums.nll),
+            perplexity: perplexity(sums.nll, sums.n_tokens as u64),
+            accuracy: per_token(sums.n_correct as f64),
+            learning_rate,
+            gradient_norm,
+            tgt_tokens: sums.n_tokens,
+            tokens_per_second: sums.n_tokens as f64 / time.as_secs_f64(),
+        }
+    }
 }
 
 /// One validation.

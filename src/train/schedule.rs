@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ScheduleConfig, ScheduleKind};
+use crate::config::{Config, ScheduleConfig, ScheduleKind};
 
 /// The course of the learning rate, a function of the update and, for `plateau`, of the validations so far.
 ///
@@ -65,6 +65,13 @@ impl Plateau {
 }
 
 impl Schedule {
+    /// The schedule of a run.
+    pub fn of(config: &Config) -> Self {
+        let Config { model, train, .. } = config;
+        let peak = train.optimizer.learning_rate;
+        Self::new(&train.schedule, peak, model.d_model, train.max_steps)
+    }
+
     /// A schedule that rises to `peak` (for `noam` a factor); `cosine` ends at `max_steps` if it has no end of its own.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 {

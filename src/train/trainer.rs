@@ -3,21 +3,19 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use super::metrics_log::MetricsLog;
 use super::prepare::Prepared;
-use super::report::{Event, Observer, StartReport, StepReport, ValidationReport};
-use super::{BestReport, Gathered, Plateau, Schedule, StopReason, Summary, UpdateScale};
-use crate::batch::Batch;
+use super::report::{Event, Observer, StepReport, ValidationReport};
+use super::update::{damaged, not_finite};
+use super::{BestReport, Plateau, Schedule, StopReason, Summary, Unwatched};
 use crate::checkpoint::{RecordedScore, Snapshot, TrainingState};
 use crate::config::BestBy;
 use crate::error::{Error, NotFinite, Result};
 use crate::interrupt::Interrupt;
-use crate::metrics::perplexity;
-use crate::model::{Parameter, parameters};
+use crate::model::parameters;
 
 /// A run in progress.
 pub(super) struct Trainer<'a> {
@@ -47,14 +45,8 @@ impl<'a> Trainer<'a> {
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
-        let config = &setup.config;
         let mut trainer = Self {
-            schedule: Schedule::new(
-                &config.train.schedule,
-                config.train.optimizer.learning_rate,
-                config.model.d_model,
-                config.train.max_steps,
-            ),
+            schedule: Schedule::of(&setup.config),
             progress: Progress::default(),
             step: 0,
             log: MetricsLog::open(setup.run.dir(), setup.resume_at.unwrap_or(0))?,
@@ -76,6 +68,13 @@ impl<'a> Trainer<'a> {
         let optimizer = self.setup.learner.optimizer_mut();
         optimizer.restore(run.optimizer(step, &optimizer.state_shapes())?);
         self.setup.material.feed.seek(state.position)?;
+        let products = self.setup.learner.products();
+        if let Some(before) = state.products.filter(|before| *before != products) {
+            self.observer.on(&Event::Note(&format!(
+                "the run computed {before} up to here and goes on with {products}: its weights may differ in their \
+                 last bits from those of a run that stayed on one machine"
+            )));
+        }
         self.progress = state.progress;
         self.step = state.step;
         run.mend(self.progress.best.map(|best| best.step), step)?;
@@ -117,19 +116,10 @@ impl<'a> Trainer<'a> {
 
     fn announce(&mut self) {
         let setup = &self.setup;
-        let accumulate = setup.config.train.accumulate.max(1) as u64;
-        let report = StartReport {
-            step: self.step,
-            max_steps: setup.config.train.max_steps,
-            n_parameters: setup.learner.model().num_params(),
-            n_examples: setup.material.n_examples,
-            src_vocab: setup.material.tokenizers.src().vocab_size(),
-            tgt_vocab: setup.material.tokenizers.tgt().vocab_size(),
-            memory: setup.memory.peak() as u64,
-            matmul: setup.learner.matmul(),
-            instructions: setup.learner.instructions(),
-            steps_per_epoch: (setup.material.feed.batches_per_epoch() as u64).div_ceil(accumulate),
-        };
+        let report =
+            setup
+                .material
+                .start_report(&setup.config, &setup.learner, setup.memory, self.step);
         self.observer.on(&Event::Start(&report));
     }
 
@@ -147,81 +137,25 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// One update: gradients of `accumulate` micro-batches, clipping, optimiser.
     fn update(&mut self) -> Result<StepReport> {
         let start = Instant::now();
-        let epoch = self.setup.material.feed.position().epoch;
-        let step = self.step + 1;
-        let (gathered, lines) = self.gather(step)?;
-        let (sums, n_tokens) = (gathered.sums, gathered.n_tokens());
-        let gradient_norm = gathered.gradient_norm();
-        if !gradient_norm.is_finite() {
-            let layer = gathered.first_non_finite();
-            let layer = layer.unwrap_or("the sum of all gradients");
-            let loss = sums.loss / n_tokens;
-            return Err(self.not_finite(step, loss, format!("gradient of {layer}"), lines));
-        }
-        let clip = self.setup.config.train.clip_norm;
-        let clipping = if clip > 0.0 && gradient_norm > clip {
-            clip / gradient_norm
-        } else {
-            1.0
-        };
+        let feed = &mut self.setup.material.feed;
+        let (step, epoch) = (self.step + 1, feed.position().epoch);
         let learning_rate = self.schedule.learning_rate(step, &self.progress.plateau);
-        let scale = UpdateScale {
-            step,
-            learning_rate,
-            gradient_scale: clipping / n_tokens,
-        };
-        self.setup.learner.update(gathered, scale);
+        let learner = &mut self.setup.learner;
+        let next_batch = || feed.next_batch();
+        let update = learner.learn(step, learning_rate, next_batch, &mut Unwatched);
+        let update = update.map_err(|damage| self.damaged(*damage))?;
         self.step = step;
-        Ok(StepReport {
-            step,
-            epoch,
-            loss: sums.loss / n_tokens,
-            nll: sums.nll / n_tokens,
-            perplexity: perplexity(sums.nll, sums.n_tokens as u64),
-            accuracy: sums.n_correct as f64 / n_tokens,
-            learning_rate,
-            gradient_norm,
-            tgt_tokens: sums.n_tokens,
-            tokens_per_second: sums.n_tokens as f64 / start.elapsed().as_secs_f64(),
-        })
+        let time = start.elapsed();
+        Ok(StepReport::new(step, epoch, learning_rate, &update, time))
     }
 
-    /// The gradients of one update, and the corpus lines that they come from.
-    fn gather(&mut self, step: u64) -> Result<(Gathered, Vec<usize>)> {
-        let accumulate = self.setup.config.train.accumulate.max(1) as u64;
-        let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
-        for number in (step - 1) * accumulate..step * accumulate {
-            let batch = self.setup.material.feed.next_batch();
-            let loss = self.setup.learner.loss(&batch, number);
-            lines.extend(&batch.lines);
-            if !loss.sums.loss.is_finite() {
-                let layer = self.first_non_finite_layer(&batch, number);
-                let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
-                return Err(self.not_finite(step, value, layer, batch.lines));
-            }
-            self.setup.learner.gather(loss, &mut gathered);
-        }
-        Ok((gathered, lines))
-    }
-
-    fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> String {
-        let learner = &self.setup.learner;
-        damaged(&parameters(learner.model()))
-            .or_else(|| learner.first_non_finite_layer(batch, number))
-            .unwrap_or_else(|| "projection".into())
-    }
-
-    fn not_finite(&self, step: u64, loss: f64, layer: String, lines: Vec<usize>) -> Error {
+    fn damaged(&self, damage: NotFinite) -> Error {
         let checkpoint = self.last_saved.as_ref().map(|(_, path)| path.clone());
         Error::NotFinite(Box::new(NotFinite {
-            step,
-            loss,
-            layer,
-            lines,
             checkpoint,
+            ..damage
         }))
     }
 
@@ -263,7 +197,8 @@ impl<'a> Trainer<'a> {
         )?;
         if !report.loss.is_finite() {
             let layer = "validation".into();
-            return Err(self.not_finite(self.step, report.loss, layer, Vec::new()));
+            let damage = not_finite(self.step, report.loss, layer, Vec::new());
+            return Err(self.damaged(*damage));
         }
         report.best = self.is_better(&report);
         if is_regular {
@@ -313,7 +248,8 @@ impl<'a> Trainer<'a> {
     fn save(&mut self, best: bool) -> Result<()> {
         let weights = parameters(self.setup.learner.model());
         if let Some(name) = damaged(&weights) {
-            return Err(self.not_finite(self.step, f64::NAN, name, Vec::new()));
+            let damage = not_finite(self.step, f64::NAN, name, Vec::new());
+            return Err(self.damaged(*damage));
         }
         let setup = &mut self.setup;
         let scores = self.scores.iter().filter(|(step, _)| *step == self.step);
@@ -322,6 +258,7 @@ impl<'a> Trainer<'a> {
         let state = TrainingState {
             step: self.step,
             position: setup.material.feed.position(),
+            products: Some(setup.learner.products()),
             progress: self.progress.clone(),
         };
         let snapshot = Snapshot {
@@ -356,13 +293,6 @@ impl<'a> Trainer<'a> {
         );
         Ok(Error::Interrupted { signal, saved })
     }
-}
-
-/// The first parameter that holds a number that is not finite.
-fn damaged(parameters: &[Parameter]) -> Option<String> {
-    let damaged = |parameter: &&Parameter| first_non_finite(&parameter.values).is_some();
-    let parameter = parameters.iter().find(damaged)?;
-    Some(format!("parameter {}", parameter.name))
 }
 
 fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::report::{Sample, ValidationReport};
-use crate::batch::Batch;
+use crate::batch::{Batch, TokenId};
 use crate::config::Config;
 use crate::decode::SearchOptions;
 use crate::error::Result;
@@ -26,6 +26,18 @@ pub(super) struct ValidationSet {
 }
 
 impl ValidationSet {
+    /// What its batches take.
+    pub(super) fn bytes(&self) -> usize {
+        let numbers = self.batches.iter().map(|batch| {
+            let sides = [&batch.src, &batch.tgt_in, &batch.tgt_out];
+            sides
+                .iter()
+                .map(|side| side.ids.len() + 2 * side.rows())
+                .sum::<usize>()
+        });
+        numbers.sum::<usize>() * size_of::<TokenId>()
+    }
+
     /// Measures `model`, whose tensors are outside autodiff, as it stands after update `step`.
     pub(super) fn measure(
         &self,

@@ -202,11 +202,7 @@ fn a_language_model_is_evaluated_on_a_text() {
         1,
         &["nothing to predict"],
     );
-    folder.fails(
-        "evaluate runs/lines",
-        2,
-        &["nothing to evaluate", "`--text`"],
-    );
+    folder.fails("evaluate runs/lines", 2, &["--text <FILE>"]);
     let wrong = "evaluate runs/lines --src text --ref text";
     folder.fails(wrong, 2, &["continues texts"]);
     folder.fails("evaluate runs/lines --src text --text text", 2, &["--text"]);

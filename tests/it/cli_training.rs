@@ -53,28 +53,37 @@ fn no_thread_at_all_is_refused() {
 #[test]
 fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     let folder = prepared();
-    let refused = format!("train c.toml {LARGE} --set train.max_memory_mb=70");
-    let Outcome { code, stderr, .. } = folder.run(&refused);
-    assert_eq!(code, Some(2), "{stderr}");
-    for words in ["`train.batch_tokens`", "found 2048", "train.accumulate"] {
-        assert!(stderr.contains(words), "{words}: {stderr}");
+    let run = |megabytes: usize, budget: usize| {
+        folder.run(&format!(
+            "train c.toml --out fits --force {LARGE} --set train.max_steps=1 \
+             --set train.max_memory_mb={megabytes} --set train.batch_tokens={budget}"
+        ))
+    };
+    // The second budget is larger than the corpus.
+    for (megabytes, budget) in [(70, 2048), (100, 1_000_000)] {
+        let Outcome { code, stderr, .. } = run(megabytes, budget);
+        assert_eq!(code, Some(2), "{stderr}");
+        let found = format!("found {budget},");
+        for words in ["`train.batch_tokens`", &found, "train.accumulate"] {
+            assert!(stderr.contains(words), "{words}: {stderr}");
+        }
+        assert!(
+            !folder.path("fits").exists(),
+            "a refused run leaves nothing"
+        );
+        let named = stderr.split("at most ").nth(1).unwrap();
+        let named: usize = named.split(',').next().unwrap().parse().unwrap();
+        assert!(named < budget);
+        let fitting = run(megabytes, named);
+        assert_eq!(fitting.code, Some(0), "{named}: {fitting:?}");
+        fs::remove_dir_all(folder.path("fits")).unwrap();
+        let larger = run(megabytes, named + named / 4);
+        assert_eq!(larger.code, Some(2), "{named}: {larger:?}");
     }
-    let budget = stderr.split("at most ").nth(1).unwrap();
-    let budget: usize = budget.split(',').next().unwrap().parse().unwrap();
-    assert!(budget < 2048);
-    let fitting = format!(
-        "--set train.max_memory_mb=70 --set train.max_steps=1 --set train.batch_tokens={budget}"
-    );
-    train(&folder, "fits", &fitting);
-    assert!(
-        !folder.path("runs").exists(),
-        "nothing is left of a refused run"
-    );
-    let hopeless = format!("train c.toml {LARGE} --set train.max_memory_mb=1");
-    let Outcome { code, stderr, .. } = folder.run(&hopeless);
+    let Outcome { code, stderr, .. } = run(1, 2048);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        stderr.contains("weights, gradients and optimiser"),
+        stderr.contains("weights, gradients, optimiser and data"),
         "{stderr}"
     );
 }
@@ -92,10 +101,13 @@ fn the_prediction_of_memory_holds() {
     let folder = prepared();
     for more in [
         "--set model.d_model=128 --set model.d_ff=512",
+        "--set model.d_model=128 --set model.d_ff=512 --set train.matmul=bf16",
         "--set model.norm_position=pre --set model.activation=gelu",
+        "--set model.norm_position=pre --set model.positions=rotary --set model.d_model=128",
+        "--set data.train.pairs=300000 --threads 6",
     ] {
         let arguments = format!(
-            "train c.toml --force --out m {LARGE} {more} --set train.max_steps=20 --set train.batch_tokens=8192"
+            "train c.toml --force --out m {LARGE} --set train.max_steps=20 --set train.batch_tokens=8192 {more}"
         );
         let mut command = folder.command(&arguments);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -132,6 +144,10 @@ fn a_profile_names_every_part_and_saves_nothing() {
     let outcome = folder.run(&format!("train c.toml {LARGE} --profile=3"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.starts_with("3 updates, "), "{outcome:?}");
+    assert!(outcome.stderr.contains("products by"), "{outcome:?}");
+    let memory = outcome.stdout.lines().last().unwrap();
+    assert!(memory.starts_with("memory: "), "{outcome:?}");
+    assert!(memory.ends_with(" MB predicted"), "{outcome:?}");
     for part in [
         "linear",
         "attention",
@@ -149,4 +165,35 @@ fn a_profile_names_every_part_and_saves_nothing() {
     let total: f64 = shares.sum();
     assert!((total - 100.0).abs() < 1.0, "{total} %: {outcome:?}");
     assert!(!folder.path("runs").exists());
+}
+
+#[test]
+fn the_number_of_updates_to_profile_follows_an_equals_sign() {
+    prepared().fails("train c.toml --profile 5", 2, &["'5'", "--profile=5"]);
+}
+
+#[test]
+fn going_on_by_other_instructions_is_noted() {
+    let folder = prepared();
+    train(&folder, "m", "--set train.max_steps=2");
+    let resume = |steps: u64| {
+        let more = format!("--resume --set train.max_steps={steps}");
+        train(&folder, "m", &more).stderr
+    };
+    assert!(!resume(3).contains("may differ"));
+    let state = folder.path("m/checkpoints/step-00000003/state.json");
+    let written = fs::read_to_string(&state).unwrap();
+    let mut elsewhere: serde_json::Value = serde_json::from_str(&written).unwrap();
+    elsewhere["products"] = serde_json::json!({ "matmul": "bf16", "instructions": "AMX" });
+    fs::write(&state, elsewhere.to_string()).unwrap();
+    let stderr = resume(4);
+    assert!(stderr.contains("bf16 products by AMX"), "{stderr}");
+    assert!(stderr.contains("may differ"), "{stderr}");
+    // As older versions wrote it.
+    let state = folder.path("m/checkpoints/step-00000004/state.json");
+    let written = fs::read_to_string(&state).unwrap();
+    let mut older: serde_json::Value = serde_json::from_str(&written).unwrap();
+    older.as_object_mut().unwrap().remove("products").unwrap();
+    fs::write(&state, older.to_string()).unwrap();
+    assert!(!resume(5).contains("may differ"));
 }

@@ -1,62 +1,163 @@
 //! What this machine can do at best: `cargo run --release -p attentive-kernels --example ceiling`.
 //!
-//! Multiply-adds of registers alone, in GFLOP/s, and reading plus writing of memory, in GB/s, on one thread and on all.
+//! Multiply-adds in registers alone by the instructions that the kernels choose, in GFLOP/s, for `f32` and for bfloat16
+//! where the CPU multiplies it; and reading plus writing of memory, in GB/s; on one thread and on all.
 
 use std::hint::black_box;
 use std::time::Instant;
 
+use attentive_kernels::gemm::Precision;
 use rayon::prelude::*;
 
-/// Independent sums: enough to keep every multiply-add unit busy.
-const SUMS: usize = 12;
-const WIDTH: usize = 8;
 const ROUNDS: usize = 4_000_000;
 
-/// Multiply-adds in registers; gives the sums so that they are not optimised away.
-fn multiply_add(x: f32, y: f32) -> [[f32; WIDTH]; SUMS] {
+/// Runs `ROUNDS` rounds of one engine's multiply-adds and gives how many floating-point operations a round has.
+type Work = fn() -> usize;
+
+/// The multiply-adds of the instructions that multiply at this precision.
+fn work(precision: Precision) -> Option<Work> {
     #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,fma")]
-        fn wide(x: f32, y: f32) -> [[f32; WIDTH]; SUMS] {
-            body(x, y)
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the CPU has the two features.
-            return unsafe { wide(x, y) };
-        }
+    match precision.instructions() {
+        // SAFETY: the kernels chose these instructions for this CPU.
+        "AVX2" => return Some(|| unsafe { x86::avx2() }),
+        // SAFETY: as above.
+        "AVX-512" => return Some(|| unsafe { x86::avx512() }),
+        // SAFETY: as above.
+        "AVX-512 BF16" => return Some(|| unsafe { x86::avx512_bf16() }),
+        // SAFETY: as above.
+        "AMX" => return Some(|| unsafe { x86::amx() }),
+        _ => {}
     }
-    body(x, y)
+    (precision == Precision::F32).then_some(portable)
 }
 
-#[inline(always)]
-fn body(x: f32, y: f32) -> [[f32; WIDTH]; SUMS] {
+/// What every CPU of the target has; fused only where that is an instruction.
+fn portable() -> usize {
+    const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+    const SUMS: usize = 12;
+    const WIDTH: usize = 4;
+    let (x, y) = (black_box(0.999f32), black_box(0.001));
     let mut sums = [[0.0f32; WIDTH]; SUMS];
     for _ in 0..ROUNDS {
-        for sum in &mut sums {
-            for lane in sum {
-                *lane = lane.mul_add(x, y);
-            }
+        for lane in sums.as_flattened_mut() {
+            *lane = if FUSED {
+                lane.mul_add(x, y)
+            } else {
+                *lane * x + y
+            };
         }
     }
-    sums
+    black_box(sums);
+    2 * SUMS * WIDTH
+}
+
+/// Enough independent sums to keep every multiply-add unit busy.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::asm;
+    use std::arch::x86_64::{
+        __m512bh, __m512i, _mm256_fmadd_ps, _mm256_set1_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps,
+        _mm512_set1_epi16, _mm512_set1_ps,
+    };
+    use std::hint::black_box;
+    use std::mem::transmute;
+
+    use super::ROUNDS;
+
+    const SUMS: usize = 12;
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn avx2() -> usize {
+        let (x, y) = (
+            _mm256_set1_ps(black_box(0.999)),
+            _mm256_set1_ps(black_box(0.001)),
+        );
+        let mut sums = [y; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(*sum, x, y);
+            }
+        }
+        black_box(sums);
+        2 * 8 * SUMS
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn avx512() -> usize {
+        let (x, y) = (
+            _mm512_set1_ps(black_box(0.999)),
+            _mm512_set1_ps(black_box(0.001)),
+        );
+        let mut sums = [y; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(*sum, x, y);
+            }
+        }
+        black_box(sums);
+        2 * 16 * SUMS
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub(super) fn avx512_bf16() -> usize {
+        // SAFETY: both are 512 bits.
+        let pairs = unsafe { transmute::<__m512i, __m512bh>(_mm512_set1_epi16(black_box(1))) };
+        let mut sums = [_mm512_set1_ps(0.0); SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm512_dpbf16_ps(*sum, pairs, pairs);
+            }
+        }
+        black_box(sums);
+        2 * 2 * 16 * SUMS
+    }
+
+    /// # Safety
+    /// The CPU has AMX, and the system lets this process use it.
+    pub(super) unsafe fn amx() -> usize {
+        #[repr(C, align(64))]
+        struct Configuration([u8; 64]);
+        let mut full = Configuration([0; 64]);
+        full.0[0] = 1;
+        for tile in 0..8 {
+            (full.0[16 + 2 * tile], full.0[48 + tile]) = (64, 16);
+        }
+        // SAFETY: vouched for by the caller; all eight tiles are configured before they are used.
+        unsafe {
+            asm!(
+                "ldtilecfg [{full}]",
+                "tilezero tmm4", "tilezero tmm5", "tilezero tmm6", "tilezero tmm7",
+                "2:",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "dec {rounds}",
+                "jnz 2b",
+                "tilerelease",
+                full = in(reg) &raw const full,
+                rounds = inout(reg) ROUNDS => _,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+        4 * 2 * 16 * 16 * 32
+    }
 }
 
 /// Billions of floating-point operations a second, the best of five.
-fn gflops() -> f64 {
-    let flops = 2.0 * (SUMS * WIDTH * ROUNDS * rayon::current_num_threads()) as f64;
-    best(|| {
-        rayon::broadcast(|_| black_box(multiply_add(black_box(0.999), black_box(0.001))));
-    })
-    .recip()
-        * flops
-        / 1e9
+fn gflops(work: Work) -> f64 {
+    let mut flops = 0;
+    let seconds = best(|| flops = rayon::broadcast(|_| work()).into_iter().sum());
+    (flops * ROUNDS) as f64 / seconds / 1e9
 }
 
 /// Billions of bytes a second, read and written, the best of five.
 fn gigabytes() -> f64 {
     let numbers = 1 << 26;
     let (from, mut to) = (vec![1.0f32; numbers], vec![0.0f32; numbers]);
-    let chunk = numbers / rayon::current_num_threads();
+    let chunk = numbers.div_ceil(rayon::current_num_threads());
     let seconds = best(|| {
         let pairs = from.par_chunks(chunk).zip(to.par_chunks_mut(chunk));
         pairs.for_each(|(from, to)| black_box(to).copy_from_slice(black_box(from)));
@@ -75,9 +176,19 @@ fn best(mut work: impl FnMut()) -> f64 {
 
 fn main() {
     let all = rayon::current_num_threads();
+    // Bfloat16 has a ceiling of its own only where it has instructions of its own.
+    let distinct = Precision::Bf16.instructions() != Precision::F32.instructions();
+    let precisions = [(Precision::F32, "f32"), (Precision::Bf16, "bf16")];
+    let precisions = precisions.into_iter().take(if distinct { 2 } else { 1 });
     for threads in [1, all] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let (gflops, gigabytes) = pool.expect("a pool").install(|| (gflops(), gigabytes()));
-        println!("{threads} threads: {gflops:.0} GFLOP/s in f32 registers, {gigabytes:.1} GB/s");
+        let pool = pool.expect("a pool");
+        for (precision, name) in precisions.clone() {
+            if let Some(work) = work(precision) {
+                let (gflops, by) = (pool.install(|| gflops(work)), precision.instructions());
+                println!("{threads} threads: {gflops:.0} GFLOP/s of {name} in registers by {by}");
+            }
+        }
+        println!("{threads} threads: {:.1} GB/s", pool.install(gigabytes));
     }
 }

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use crate::area::area;
 use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
@@ -143,8 +144,9 @@ impl Problem<'_> {
             vocab,
             ..
         } = self.shape;
-        assert_eq!(self.x.len(), rows * d_model, "`x` of {shape:?}");
-        assert_eq!(self.weight.len(), vocab * d_model, "`weight` of {shape:?}");
+        assert_eq!(self.x.len(), area(rows, d_model), "`x` of {shape:?}");
+        let expected = area(vocab, d_model);
+        assert_eq!(self.weight.len(), expected, "`weight` of {shape:?}");
         assert_eq!(self.targets.len(), rows, "`targets` of {shape:?}");
         if let Some(bias) = self.bias {
             assert_eq!(bias.len(), vocab, "`bias` of {shape:?}");

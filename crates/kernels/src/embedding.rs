@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::area::area;
 use crate::parallel::{for_row_chunks, is_large};
 
 /// `out[i]` = `scale` · `table[ids[i]]` + `positions[i mod len]`, with `table` `[vocab, d]`, `positions` `[len, d]` and
@@ -17,7 +18,8 @@ pub fn embedding(
     positions: Option<&[f32]>,
     out: &mut [f32],
 ) {
-    assert_eq!(out.len(), ids.len() * d, "`out` is [{}, {d}]", ids.len());
+    let n = ids.len();
+    assert_eq!(out.len(), area(n, d), "`out` is [{n}, {d}]");
     let len = positions.map_or(1, |positions| rows_of(positions, d).max(1));
     let vocab = rows_of(table, d);
     for_row_chunks(out, d, |first, out| {
@@ -37,12 +39,8 @@ pub fn embedding(
 /// # Panics
 /// If an id is not below the size of the table, or a slice does not fit.
 pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, dtable: &mut [f32]) {
-    assert_eq!(
-        grad_out.len(),
-        ids.len() * d,
-        "`grad_out` is [{}, {d}]",
-        ids.len()
-    );
+    let n = ids.len();
+    assert_eq!(grad_out.len(), area(n, d), "`grad_out` is [{n}, {d}]");
     let vocab = rows_of(dtable, d);
     if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
         panic!("token id {id} in a table of {vocab}");
@@ -110,15 +108,17 @@ mod tests {
                 random(n * d, 3),
             );
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
-            embedding(&ids, &table, d, 1.7, None, &mut out);
-            embedding_backward(&ids, &grad, d, 1.7, &mut dtable);
             let scale = f64::from(1.7f32);
-            assert_close(
-                &out,
-                &reference::embedding(&ids, &wide(&table), d, scale),
-                1e-6,
-                "rows",
-            );
+            // Sequences of 3, the last of them cut short; `n` rows of positions for one sequence.
+            for len in [None, Some(3), Some(n.max(1))] {
+                let positions = len.map(|len| random(len * d, 4));
+                embedding(&ids, &table, d, 1.7, positions.as_deref(), &mut out);
+                let positions = positions.map(|positions| wide(&positions));
+                let twin =
+                    reference::embedding(&ids, &wide(&table), d, scale, positions.as_deref());
+                assert_close(&out, &twin, 1e-6, &format!("rows, positions: {len:?}"));
+            }
+            embedding_backward(&ids, &grad, d, 1.7, &mut dtable);
             let twin = reference::embedding_backward(&ids, &wide(&grad), vocab as usize, d, scale);
             assert_close(&dtable, &twin, 1e-5, "table gradient");
         }

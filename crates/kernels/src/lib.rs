@@ -16,6 +16,7 @@
 
 #[macro_use]
 mod simd;
+mod area;
 mod parallel;
 mod scratch;
 mod tile;
@@ -24,6 +25,7 @@ pub mod attention;
 pub mod attentive_recurrent;
 pub mod cross_entropy;
 pub mod dropout;
+pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
 pub mod linear;

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
 use crate::parallel::{for_row_chunks, is_large};
@@ -62,13 +63,13 @@ impl LinearCall {
         let Self {
             rows, d_in, d_out, ..
         } = *self;
-        let width = maps.len() * d_out;
-        assert_eq!(x.len(), rows * d_in, "`x` is [{rows}, {d_in}]");
-        assert_eq!(out.len(), rows * width, "`out` is [{rows}, {width}]");
+        let width = area(maps.len(), d_out);
+        assert_eq!(x.len(), area(rows, d_in), "`x` is [{rows}, {d_in}]");
+        assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
         for map in maps {
             assert_eq!(
                 map.weight.len(),
-                d_out * d_in,
+                area(d_out, d_in),
                 "`weight` is [{d_out}, {d_in}]"
             );
             if let Some(bias) = map.bias {

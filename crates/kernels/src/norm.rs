@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::area::area;
 use crate::dropout::{Dropout, dropout_add};
 use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::scratch::with_scratch;
@@ -46,8 +47,8 @@ pub struct NormCall {
 impl NormCall {
     fn check(&self, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &[f32]) {
         let Self { kind, rows, d, .. } = *self;
-        assert_eq!(x.len(), rows * d, "`x` is [{rows}, {d}]");
-        assert_eq!(out.len(), rows * d, "the result is [{rows}, {d}]");
+        assert_eq!(x.len(), area(rows, d), "`x` is [{rows}, {d}]");
+        assert_eq!(out.len(), area(rows, d), "the result is [{rows}, {d}]");
         assert_eq!(
             gain.len(),
             kind.gain_len(d),
@@ -385,162 +386,4 @@ vectorised! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reference;
-    use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
-
-    const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
-
-    fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
-        NormCall {
-            kind,
-            rows,
-            d,
-            epsilon: 1e-5,
-        }
-    }
-
-    /// A gain, and the bias that the kind allows.
-    fn parameters(kind: Norm, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
-        let len = kind.gain_len(d);
-        (random(len, 2), (kind != Norm::Rms).then(|| random(len, 3)))
-    }
-
-    /// Output, dx, dgain and dbias, one behind the other.
-    fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
-        let (gain, bias) = parameters(kind, d);
-        let call = call(kind, x.len() / d, d);
-        let (mut out, mut dx) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
-        let (mut dgain, mut dbias) = (
-            vec![f32::NAN; gain.len()],
-            vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)],
-        );
-        norm(call, x, &gain, bias.as_deref(), &mut out);
-        let gradients = NormGradients {
-            x: &mut dx,
-            gain: &mut dgain,
-            bias: bias.is_some().then_some(&mut dbias[..]),
-        };
-        norm_backward(call, x, &gain, grad, gradients);
-        [out, dx, dgain, dbias]
-    }
-
-    #[test]
-    fn forward_and_backward_match_the_twins() {
-        for kind in KINDS {
-            for (rows, d) in [(1, 2), (3, 17), (70, 33), (130, 64), (0, 4)] {
-                let (x, grad) = (random(rows * d, 1), random(rows * d, 4));
-                let [out, dx, dgain, dbias] = run(kind, d, &x, &grad);
-                let (gain, bias) = parameters(kind, d);
-                let (x, gain, eps) = (wide(&x), wide(&gain), f64::from(1e-5f32));
-                let what = format!("{kind:?} [{rows}, {d}]");
-                let twin = reference::norm(
-                    kind,
-                    d,
-                    &x,
-                    &gain,
-                    bias.map(|bias| wide(&bias)).as_deref(),
-                    eps,
-                );
-                assert_close(&out, &twin, 1e-5, &what);
-                let [twin_dx, twin_dgain, twin_dbias] =
-                    reference::norm_backward(kind, d, &x, &gain, eps, &wide(&grad));
-                let slack = if d == 2 { 1e-2 } else { 1e-4 };
-                assert_close(&dx, &twin_dx, slack, &what);
-                assert_close(&dgain, &twin_dgain, 1e-4, &what);
-                if kind != Norm::Rms {
-                    assert_close(&dbias, &twin_dbias, 1e-4, &what);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn behind_a_residual_connection_it_is_dropout_sum_and_norm() {
-        let dropped = Dropout {
-            rate: 0.3,
-            seed: 1,
-            step: 2,
-            site: 3,
-        };
-        for (kind, dropout) in KINDS
-            .into_iter()
-            .flat_map(|kind| [(kind, None), (kind, Some(dropped))])
-        {
-            for (rows, d) in [(1, 3), (150, 33), (700, 130)] {
-                let (x, y, grad) = (
-                    random(rows * d, 1),
-                    random(rows * d, 5),
-                    random(rows * d, 4),
-                );
-                let (gain, bias) = parameters(kind, d);
-                let mut expected = vec![0.0; x.len()];
-                dropout_add(0, &y, Some(&x), dropout, &mut expected);
-                let [out, dx, dgain, _] = run(kind, d, &expected, &grad);
-                let call = call(kind, rows, d);
-                let (mut sum, mut found) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
-                residual_norm(
-                    call,
-                    dropout,
-                    &x,
-                    &y,
-                    &gain,
-                    bias.as_deref(),
-                    &mut sum,
-                    &mut found,
-                );
-                assert_eq!((bits(&sum), bits(&found)), (bits(&expected), bits(&out)));
-                let mut found = [x.clone(), gain.clone(), gain.clone(), y.clone()];
-                let [found_dx, found_dgain, found_dbias, dy] = &mut found;
-                let gradients = NormGradients {
-                    x: found_dx,
-                    gain: found_dgain,
-                    bias: bias.is_some().then_some(found_dbias),
-                };
-                residual_norm_backward(call, dropout, &sum, &gain, &grad, gradients, dy);
-                let mut expected_dy = vec![0.0; x.len()];
-                dropout_add(0, &dx, None, dropout, &mut expected_dy);
-                assert_eq!(bits(&found[0]), bits(&dx));
-                assert_eq!(bits(&found[1]), bits(&dgain));
-                assert_eq!(bits(&found[3]), bits(&expected_dy));
-            }
-        }
-    }
-
-    #[test]
-    fn constant_rows_and_single_columns_stay_finite() {
-        for kind in KINDS {
-            for d in [1, 8] {
-                for parts in run(kind, d, &vec![3.0; 2 * d], &vec![1.0; 2 * d]) {
-                    assert!(
-                        parts.iter().all(|x| x.is_finite()),
-                        "{kind:?} with {d} columns: {parts:?}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_do_not_depend_on_each_other() {
-        for kind in KINDS {
-            let d = 37;
-            let (x, grad) = (random(70 * d, 1), random(70 * d, 4));
-            let [out, dx, ..] = run(kind, d, &x, &grad);
-            for rows in [1, 5, 69] {
-                let [some_out, some_dx, ..] = run(kind, d, &x[..rows * d], &grad[..rows * d]);
-                assert_eq!(bits(&some_out), bits(&out[..rows * d]));
-                assert_eq!(bits(&some_dx), bits(&dx[..rows * d]));
-            }
-        }
-    }
-
-    #[test]
-    fn threads_change_nothing() {
-        let (x, grad) = (random(700 * 130, 1), random(700 * 130, 4));
-        for kind in KINDS {
-            assert_same_on_all_pools(|| run(kind, 130, &x, &grad).concat());
-        }
-    }
-}
+mod tests;

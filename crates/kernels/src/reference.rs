@@ -5,18 +5,20 @@
 
 mod attention;
 mod attentive_recurrent;
+mod norm;
 mod recurrent;
 mod scored_attention;
 
 pub use attention::Attention;
 pub use attentive_recurrent::AttentiveRecurrent;
+pub use norm::{dropout_add, norm, norm_backward, residual_norm, residual_norm_backward};
 pub use recurrent::Recurrent;
 pub use scored_attention::ScoredAttention;
 
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
+use crate::gemm::{Precision, bf16};
 use crate::linear::{Activation, LinearCall};
-use crate::norm::Norm;
 use crate::optimizer::{AdamStep, SgdStep};
 use crate::philox::philox;
 
@@ -38,12 +40,22 @@ pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// What products at a precision see of an operand.
+pub fn operand(precision: Precision, x: &[f64]) -> Vec<f64> {
+    let one = |&x: &f64| match precision {
+        Precision::F32 => x,
+        Precision::Bf16 => bf16::round(x as f32).into(),
+    };
+    x.iter().map(one).collect()
+}
+
 /// [`crate::linear::linear`] with one map.
 pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
     let LinearCall {
         rows, d_in, d_out, ..
     } = call;
-    let mut out = gemm(rows, d_out, d_in, x, &transpose(d_out, d_in, weight));
+    let [x, weight] = [x, weight].map(|x| operand(call.precision, x));
+    let mut out = gemm(rows, d_out, d_in, &x, &transpose(d_out, d_in, &weight));
     for (i, y) in out.iter_mut().enumerate() {
         *y += bias.map_or(0.0, |bias| bias[i % d_out]);
         if call.activation == Activation::Relu {
@@ -81,83 +93,13 @@ pub fn linear_backward(
             }
         })
         .collect();
-    let dx = gemm(rows, d_in, d_out, &grad, weight);
-    let dweight = gemm(d_out, d_in, rows, &transpose(rows, d_out, &grad), x);
+    let [x, weight, rounded] = [x, weight, &grad].map(|x| operand(call.precision, x));
+    let dx = gemm(rows, d_in, d_out, &rounded, &weight);
+    let dweight = gemm(d_out, d_in, rows, &transpose(rows, d_out, &rounded), &x);
     let dbias = (0..d_out)
         .map(|j| (0..rows).map(|i| grad[i * d_out + j]).sum())
         .collect();
     [dx, dweight, dbias]
-}
-
-/// Mean, and what is divided by, of one row.
-fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
-    let d = x.len() as f64;
-    let mean = x.iter().sum::<f64>() / d;
-    let squares = |center: f64| x.iter().map(|x| (x - center).powi(2)).sum::<f64>();
-    match kind {
-        Norm::Layer => (mean, (squares(mean) / d + eps).sqrt()),
-        Norm::Rms => (0.0, (squares(0.0) / d + eps).sqrt()),
-        Norm::Scalar => (mean, (squares(mean) / (d - 1.0).max(1.0)).sqrt() + eps),
-    }
-}
-
-/// [`crate::norm::norm`] of rows of length `d`.
-pub fn norm(
-    kind: Norm,
-    d: usize,
-    x: &[f64],
-    gain: &[f64],
-    bias: Option<&[f64]>,
-    eps: f64,
-) -> Vec<f64> {
-    let normalise = |row: &[f64]| {
-        let (mean, divisor) = norm_statistics(kind, row, eps);
-        let one = |(j, x): (usize, &f64)| {
-            (x - mean) / divisor * gain[j % gain.len()]
-                + bias.map_or(0.0, |bias| bias[j % bias.len()])
-        };
-        row.iter().enumerate().map(one).collect::<Vec<f64>>()
-    };
-    x.chunks_exact(d).flat_map(normalise).collect()
-}
-
-/// [`crate::norm::norm_backward`]: the gradients of input, gain and bias.
-///
-/// With x̂ = c/t, where c is the centred row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
-pub fn norm_backward(
-    kind: Norm,
-    d: usize,
-    x: &[f64],
-    gain: &[f64],
-    eps: f64,
-    grad_out: &[f64],
-) -> [Vec<f64>; 3] {
-    let mut dx = vec![0.0; x.len()];
-    let (mut dgain, mut dbias) = (vec![0.0; gain.len()], vec![0.0; gain.len()]);
-    for (row, (x, grad)) in x.chunks_exact(d).zip(grad_out.chunks_exact(d)).enumerate() {
-        let (mean, t) = norm_statistics(kind, x, eps);
-        let centred: Vec<f64> = x.iter().map(|x| x - mean).collect();
-        for j in 0..d {
-            dgain[j % gain.len()] += grad[j] * centred[j] / t;
-            dbias[j % gain.len()] += grad[j];
-            let dt = match kind {
-                Norm::Layer | Norm::Rms => centred[j] / (d as f64 * t),
-                Norm::Scalar if t == eps => 0.0,
-                Norm::Scalar => centred[j] / ((d as f64 - 1.0) * (t - eps)),
-            };
-            for i in 0..d {
-                let dmean = if kind == Norm::Rms {
-                    0.0
-                } else {
-                    1.0 / d as f64
-                };
-                let dcentred = if i == j { 1.0 - dmean } else { -dmean };
-                dx[row * d + j] +=
-                    grad[i] * gain[i % gain.len()] * (dcentred / t - centred[i] / (t * t) * dt);
-            }
-        }
-    }
-    [dx, dgain, dbias]
 }
 
 /// What [`Dropout`] multiplies one element by.
@@ -229,10 +171,21 @@ pub fn cross_entropy(
 }
 
 /// [`crate::embedding::embedding`].
-pub fn embedding(ids: &[u32], table: &[f64], d: usize, scale: f64) -> Vec<f64> {
-    ids.iter()
-        .flat_map(|&id| table[id as usize * d..][..d].iter().map(|x| scale * x))
-        .collect()
+pub fn embedding(
+    ids: &[u32],
+    table: &[f64],
+    d: usize,
+    scale: f64,
+    positions: Option<&[f64]>,
+) -> Vec<f64> {
+    let mut out = Vec::new();
+    for (i, &id) in ids.iter().enumerate() {
+        for c in 0..d {
+            let position = positions.map_or(0.0, |rows| rows[(i * d + c) % rows.len()]);
+            out.push(scale * table[id as usize * d + c] + position);
+        }
+    }
+    out
 }
 
 /// [`crate::embedding::embedding_backward`] for a table of `vocab` rows.

@@ -10,7 +10,9 @@ thread_local! {
 pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
     let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
     if buffer.len() < len {
-        buffer.resize(len, 0.0);
+        // Not by growing, which would copy what nobody reads and take more than is asked for.
+        drop(buffer);
+        buffer = vec![0.0; len];
     }
     let result = work(&mut buffer[..len]);
     FREE.with_borrow_mut(|free| free.push(buffer));
@@ -30,4 +32,10 @@ pub(crate) fn with_scratches<const N: usize, R>(
             part
         }))
     })
+}
+
+/// Numbers that the calling thread keeps.
+#[cfg(test)]
+pub(crate) fn kept() -> usize {
+    FREE.with_borrow(|free| free.iter().map(Vec::capacity).sum())
 }

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::area::reach;
+
 /// A rectangle to write.
 pub(crate) struct TileMut<'a> {
     data: *mut f32,
@@ -20,11 +22,7 @@ unsafe impl Sync for TileMut<'_> {}
 impl<'a> TileMut<'a> {
     /// The matrix `[rows, cols]` whose rows stand `row_stride` apart in `data`.
     pub(crate) fn new(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
-        let needed = if rows == 0 {
-            0
-        } else {
-            (rows - 1) * row_stride + cols
-        };
+        let needed = reach(rows, cols, row_stride, 1);
         assert!(
             needed <= data.len(),
             "a matrix needs {needed} numbers, its slice has {}",
@@ -70,12 +68,12 @@ impl<'a> TileMut<'a> {
         cols: usize,
     ) -> TileMut<'_> {
         assert!(
-            row + rows <= self.rows,
+            row.checked_add(rows).is_some_and(|end| end <= self.rows),
             "rows {row} + {rows} of {}",
             self.rows
         );
         assert!(
-            col + cols <= self.cols,
+            col.checked_add(cols).is_some_and(|end| end <= self.cols),
             "columns {col} + {cols} of {}",
             self.cols
         );

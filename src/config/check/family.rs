@@ -7,13 +7,16 @@ use crate::config::{
 };
 use crate::error::Result;
 
+/// Sizes that must fit each other.
+pub(super) fn network(model: &ModelConfig) -> Result<()> {
+    match model.family.is_recurrent() {
+        true => recurrent(model),
+        false => heads(model),
+    }
+}
+
 pub(super) fn check(config: &Config) -> Result<()> {
     let model = &config.model;
-    if model.family.is_recurrent() {
-        recurrent(model)?;
-    } else {
-        heads(model)?;
-    }
     corpora(config)?;
     stream(config)?;
     sampling(config)?;

@@ -178,3 +178,26 @@ fn a_pair_above_the_budget_is_refused() {
         Err(Error::Data { .. })
     ));
 }
+
+#[test]
+fn what_another_budget_would_do_is_what_it_does() {
+    let batcher = batcher(2000, 500, 1);
+    let least = batcher.least_batch_tokens();
+    for tokens in [least, 70, 1000, 1_000_000] {
+        let other = Batcher::new(pairs(2000), Budget::new(tokens), 1, SPECIAL, None).unwrap();
+        let expected = other.largest();
+        assert_eq!(batcher.largest_within(Budget::new(tokens)), expected);
+        assert!(expected.tgt_tokens <= tokens && expected.src_tokens <= 2 * tokens);
+    }
+    let refused = Batcher::new(pairs(2000), Budget::new(least - 1), 1, SPECIAL, None);
+    assert!(matches!(refused, Err(Error::Config { .. })));
+}
+
+#[test]
+fn a_larger_corpus_takes_more_bytes() {
+    let bytes = |n| batcher(n, 500, 1).bytes() as f64;
+    let (few, many) = (bytes(1000), bytes(4000));
+    assert!((3.5..4.5).contains(&(many / few)), "{few}, {many} bytes");
+    // Some 36 tokens of four bytes, and what holds them.
+    assert!((100.0..400.0).contains(&(few / 1000.0)), "{few} bytes");
+}

@@ -20,17 +20,17 @@ pub(super) struct Counts(Vec<(String, u64)>);
 
 impl Counts {
     /// Splits each line as `tokenizer` does and counts the pieces.
-    pub(super) fn of(texts: &[&[String]], tokenizer: &Tokenizer) -> Result<Self> {
-        let count_lines = |lines: &[String]| {
+    pub(super) fn of<S: AsRef<str> + Sync>(texts: &[&[S]], tokenizer: &Tokenizer) -> Result<Self> {
+        let count_lines = |lines: &[S]| {
             let mut counts = HashMap::new();
             for line in lines {
-                for word in tokenizer.pieces(line)? {
+                for word in tokenizer.pieces(line.as_ref())? {
                     *counts.entry(word).or_insert(0) += 1;
                 }
             }
             Ok(counts)
         };
-        let tasks: Vec<&[String]> = texts
+        let tasks: Vec<&[S]> = texts
             .iter()
             .flat_map(|text| text.chunks(LINES_PER_TASK))
             .collect();

@@ -30,11 +30,11 @@ pub enum Masks {
 /// # Errors
 /// [`Error::Config`] if `vocab_size` has no room for the characters of the text (words that do not fit are just left
 /// out); [`Error::Data`] if there is nothing to learn from.
-pub fn learn(
+pub fn learn<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
     masks: Masks,
-    src: &[String],
-    tgt: &[String],
+    src: &[S],
+    tgt: &[S],
 ) -> Result<Tokenizers> {
     let special = match masks {
         Masks::Without => SPECIAL,
@@ -56,10 +56,10 @@ pub fn learn(
 ///
 /// # Errors
 /// As for [`learn`].
-pub fn learn_tagged(
+pub fn learn_tagged<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
-    tokens: &[String],
-    tags: &[String],
+    tokens: &[S],
+    tags: &[S],
 ) -> Result<Tokenizers> {
     let as_written = TokenizerConfig {
         min_frequency: 1,
@@ -75,7 +75,11 @@ pub fn learn_tagged(
     Ok(Tokenizers::Separate { src, tgt })
 }
 
-fn learn_one(config: &TokenizerConfig, special: &[&str], texts: &[&[String]]) -> Result<Tokenizer> {
+fn learn_one<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    special: &[&str],
+    texts: &[&[S]],
+) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
     let untrained = Model::Word {
         tokens: owned().collect(),

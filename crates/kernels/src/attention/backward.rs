@@ -32,7 +32,7 @@ pub fn attention_backward(
         d_head,
     } = shape;
     let width = shape.width();
-    let elements = batch * tgt_len * width;
+    let elements = shape.elements(tgt_len, 1);
     assert_eq!(grad_out.len(), elements, "`grad_out` of {shape:?}");
     let targets = gradients.targets(shape);
     for_each(batch * n_heads, is_large(shape), |index| {

@@ -13,6 +13,7 @@ pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use std::ops::Range;
 
+use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
 use crate::parallel::for_each;
@@ -44,12 +45,18 @@ pub struct AttentionShape {
 impl AttentionShape {
     /// Columns of all heads together.
     fn width(&self) -> usize {
-        self.n_heads * self.d_head
+        area(self.n_heads, self.d_head)
+    }
+
+    /// Numbers in `parts` matrices of all heads of sentences of length `len`.
+    fn elements(&self, len: usize, parts: usize) -> usize {
+        area(area(self.batch, len), area(parts, self.width()))
     }
 
     /// Multiply-adds of one product of scores.
     fn work(&self) -> usize {
-        self.batch * self.width() * self.tgt_len * self.src_len
+        let queries = self.elements(self.tgt_len, 1);
+        queries.saturating_mul(self.src_len)
     }
 }
 
@@ -78,7 +85,8 @@ pub struct AttentionInputs<'a> {
 impl<'a> AttentionInputs<'a> {
     fn views(&self, shape: AttentionShape) -> Views<'a> {
         if let Some(pad) = self.pad {
-            assert_eq!(pad.len(), shape.batch * shape.src_len, "`pad` of {shape:?}");
+            let expected = area(shape.batch, shape.src_len);
+            assert_eq!(pad.len(), expected, "`pad` of {shape:?}");
         }
         self.operands.views(shape)
     }
@@ -98,7 +106,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
         d_head,
         ..
     } = shape;
-    let elements = batch * tgt_len * shape.width();
+    let elements = shape.elements(tgt_len, 1);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
     let blocks = tgt_len.div_ceil(QUERY_BLOCK);
     let out = TileMut::new(out, batch * tgt_len, shape.width(), shape.width());

@@ -151,16 +151,13 @@ fn check_joined(shape: AttentionShape, found: usize) {
         shape.tgt_len, shape.src_len,
         "joined operands are of one sequence"
     );
-    let expected = shape.batch * shape.tgt_len * 3 * shape.width();
+    let expected = shape.elements(shape.tgt_len, 3);
     assert_eq!(found, expected, "queries, keys and values of {shape:?}");
 }
 
 fn check_apart(shape: AttentionShape, queries: usize, keys_values: usize) {
-    let rows = |len: usize| shape.batch * len * shape.width();
-    assert_eq!(queries, rows(shape.tgt_len), "queries of {shape:?}");
-    assert_eq!(
-        keys_values,
-        2 * rows(shape.src_len),
-        "keys and values of {shape:?}"
-    );
+    let expected = shape.elements(shape.tgt_len, 1);
+    assert_eq!(queries, expected, "queries of {shape:?}");
+    let expected = shape.elements(shape.src_len, 2);
+    assert_eq!(keys_values, expected, "keys and values of {shape:?}");
 }

@@ -1,8 +1,5 @@
 //! Rounding to bfloat16, whose eight significant bits and full range of exponents suffice for the operands of training.
 
-use super::View;
-use crate::parallel::for_row_chunks;
-
 /// The nearest bfloat16, ties to even, as an `f32`. NaN stays NaN.
 #[inline(always)]
 pub(crate) fn round(x: f32) -> f32 {
@@ -16,32 +13,43 @@ pub(crate) fn round(x: f32) -> f32 {
 }
 
 vectorised! {
-    fn round_row(row: &[f32], out: &mut [f32]) {
-        for (out, &x) in out.iter_mut().zip(row) {
+    /// Rounds every number.
+    pub(super) fn round_all(x: &mut [f32]) {
+        for x in x {
+            *x = round(*x);
+        }
+    }
+}
+
+vectorised! {
+    /// Rounds every number of `x` into `out`.
+    pub(super) fn round_into(x: &[f32], out: &mut [f32]) {
+        for (out, &x) in out.iter_mut().zip(x) {
             *out = round(x);
         }
     }
 }
 
-/// The first `rows` × `cols` elements of `view`, rounded into `room` in the same layout but without gaps.
-///
-/// # Panics
-/// If neither rows nor columns are contiguous, or `room` has another size.
-pub(super) fn rounded<'r>(
-    view: View<'_>,
-    rows: usize,
-    cols: usize,
-    room: &'r mut [f32],
-) -> View<'r> {
-    if view.col_stride != 1 {
-        assert_eq!(view.row_stride, 1, "rows or columns are contiguous");
-        return rounded(view.t(), cols, rows, room).t();
-    }
-    assert_eq!(room.len(), rows * cols, "room for [{rows}, {cols}]");
-    for_row_chunks(room, cols, |first, room| {
-        for (row, out) in room.chunks_exact_mut(cols.max(1)).enumerate() {
-            round_row(&view.data[(first + row) * view.row_stride..][..cols], out);
+#[cfg(test)]
+mod tests {
+    use super::round;
+
+    #[test]
+    fn rounding_goes_to_the_nearest_even_bfloat16() {
+        let cases = [
+            (1.0, 1.0),
+            (1.0 + 1.0 / 256.0, 1.0),
+            (1.0 + 3.0 / 256.0, 1.0 + 4.0 / 256.0),
+            (1.0 + 1.01 / 256.0, 1.0 + 2.0 / 256.0),
+            (-0.0, -0.0),
+            (f32::INFINITY, f32::INFINITY),
+            (f32::MAX, f32::INFINITY),
+            (f32::MIN_POSITIVE, f32::MIN_POSITIVE),
+        ];
+        for (x, rounded) in cases {
+            assert_eq!(round(x).to_bits(), f32::to_bits(rounded), "{x}");
         }
-    });
-    View::rows(room, cols)
+        assert!(round(f32::from_bits(0x7F80_0001)).is_nan());
+        assert!(round(f32::from_bits(0xFFFF_FFFF)).is_nan());
+    }
 }

@@ -5,7 +5,7 @@
 //!
 //! Products of `f32` are `single`, those of bfloat16 by instructions that multiply pairs of them are `pairs`.
 
-mod bf16;
+pub(crate) mod bf16;
 mod isa;
 mod micro;
 mod pack;
@@ -17,10 +17,11 @@ mod view;
 
 use std::ops::Range;
 
+use crate::area::area;
 use crate::linear::Activation;
-use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 use isa::{Engine, Isa};
+use single::Single;
 pub use view::View;
 
 /// What becomes of what the output holds already.
@@ -97,7 +98,7 @@ pub fn gemm(
     precision: Precision,
 ) {
     let GemmShape { m, n, k } = shape;
-    assert_eq!(out.len(), m * n, "`out` is [{m}, {n}]");
+    assert_eq!(out.len(), area(m, n), "`out` is [{m}, {n}]");
     let mut out = TileMut::new(out, m, n, n);
     gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
 }
@@ -133,15 +134,12 @@ fn gemm_on(
         return without_products(out, accumulate, epilogue);
     }
     match engine {
-        Engine::F32(isa) => single::product(isa, k, a, b, out, accumulate, epilogue),
-        Engine::Rounded(isa) => with_scratch((m + n) * k, |room| {
-            let (room_a, room_b) = room.split_at_mut(m * k);
-            let (a, b) = (
-                bf16::rounded(a, m, k, room_a),
-                bf16::rounded(b, k, n, room_b),
-            );
-            single::product(isa, k, a, b, out, accumulate, epilogue);
-        }),
+        Engine::F32(isa) => {
+            Single::new(isa, Precision::F32).product(k, a, b, out, accumulate, epilogue)
+        }
+        Engine::Rounded(isa) => {
+            Single::new(isa, Precision::Bf16).product(k, a, b, out, accumulate, epilogue)
+        }
         #[cfg(target_arch = "x86_64")]
         Engine::Pairs(isa) => pairs::product(isa, k, a, b, out, accumulate, epilogue),
         #[cfg(not(target_arch = "x86_64"))]
@@ -164,7 +162,8 @@ pub(crate) fn gemm_tile(
     if m == 0 || n == 0 || k == 0 {
         return without_products(out, accumulate, epilogue);
     }
-    single::rectangle(Isa::detect(), k, a, b, out, accumulate, epilogue);
+    let single = Single::new(Isa::detect(), Precision::F32);
+    single.rectangle(k, a, b, out, accumulate, epilogue);
 }
 
 /// The output where there is nothing to multiply.

@@ -3,9 +3,11 @@
 //! An output element is the sum over blocks of `KC` of the products' running sum in each block, from the first to the
 //! last.
 
+use super::bf16::{round_all, round_into};
 use super::isa::Isa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
-use super::{Accumulate, Epilogue, View, finish, micro, pack};
+use super::{Accumulate, Epilogue, Precision, View, finish, micro, pack};
+use crate::area::area;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
@@ -24,98 +26,141 @@ const TASK_WORK: usize = 1 << 18;
 /// Multiply-adds that take as long as packing one element of `b`.
 const PACK_WORK: usize = 8;
 
-/// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
-pub(super) fn product(
+/// How operands are multiplied.
+#[derive(Clone, Copy)]
+pub(super) struct Single {
     isa: Isa,
-    k: usize,
-    a: View<'_>,
-    b: View<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-    epilogue: Epilogue<'_>,
-) {
-    let (m, n) = (out.rows(), out.cols());
-    let wanted = wanted_tasks((m + PACK_WORK) * n * k, TASK_WORK);
-    if wanted <= 2 {
-        return rectangle(isa, k, a, b, out, accumulate, epilogue);
+    /// Of the operands, which are rounded while they are packed.
+    precision: Precision,
+}
+
+impl Single {
+    pub(super) fn new(isa: Isa, precision: Precision) -> Self {
+        Self { isa, precision }
     }
-    let grain = Grain {
-        rows: TASK_ROWS,
-        cols: TASK_COLS,
-        min_rows: MIN_TASK_ROWS,
-        min_cols: MIN_TASK_COLS,
-        tile_rows: isa.mr(),
-        tile_cols: isa.nr(),
-        slices: false,
-    };
-    let task = grain.rectangle(m, n, wanted);
-    for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
-        let (a, b) = (a.from(row, 0), b.from(0, col));
-        rectangle(isa, k, a, b, part, accumulate, epilogue);
-    });
-}
 
-/// [`product`] on the calling thread.
-pub(super) fn rectangle(
-    isa: Isa,
-    k: usize,
-    a: View<'_>,
-    b: View<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-    epilogue: Epilogue<'_>,
-) {
-    // Columns are taken in turns so that the packed part of `b` stays bounded.
-    let turn = (out.rows(), TASK_COLS);
-    for_each_rectangle(turn, false, out, epilogue, |_, col, part, epilogue| {
-        column_block(isa, k, a, b.from(0, col), part, accumulate, epilogue);
-    });
-}
+    /// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
+    pub(super) fn product(
+        self,
+        k: usize,
+        a: View<'_>,
+        b: View<'_>,
+        out: &mut TileMut<'_>,
+        accumulate: Accumulate,
+        epilogue: Epilogue<'_>,
+    ) {
+        let (m, n) = (out.rows(), out.cols());
+        let work = area(m.saturating_add(PACK_WORK), n).saturating_mul(k);
+        let wanted = wanted_tasks(work, TASK_WORK);
+        if wanted <= 2 {
+            return self.rectangle(k, a, b, out, accumulate, epilogue);
+        }
+        let grain = Grain {
+            rows: TASK_ROWS,
+            cols: TASK_COLS,
+            min_rows: MIN_TASK_ROWS,
+            min_cols: MIN_TASK_COLS,
+            tile_rows: self.isa.mr(),
+            tile_cols: self.isa.nr(),
+            slices: false,
+        };
+        let task = grain.rectangle(m, n, wanted);
+        for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
+            let (a, b) = (a.from(row, 0), b.from(0, col));
+            self.rectangle(k, a, b, part, accumulate, epilogue);
+        });
+    }
 
-/// [`rectangle`] for at most `TASK_COLS` columns, or more if memory is no matter.
-pub(super) fn column_block(
-    isa: Isa,
-    k: usize,
-    a: View<'_>,
-    b: View<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-    epilogue: Epilogue<'_>,
-) {
-    let (m, n) = (out.rows(), out.cols());
-    let block = k.min(KC);
-    let b_len = n.next_multiple_of(isa.nr()) * block;
-    let a_len = if a.col_stride == 1 { 0 } else { MC * block };
-    with_scratch(b_len + a_len, |scratch| {
-        let (packed_b, packed_a) = scratch.split_at_mut(b_len);
-        for start in (0..k).step_by(KC) {
-            let depth = KC.min(k - start);
-            pack::pack_b(isa, b.from(start, 0), depth, n, packed_b);
-            let add = start > 0 || accumulate == Accumulate::Add;
-            for row in (0..m).step_by(MC) {
-                let rows = MC.min(m - row);
-                let a = a.from(row, start);
-                let left = if a.col_stride == 1 {
-                    micro::Left {
-                        data: a.data,
-                        panel: isa.mr() * a.row_stride,
-                        row: a.row_stride,
-                        col: 1,
+    /// [`Self::product`] on the calling thread.
+    pub(super) fn rectangle(
+        self,
+        k: usize,
+        a: View<'_>,
+        b: View<'_>,
+        out: &mut TileMut<'_>,
+        accumulate: Accumulate,
+        epilogue: Epilogue<'_>,
+    ) {
+        // Columns are taken in turns so that the packed part of `b` stays bounded.
+        let turn = (out.rows(), TASK_COLS);
+        for_each_rectangle(turn, false, out, epilogue, |_, col, part, epilogue| {
+            self.column_block(k, a, b.from(0, col), part, accumulate, epilogue);
+        });
+    }
+
+    /// [`Self::rectangle`] for at most `TASK_COLS` columns.
+    fn column_block(
+        self,
+        k: usize,
+        a: View<'_>,
+        b: View<'_>,
+        out: &mut TileMut<'_>,
+        accumulate: Accumulate,
+        epilogue: Epilogue<'_>,
+    ) {
+        let Self { isa, precision } = self;
+        let in_place = a.col_stride == 1 && precision == Precision::F32;
+        let (m, n) = (out.rows(), out.cols());
+        let block = k.min(KC);
+        let b_len = n.next_multiple_of(isa.nr()) * block;
+        let a_len = if in_place { 0 } else { MC * block };
+        with_scratch(b_len + a_len, |scratch| {
+            let (packed_b, packed_a) = scratch.split_at_mut(b_len);
+            for start in (0..k).step_by(KC) {
+                let depth = KC.min(k - start);
+                let packed_b = &mut packed_b[..n.next_multiple_of(isa.nr()) * depth];
+                pack::pack_b(isa, b.from(start, 0), depth, n, packed_b);
+                if precision == Precision::Bf16 {
+                    round_all(packed_b);
+                }
+                let add = start > 0 || accumulate == Accumulate::Add;
+                for row in (0..m).step_by(MC) {
+                    let rows = MC.min(m - row);
+                    let left = self.left(a.from(row, start), rows, depth, packed_a);
+                    micro::block_product(isa, depth, left, packed_b, out, row..row + rows, add);
+                    if start + depth == k {
+                        finish(out, row..row + rows, epilogue);
                     }
-                } else {
-                    pack::pack_a(isa, a, rows, depth, packed_a);
-                    micro::Left {
-                        data: packed_a,
-                        panel: isa.mr() * depth,
-                        row: 1,
-                        col: isa.mr(),
-                    }
-                };
-                micro::block_product(isa, depth, left, packed_b, out, row..row + rows, add);
-                if start + depth == k {
-                    finish(out, row..row + rows, epilogue);
+                }
+            }
+        });
+    }
+
+    /// The left operand `a` `[rows, depth]` as the register tiles want it, copied to `packed` if need be.
+    fn left<'l>(
+        self,
+        a: View<'l>,
+        rows: usize,
+        depth: usize,
+        packed: &'l mut [f32],
+    ) -> micro::Left<'l> {
+        let mr = self.isa.mr();
+        let by_rows = |data: &'l [f32], row: usize| micro::Left {
+            data,
+            panel: mr * row,
+            row,
+            col: 1,
+        };
+        match (a.col_stride, self.precision) {
+            (1, Precision::F32) => by_rows(a.data, a.row_stride),
+            (1, Precision::Bf16) => {
+                for (row, out) in packed.chunks_exact_mut(depth).enumerate().take(rows) {
+                    round_into(&a.data[row * a.row_stride..][..depth], out);
+                }
+                by_rows(packed, depth)
+            }
+            (_, precision) => {
+                pack::pack_a(self.isa, a, rows, depth, packed);
+                if precision == Precision::Bf16 {
+                    round_all(&mut packed[..rows.next_multiple_of(mr) * depth]);
+                }
+                micro::Left {
+                    data: packed,
+                    panel: mr * depth,
+                    row: 1,
+                    col: mr,
                 }
             }
         }
-    });
+    }
 }

@@ -168,9 +168,6 @@ fn a_matrix_with_gaps_in_both_directions_is_read_right() {
     };
     let (dense_a, dense_b) = (dense(&a, m, k), dense(&b, k, n));
     for engine in engines() {
-        if matches!(engine, Engine::Rounded(_)) {
-            continue;
-        }
         let shape = GemmShape { m, n, k };
         let found = product(engine, shape, gaps(&a, m), gaps(&b, k), None);
         let (a, b) = (View::rows(&dense_a, k), View::rows(&dense_b, n));
@@ -229,7 +226,8 @@ fn threads_change_nothing() {
     ] {
         let (shape, a, b) = (GemmShape { m, n, k }, random(m * k, 1), random(k * n, 2));
         let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
-        for engine in pairs.chain([Engine::F32(Isa::detect())]) {
+        let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
+        for engine in pairs.chain(single) {
             assert_same_on_all_pools(|| {
                 let plain = product(engine, shape, View::rows(&a, k), View::rows(&b, n), None);
                 let (a, b) = (View::transposed(&a, m), View::transposed(&b, k));
@@ -336,20 +334,51 @@ fn a_short_operand_is_refused() {
 }
 
 #[test]
-fn rounding_goes_to_the_nearest_even_bfloat16() {
-    let cases = [
-        (1.0, 1.0),
-        (1.0 + 1.0 / 256.0, 1.0),
-        (1.0 + 3.0 / 256.0, 1.0 + 4.0 / 256.0),
-        (1.0 + 1.01 / 256.0, 1.0 + 2.0 / 256.0),
-        (-0.0, -0.0),
-        (f32::INFINITY, f32::INFINITY),
-        (f32::MAX, f32::INFINITY),
-        (f32::MIN_POSITIVE, f32::MIN_POSITIVE),
-    ];
-    for (x, rounded) in cases {
-        assert_eq!(bf16::round(x).to_bits(), f32::to_bits(rounded), "{x}");
-    }
-    assert!(bf16::round(f32::from_bits(0x7F80_0001)).is_nan());
-    assert!(bf16::round(f32::from_bits(0xFFFF_FFFF)).is_nan());
+#[should_panic(expected = "larger than the address space")]
+fn a_shape_that_wraps_around_is_refused() {
+    let side = 1 << (usize::BITS / 2);
+    let shape = GemmShape {
+        m: side,
+        n: side,
+        k: 0,
+    };
+    let none = View::rows(&[], 1);
+    let (overwrite, f32) = (Accumulate::Overwrite, Precision::F32);
+    gemm(shape, none, none, &mut [], overwrite, f32);
+}
+
+#[test]
+#[should_panic(expected = "larger than the address space")]
+fn strides_that_wrap_around_are_refused() {
+    let a = View {
+        data: &[1.0],
+        row_stride: 1 << (usize::BITS - 1),
+        col_stride: 1,
+    };
+    let shape = GemmShape { m: 3, n: 1, k: 1 };
+    let (overwrite, f32) = (Accumulate::Overwrite, Precision::F32);
+    gemm(
+        shape,
+        a,
+        View::rows(&[1.0], 1),
+        &mut [0.0; 3],
+        overwrite,
+        f32,
+    );
+}
+
+#[test]
+fn a_product_leaves_little_scratch_behind() {
+    let (m, n, k) = (256, 64, 20_000);
+    let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
+    let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let kept = pool.expect("a thread").install(|| {
+        for engine in single {
+            let (a, b) = (View::rows(&a, k), View::rows(&b, n));
+            product(engine, GemmShape { m, n, k }, a, b, None);
+        }
+        crate::scratch::kept()
+    });
+    assert!((1..1 << 18).contains(&kept), "{kept} numbers are kept");
 }

@@ -1,5 +1,7 @@
 //! What the operands are read from.
 
+use crate::area::reach;
+
 /// A matrix to read: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -55,14 +57,11 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn assert_holds(self, name: &str, rows: usize, cols: usize) {
-        if rows > 0 && cols > 0 {
-            let last = (rows - 1) * self.row_stride + (cols - 1) * self.col_stride;
-            assert!(
-                last < self.data.len(),
-                "`{name}` needs {} numbers, it has {}",
-                last + 1,
-                self.data.len()
-            );
-        }
+        let needed = reach(rows, cols, self.row_stride, self.col_stride);
+        assert!(
+            needed <= self.data.len(),
+            "`{name}` needs {needed} numbers, it has {}",
+            self.data.len()
+        );
     }
 }

@@ -84,7 +84,10 @@ struct Found<const N: usize> {
 
 #[test]
 fn forward_and_backward_match_the_twins() {
-    for (rows, d_in, d_out) in SHAPES {
+    for (precision, (rows, d_in, d_out)) in [Precision::F32, Precision::Bf16]
+        .into_iter()
+        .flat_map(|precision| SHAPES.map(|shape| (precision, shape)))
+    {
         for (activation, dropout) in [
             (Activation::Identity, None),
             (Activation::Relu, None),
@@ -92,6 +95,7 @@ fn forward_and_backward_match_the_twins() {
         ] {
             let call = LinearCall {
                 dropout,
+                precision,
                 ..call(rows, d_in, d_out, activation)
             };
             let case = Case::<1>::new(call);

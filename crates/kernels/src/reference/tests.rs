@@ -3,6 +3,7 @@
 use super::*;
 use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Precision;
+use crate::norm::Norm;
 use crate::recurrent::{Cell, Direction, RecurrentCall};
 use crate::scored_attention::ScoredAttentionShape;
 use crate::testing::{assert_derivative, random, wide};
@@ -145,7 +146,7 @@ fn the_embedding_gradient_is_the_derivative() {
     let (table, g) = (numbers(5 * d, 1), numbers(ids.len() * d, 2));
     let dtable = embedding_backward(&ids, &g, 5, d, scale);
     assert_derivative(&table, &g, &dtable, |table| {
-        embedding(&ids, table, d, scale)
+        embedding(&ids, table, d, scale, None)
     });
 }
 

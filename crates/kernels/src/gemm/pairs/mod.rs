@@ -13,6 +13,7 @@ mod pack;
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, View, finish};
+use crate::area::area;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 use operand::{Operand, Part};
@@ -75,7 +76,7 @@ pub(super) fn product(
         tile_cols: TILE,
         slices: true,
     };
-    let wanted = wanted_tasks(m * n * k, TASK_WORK);
+    let wanted = wanted_tasks(area(m, n).saturating_mul(k), TASK_WORK);
     let (rows, cols) = grain.rectangle(m, n, wanted);
     let left = Operand::new(Side::Left, a, m, k, n > cols);
     let right = Operand::new(Side::Right, b.t(), n, k, m > rows);

@@ -1,0 +1,115 @@
+//! The twins of the norms.
+
+use super::dropout_scale;
+use crate::dropout::Dropout;
+use crate::norm::Norm;
+
+/// Mean, and what is divided by, of one row.
+fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
+    let d = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / d;
+    let squares = |center: f64| x.iter().map(|x| (x - center).powi(2)).sum::<f64>();
+    match kind {
+        Norm::Layer => (mean, (squares(mean) / d + eps).sqrt()),
+        Norm::Rms => (0.0, (squares(0.0) / d + eps).sqrt()),
+        Norm::Scalar => (mean, (squares(mean) / (d - 1.0).max(1.0)).sqrt() + eps),
+    }
+}
+
+/// [`crate::norm::norm`] of rows of length `d`.
+pub fn norm(
+    kind: Norm,
+    d: usize,
+    x: &[f64],
+    gain: &[f64],
+    bias: Option<&[f64]>,
+    eps: f64,
+) -> Vec<f64> {
+    let normalise = |row: &[f64]| {
+        let (mean, divisor) = norm_statistics(kind, row, eps);
+        let one = |(j, x): (usize, &f64)| {
+            (x - mean) / divisor * gain[j % gain.len()]
+                + bias.map_or(0.0, |bias| bias[j % bias.len()])
+        };
+        row.iter().enumerate().map(one).collect::<Vec<f64>>()
+    };
+    x.chunks_exact(d).flat_map(normalise).collect()
+}
+
+/// [`crate::norm::norm_backward`]: the gradients of input, gain and bias.
+///
+/// With x̂ = c/t, where c is the centred row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
+pub fn norm_backward(
+    kind: Norm,
+    d: usize,
+    x: &[f64],
+    gain: &[f64],
+    eps: f64,
+    grad_out: &[f64],
+) -> [Vec<f64>; 3] {
+    let mut dx = vec![0.0; x.len()];
+    let (mut dgain, mut dbias) = (vec![0.0; gain.len()], vec![0.0; gain.len()]);
+    for (row, (x, grad)) in x.chunks_exact(d).zip(grad_out.chunks_exact(d)).enumerate() {
+        let (mean, t) = norm_statistics(kind, x, eps);
+        let centred: Vec<f64> = x.iter().map(|x| x - mean).collect();
+        for j in 0..d {
+            dgain[j % gain.len()] += grad[j] * centred[j] / t;
+            dbias[j % gain.len()] += grad[j];
+            let dt = match kind {
+                Norm::Layer | Norm::Rms => centred[j] / (d as f64 * t),
+                Norm::Scalar if t == eps => 0.0,
+                Norm::Scalar => centred[j] / ((d as f64 - 1.0) * (t - eps)),
+            };
+            for i in 0..d {
+                let dmean = if kind == Norm::Rms {
+                    0.0
+                } else {
+                    1.0 / d as f64
+                };
+                let dcentred = if i == j { 1.0 - dmean } else { -dmean };
+                dx[row * d + j] +=
+                    grad[i] * gain[i % gain.len()] * (dcentred / t - centred[i] / (t * t) * dt);
+            }
+        }
+    }
+    [dx, dgain, dbias]
+}
+
+/// `residual` + [`Dropout`] of `x`.
+pub fn dropout_add(x: &[f64], residual: &[f64], dropout: Option<Dropout>) -> Vec<f64> {
+    let scale = |i| dropout.map_or(1.0, |dropout| dropout_scale(dropout, i));
+    let pairs = x.iter().zip(residual).enumerate();
+    pairs.map(|(i, (x, r))| r + x * scale(i)).collect()
+}
+
+/// [`crate::norm::residual_norm`]: the sum and its norm.
+#[allow(clippy::too_many_arguments)]
+pub fn residual_norm(
+    kind: Norm,
+    d: usize,
+    dropout: Option<Dropout>,
+    x: &[f64],
+    y: &[f64],
+    gain: &[f64],
+    bias: Option<&[f64]>,
+    eps: f64,
+) -> [Vec<f64>; 2] {
+    let sum = dropout_add(y, x, dropout);
+    let out = norm(kind, d, &sum, gain, bias, eps);
+    [sum, out]
+}
+
+/// [`crate::norm::residual_norm_backward`]: the gradients of x, gain, bias and y.
+pub fn residual_norm_backward(
+    kind: Norm,
+    d: usize,
+    dropout: Option<Dropout>,
+    sum: &[f64],
+    gain: &[f64],
+    eps: f64,
+    grad_out: &[f64],
+) -> [Vec<f64>; 4] {
+    let [dx, dgain, dbias] = norm_backward(kind, d, sum, gain, eps, grad_out);
+    let dy = dropout_add(&dx, &vec![0.0; dx.len()], dropout);
+    [dx, dgain, dbias, dy]
+}

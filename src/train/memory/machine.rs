@@ -1,0 +1,84 @@
+//! What the machine has, and what this process takes of it.
+
+use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
+
+use super::MB;
+use crate::config::Config;
+
+/// Bytes that this process may take in all: what `train.max_memory_mb` says, else what the machine, or the container, has
+/// free beside it. `None` where the system does not tell.
+pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
+    if config.train.max_memory_mb > 0 {
+        return Some(config.train.max_memory_mb as f64 * MB);
+    }
+    let mut system = System::new().ok()?;
+    system.refresh_memory();
+    let container = system.cgroup_limits().map(|limits| Container {
+        size: limits.total_memory,
+        resident: limits.rss,
+    });
+    let available = system.available_memory();
+    let own = resident(&mut system).unwrap_or(0);
+    let room = room(available, container, own);
+    (room > 0).then_some(room as f64)
+}
+
+/// Bytes of a container.
+#[derive(Clone, Copy)]
+struct Container {
+    size: u64,
+    /// Of all its processes, without the files that the system keeps in memory while nobody wants it.
+    resident: u64,
+}
+
+/// What is left beside everybody else; the process's `own` memory is no longer available, but its own.
+fn room(available: u64, container: Option<Container>, own: u64) -> u64 {
+    let left = container.map(|Container { size, resident }| size.saturating_sub(resident));
+    available.min(left.unwrap_or(u64::MAX)).saturating_add(own)
+}
+
+/// Bytes that this process takes now.
+fn resident(system: &mut System) -> Option<u64> {
+    let process = get_current_pid().ok()?;
+    let wanted = ProcessRefreshKind::nothing().with_memory();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[process]), false, wanted);
+    Some(system.process(process)?.memory())
+}
+
+/// The most bytes that this process has taken so far, where the system tells.
+pub(in crate::train) fn high_water_mark() -> Option<u64> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_memory_and_the_process_itself_take_no_room() {
+        let container = |resident| {
+            let size = 1000;
+            Some(Container { size, resident })
+        };
+        assert_eq!(room(5000, None, 70), 5070);
+        assert_eq!(room(5000, container(300), 70), 770);
+        assert_eq!(room(200, container(300), 70), 270);
+        assert_eq!(room(5000, container(1300), 70), 70);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_high_water_mark_covers_what_is_resident() {
+        let now = resident(&mut System::new().unwrap()).unwrap();
+        let most = high_water_mark().unwrap();
+        assert!(0 < now && now <= most, "{now} bytes now, {most} at most");
+    }
+}

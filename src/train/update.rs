@@ -1,0 +1,150 @@
+//! A whole update: the gradients of its micro-batches, clipping, the optimiser.
+
+use attentive_kernels::optimizer::first_non_finite;
+use burn::module::Module;
+
+use super::learner::Gathered;
+use super::{Learner, UpdateScale};
+use crate::batch::Batch;
+use crate::error::NotFinite;
+use crate::model::{Parameter, parameters};
+use crate::nn::Probe;
+use crate::ops::LossSums;
+
+/// A part of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Making a batch.
+    Data,
+    /// A forward pass.
+    Forward,
+    /// A backward pass.
+    Backward,
+    /// The gradient's norm, and the optimiser.
+    Optimizer,
+}
+
+/// Stands beside an update.
+pub trait Watch {
+    /// Does `work`, which is `part` of an update.
+    fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R;
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn part<R>(&mut self, _part: Part, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+/// What an update met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// Over all its tokens.
+    pub sums: LossSums,
+    /// Of the mean gradient per token, before clipping.
+    pub gradient_norm: f64,
+}
+
+impl Learner {
+    /// Update `step`, counted from 1: adds up the gradients of as many micro-batches as `train.accumulate` says, clips
+    /// their mean over all tokens, and changes the model.
+    ///
+    /// # Errors
+    /// A loss or gradient that is not finite; the model is as it was then.
+    pub fn learn(
+        &mut self,
+        step: u64,
+        learning_rate: f64,
+        next_batch: impl FnMut() -> Batch,
+        watch: &mut impl Watch,
+    ) -> Result<Update, Box<NotFinite>> {
+        let (gathered, lines) = self.gather(step, next_batch, watch)?;
+        watch.part(Part::Optimizer, || {
+            let (sums, gradient_norm) = (gathered.sums, gathered.gradient_norm());
+            if !gradient_norm.is_finite() {
+                let layer = gathered.first_non_finite();
+                let layer = layer.unwrap_or("the sum of all gradients");
+                let loss = sums.loss / gathered.n_tokens();
+                return Err(not_finite(
+                    step,
+                    loss,
+                    format!("gradient of {layer}"),
+                    lines,
+                ));
+            }
+            let clip = self.clip_norm;
+            let clipping = if clip > 0.0 && gradient_norm > clip {
+                clip / gradient_norm
+            } else {
+                1.0
+            };
+            let scale = UpdateScale {
+                step,
+                learning_rate,
+                gradient_scale: clipping / gathered.n_tokens(),
+            };
+            self.change(gathered, scale);
+            Ok(Update {
+                sums,
+                gradient_norm,
+            })
+        })
+    }
+
+    /// The gradients of one update, and the corpus lines that they come from.
+    fn gather(
+        &self,
+        step: u64,
+        mut next_batch: impl FnMut() -> Batch,
+        watch: &mut impl Watch,
+    ) -> Result<(Gathered, Vec<usize>), Box<NotFinite>> {
+        let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
+        for number in (step - 1) * self.accumulate..step * self.accumulate {
+            let batch = watch.part(Part::Data, &mut next_batch);
+            let loss = watch.part(Part::Forward, || self.loss(&batch, number));
+            lines.extend(&batch.lines);
+            if !loss.sums.loss.is_finite() {
+                let layer = self.first_non_finite_layer(&batch, number);
+                let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
+                return Err(not_finite(step, value, layer, batch.lines));
+            }
+            watch.part(Part::Backward, || self.add(loss, &mut gathered));
+        }
+        Ok((gathered, lines))
+    }
+
+    /// The first parameter or layer that holds or puts out a number that is not finite for this micro-batch.
+    fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> String {
+        if let Some(parameter) = damaged(&parameters(self.model())) {
+            return parameter;
+        }
+        let probe = Probe::default();
+        let pass = self.pass(number);
+        let model = self.model().valid();
+        let batch = self.mixed(batch, number);
+        model.loss(&batch, self.label_smoothing, &pass.probed(&probe));
+        let layer = probe.first_non_finite();
+        layer.unwrap_or_else(|| "projection".into())
+    }
+}
+
+/// The first parameter that holds a number that is not finite.
+pub(super) fn damaged(parameters: &[Parameter]) -> Option<String> {
+    let damaged = |parameter: &&Parameter| first_non_finite(&parameter.values).is_some();
+    let parameter = parameters.iter().find(damaged)?;
+    Some(format!("parameter {}", parameter.name))
+}
+
+pub(super) fn not_finite(step: u64, loss: f64, layer: String, lines: Vec<usize>) -> Box<NotFinite> {
+    Box::new(NotFinite {
+        step,
+        loss,
+        layer,
+        lines,
+        checkpoint: None,
+    })
+}
