@@ -91,7 +91,14 @@ fn cell(kind: CellKind) -> f64 {
 }
 
 /// The inputs' share of the gates and its gradient, in widths of the state, which exist in one layer at a time.
-const PROJECTED: f64 = 2.0 * 4.0;
+fn projected(kind: CellKind) -> f64 {
+    let gates = match kind {
+        CellKind::Rnn => 1.0,
+        CellKind::Lstm => 4.0,
+        CellKind::CoupledLstm | CellKind::Gru => 3.0,
+    };
+    2.0 * gates
+}
 
 fn recurrent_encoder(model: &ModelConfig, src: f64) -> f64 {
     let (kind, d) = (model.recurrent.cell, model.recurrent.d_hidden as f64);
@@ -101,7 +108,7 @@ fn recurrent_encoder(model: &ModelConfig, src: f64) -> f64 {
     };
     // What a layer reads, its cells, and both directions side by side.
     let layers = model.n_encoder_layers as f64 * (d + cell(kind) * d + d);
-    src * (2.0 * d_in + layers + PROJECTED * d)
+    src * (2.0 * d_in + layers + projected(kind) * d)
 }
 
 fn recurrent_decoder(model: &ModelConfig, src: f64, tgt: f64) -> f64 {
@@ -115,5 +122,5 @@ fn recurrent_decoder(model: &ModelConfig, src: f64, tgt: f64) -> f64 {
     };
     let layers = model.n_decoder_layers as f64 * (d + cell(kind) * d);
     let readout = 4.0 * d_model;
-    tgt * (2.0 * d_model + layers + context + readout + PROJECTED * d) + src * memory
+    tgt * (2.0 * d_model + layers + context + readout + projected(kind) * d) + src * memory
 }
