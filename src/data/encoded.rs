@@ -33,6 +33,8 @@ impl Example {
         special: SpecialTokens,
         line: usize,
     ) -> Self {
+        // Without room for a sentence of twice the length.
+        src.reserve_exact(1);
         src.push(special.eos);
         Self {
             src,
@@ -53,6 +55,7 @@ impl Example {
 
     /// A text for a masked language model, before anything is masked.
     pub fn whole(mut tgt: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        tgt.reserve_exact(1);
         tgt.push(special.eos);
         Self {
             src: tgt.clone(),
