@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// The directory to write the model to [default: `runs/` and the configuration's name].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Train for N updates, print where the time goes, and save nothing [default: 20].
+    /// Train for N updates, print where time and memory go, and save nothing [default: 20].
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,7 @@
 //! Memory for results, used again from one update to the next: fresh pages cost as much as a pass over them.
+//!
+//! Tensors that Burn's own operations made come by too. They are left to the allocator: otherwise what Burn allocates in
+//! every update would pile up here. A buffer of ours is known by its capacity.
 
 use std::cell::RefCell;
 
@@ -9,6 +12,8 @@ thread_local! {
 
 /// Smaller buffers are left to the allocator.
 const SMALLEST: usize = 1 << 12;
+/// How far the capacity of a buffer of ours lies above a size of [`rounded`], and that of hardly any other.
+const MARK: usize = 13;
 /// A buffer may be this many times larger than what is asked for.
 const SLACK: usize = 2;
 
@@ -37,7 +42,7 @@ pub(super) fn take(len: usize) -> Vec<f32> {
             buffer
         }
         None => {
-            let mut buffer = Vec::with_capacity(rounded(len));
+            let mut buffer = Vec::with_capacity(rounded(len) + MARK);
             buffer.resize(len, 0.0);
             buffer
         }
@@ -49,9 +54,15 @@ fn rounded(len: usize) -> usize {
     len.next_multiple_of(1 << (len.max(8).ilog2() - 3))
 }
 
+/// Whether [`take`] made the buffer.
+fn is_ours(buffer: &Vec<f32>) -> bool {
+    let size = buffer.capacity().saturating_sub(MARK);
+    size >= SMALLEST && rounded(size) == size
+}
+
 /// Gives a buffer back for later use.
 pub fn give(buffer: Vec<f32>) {
-    if buffer.capacity() >= SMALLEST {
+    if is_ours(&buffer) {
         FREE.with_borrow_mut(|free| {
             let place = free.partition_point(|other| other.capacity() < buffer.capacity());
             free.insert(place, buffer);
@@ -76,8 +87,21 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_makes_room() {
-        give(vec![0.0; 5_000]);
+        give(take(5_000));
         assert_eq!(take(20_000).len(), 20_000);
         FREE.with_borrow(|free| assert!(free.is_empty()));
+    }
+
+    /// Recurrent models pass many of Burn's own results by; they once filled the memory.
+    #[test]
+    fn what_others_allocated_does_not_pile_up() {
+        for len in [5_000, 8_192, 65_536, 100_003] {
+            give(vec![0.0; len]);
+        }
+        FREE.with_borrow(|free| assert!(free.is_empty()));
+        for len in [4_096, 5_000, 8_191, 65_536, 1_000_003] {
+            let buffer = take(len);
+            assert!(is_ours(&buffer), "{len}: {}", buffer.capacity());
+        }
     }
 }

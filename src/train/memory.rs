@@ -21,8 +21,11 @@ const PROGRAM: f64 = 56.0 * MB;
 const THREAD: f64 = 4.0 * MB;
 /// Rows of logits that exist at a time.
 const LOGIT_ROWS: f64 = 256.0;
-/// Buffers are used again for results that are a little smaller, and batches differ from epoch to epoch.
-const SLACK: f64 = 1.15;
+/// What was given back after reading the corpora is not all used again.
+const FREED: f64 = 1.05;
+/// Buffers are used again for results that are a little smaller, some wait for a batch of their size, and the largest
+/// batch of another epoch may be larger: in some hundred updates that adds up to a fifth.
+const SLACK: f64 = 1.3;
 
 /// A prediction, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +81,12 @@ impl Memory {
     /// All of it.
     pub fn peak(&self) -> f64 {
         self.fixed() + self.activations
+    }
+
+    /// The peak of the whole process, in which reading the corpora may have taken more than training will.
+    pub(super) fn most(&self) -> f64 {
+        let so_far = high_water_mark().unwrap_or(0) as f64;
+        self.peak().max(FREED * so_far)
     }
 
     /// What does not depend on the batches.

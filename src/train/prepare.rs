@@ -130,8 +130,6 @@ impl Material {
         step: u64,
     ) -> StartReport {
         let accumulate = config.train.accumulate.max(1) as u64;
-        // Reading the corpora may have taken more than training will.
-        let so_far = memory::high_water_mark().unwrap_or(0);
         StartReport {
             step,
             max_steps: config.train.max_steps,
@@ -140,7 +138,7 @@ impl Material {
             src_vocab: self.tokenizers.src().vocab_size(),
             tgt_vocab: self.tokenizers.tgt().vocab_size(),
             steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
-            memory: so_far.max(memory.peak() as u64),
+            memory: memory.most() as u64,
             products: learner.products(),
         }
     }
