@@ -24,8 +24,8 @@ const LOGIT_ROWS: f64 = 256.0;
 /// What was given back after reading the corpora is not all used again.
 const FREED: f64 = 1.05;
 /// Buffers are used again for results that are a little smaller, some wait for a batch of their size, and the largest
-/// batch of another epoch may be larger: in some hundred updates that adds up to a fifth.
-const SLACK: f64 = 1.3;
+/// batch of another epoch may be larger: in some hundred updates that adds up to a quarter.
+const SLACK: f64 = 1.35;
 
 /// A prediction, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

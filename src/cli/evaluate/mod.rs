@@ -55,10 +55,10 @@ pub(super) struct Args {
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
     /// For a tagger: JSON objects, one a line, with lists `tokens`, or `vectors`, and `tags`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tokenize", "SearchArgs"])]
     jsonl: Option<PathBuf>,
     /// For a language model: texts, one a line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tokenize", "SearchArgs"])]
     text: Option<PathBuf>,
     /// The validation corpus of the model's configuration. Relative paths start at the current directory.
     #[arg(long)]
