@@ -136,7 +136,7 @@ impl Tokenizer {
     }
 
     /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
-    /// if something stood there: the full stop of "a <mask>." is no word of its own.
+    /// if something stood there: the full stop of `a <mask>.` is no word of its own.
     ///
     /// # Errors
     /// As for [`Tokenizer::encode`].
