@@ -1,0 +1,146 @@
+//! Tags, gaps and vectors of texts.
+
+use super::*;
+
+/// Lines of all lengths, some blank and one longer than the model takes.
+fn lines(random: &mut Random) -> Vec<String> {
+    let mut lines: Vec<String> = (0..40).map(|_| sentence(random)).collect();
+    lines[4] = String::new();
+    lines[7] = " \t".into();
+    lines[20] = "a dog unheard of ".repeat(8);
+    lines
+}
+
+#[test]
+fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
+    let pipeline = of(Family::Tagger, 0);
+    let lines = lines(&mut Random::new(1, 0));
+    let together = pipeline.tag(&lines).unwrap();
+    for (line, tags) in lines.iter().zip(&together) {
+        assert_eq!(tags.len(), line.split_whitespace().count(), "{line}");
+        assert!(tags.iter().all(|tag| TAGS.contains(&tag.as_str())));
+        assert_eq!(pipeline.tag(&[line]).unwrap()[0], *tags);
+    }
+    let mut seen: Vec<&String> = together.iter().flatten().collect();
+    seen.sort();
+    seen.dedup();
+    assert!(seen.len() > 1, "always {seen:?}");
+    // What looks like special tokens is a token like any other.
+    assert_eq!(pipeline.tag(&["<s> a<unk>b \u{b4}"]).unwrap()[0].len(), 3);
+}
+
+#[test]
+fn vectors_are_tagged_alone_as_in_a_batch() {
+    let pipeline = of(Family::Tagger, 3);
+    let mut random = Random::new(2, 0);
+    let mut vectors = |n: usize| -> Vec<f32> {
+        let numbers = std::iter::repeat_with(|| random.normal() as f32);
+        numbers.take(n * 3).collect()
+    };
+    let sequences: Vec<Vec<f32>> = [5, 0, 24, 1, 60, 7].into_iter().map(&mut vectors).collect();
+    let together = pipeline.tag_vectors(&sequences).unwrap();
+    for (sequence, tags) in sequences.iter().zip(&together) {
+        assert_eq!(tags.len() * 3, sequence.len());
+        let alone = pipeline
+            .tag_vectors(std::slice::from_ref(sequence))
+            .unwrap();
+        assert_eq!(alone[0], *tags);
+    }
+    for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
+        let error = pipeline.tag_vectors(&[vec![1.0; 3], wrong]).unwrap_err();
+        assert!(
+            error.to_string().starts_with("sequence 2 is not made of"),
+            "{error}"
+        );
+    }
+    assert_eq!(pipeline.tag(&["a dog"]).unwrap_err().exit_code(), 2);
+    let tokens = of(Family::Tagger, 0);
+    assert_eq!(tokens.tag_vectors(&sequences).unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn vectors_of_texts_do_not_depend_on_the_batch() {
+    let lines = lines(&mut Random::new(3, 0));
+    for family in [Family::EncoderOnly, Family::Transformer, Family::Seq2seq] {
+        let pipeline = of(family, 0);
+        let together = pipeline.embed(11, &lines).unwrap();
+        for (number, (line, embedded)) in lines.iter().zip(&together).enumerate() {
+            let alone = pipeline.embed(11 + number, &[line]).unwrap();
+            assert_eq!(alone[0], *embedded, "{family:?}");
+            assert_eq!(embedded.vector.is_none(), line.trim().is_empty());
+            let vector = embedded.vector.iter().flatten();
+            assert!(vector.clone().all(|x| x.is_finite()));
+            assert!(embedded.vector.is_none() || vector.count() == 16);
+        }
+        let warnings = together
+            .iter()
+            .filter_map(|embedded| embedded.warning.as_ref());
+        let lines: Vec<usize> = warnings.map(|warning| warning.line).collect();
+        assert_eq!(lines, [31]);
+    }
+    for family in [Family::DecoderOnly, Family::Tagger] {
+        let error = of(family, 0).embed(1, &["a"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}
+
+#[test]
+fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
+    let pipeline = of(Family::EncoderOnly, 0);
+    let mut ids = pipeline.tokenizers.tgt().encode("two cats").unwrap();
+    ids.push(pipeline.tokenizers.tgt().special().eos);
+    let tokens = crate::batch::Padded::new(&[ids], 0);
+    let encoded = pipeline
+        .model
+        .encode(&tokens, &crate::nn::Pass::inference());
+    let mean = encoded.slice([0..2, 0..16]).mean_dim(0);
+    let mean: Vec<f32> = mean.into_data().try_into_vec().unwrap();
+    let found = pipeline.embed(1, &["two cats"]).unwrap()[0].vector.clone();
+    for (found, mean) in found.unwrap().iter().zip(mean) {
+        assert!((found - mean).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn each_gap_has_its_likeliest_tokens() {
+    let pipeline = of(Family::EncoderOnly, 0);
+    let filled = pipeline.fill("a <mask> runs <mask>", 3).unwrap();
+    assert_eq!(filled.gaps.len(), 2);
+    for gap in &filled.gaps {
+        assert_eq!(gap.len(), 3);
+        assert!(gap.iter().all(|guess| WORDS.contains(&guess.text.as_str())));
+        let falling = gap
+            .windows(2)
+            .all(|pair| pair[0].probability >= pair[1].probability);
+        assert!(falling, "{gap:?}");
+    }
+    let best: Vec<&str> = filled.gaps.iter().map(|gap| gap[0].text.as_str()).collect();
+    assert_eq!(filled.text, format!("a {} runs {}", best[0], best[1]));
+    // All that may be guessed, and it has less than the whole probability, as special tokens keep their share.
+    let all = &pipeline.fill("a <mask>", 1000).unwrap().gaps[0];
+    assert_eq!(all.len(), WORDS.len());
+    let sum: f64 = all.iter().map(|guess| guess.probability).sum();
+    assert!(sum > 0.3 && sum < 1.0, "{sum}");
+}
+
+#[test]
+fn gaps_that_cannot_be_filled_are_refused() {
+    let pipeline = of(Family::EncoderOnly, 0);
+    let long = format!("{}<mask>", "a ".repeat(23));
+    for (text, count, problem) in [
+        ("a dog", 1, "there is no `<mask>` in the text"),
+        ("", 1, "there is no `<mask>` in the text"),
+        ("<mask>", 0, "0 guesses"),
+        (
+            &*long,
+            1,
+            "the text has 25 tokens with `</s>`, and the model takes 24",
+        ),
+    ] {
+        let error = pipeline.fill(text, count).unwrap_err();
+        assert_eq!((error.exit_code(), error.hint().is_some()), (2, true));
+        assert!(error.to_string().starts_with(problem), "{error}");
+    }
+    assert_eq!(untrained().fill("<mask>", 1).unwrap_err().exit_code(), 2);
+    assert_eq!(untrained().tag(&["a"]).unwrap_err().exit_code(), 2);
+}
