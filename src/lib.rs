@@ -1,13 +1,13 @@
-//! Sequence-to-sequence models from raw text to translations: training, search, evaluation.
+//! Sequence models from raw text to use: recurrent networks and Transformers that translate, continue, fill in and label.
 //!
 //! Text flows through the modules in this order:
 //!
 //! ```text
-//! text ─ text::Tokenizer ─▶ ids ─ data::Batcher ─▶ batch::Batch
+//! text ─ text::Tokenizer ─▶ ids ─ data::Feed ─▶ batch::Batch
 //!                                                      │
-//!             model::Transformer ──▶ loss ─ backward ─▶ train::Optimizer ─▶ checkpoint (the model directory)
+//!                   model::Model ──▶ loss ─ backward ─▶ train::Optimizer ─▶ checkpoint (the model directory)
 //!                                                                               │
-//! text ◀─ pipeline::Pipeline (decode::search over model::Stepper) ◀─────────────┘ ─▶ evaluate, metrics
+//! text ◀─ pipeline::Pipeline (decode::search over model::Stepper) ◀─────────────┘ ─▶ evaluate, compare, metrics
 //! ```
 //!
 //! A model directory holds everything that a model needs, so using one takes two lines:
