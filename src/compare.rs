@@ -5,6 +5,10 @@ use std::path::Path;
 use burn::module::Module;
 use serde::Serialize;
 
+use crate::checkpoint::{self, LoadedModel, files};
+use crate::config::Task;
+use crate::decode::SearchOptions;
+use crate::device;
 use crate::error::{Error, Result};
 use crate::evaluate::{EvaluateOptions, evaluate};
 use crate::metrics::{Score, exact_match};
@@ -14,6 +18,8 @@ use crate::train::{History, Training};
 /// What [`compare`] finds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
+    /// True if all systems have one target tokenizer; otherwise their perplexities per token mean different things.
+    pub same_tokens: bool,
     /// Sources by their length, the shortest first.
     pub buckets: Vec<Bucket>,
     /// The systems, in the order in which they were named.
@@ -48,9 +54,13 @@ pub struct System {
     pub name: String,
     /// Trainable parameters.
     pub n_parameters: usize,
-    /// What training took, if the run has a log.
+    /// What these weights took, if the run has a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+    /// How it searched.
+    pub search: SearchOptions,
+    /// Sentences that it translated together.
+    pub batch_size: usize,
     /// Of the whole test set.
     pub bleu: Score,
     /// Of the whole test set.
@@ -86,11 +96,20 @@ pub struct TestSet<'a> {
     pub bucket_width: usize,
 }
 
+/// A run to be measured.
+struct Entrant {
+    name: String,
+    pipeline: Pipeline,
+    training: Option<Training>,
+    options: EvaluateOptions,
+}
+
 /// Translates the test set with the model of every run directory and scores the translations. `options` says how to
-/// search with each.
+/// search with each. All runs are loaded and checked before the first translates.
 ///
 /// # Errors
-/// Those of loading and of [`evaluate`]; [`Error::Usage`] for buckets of width 0.
+/// Those of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a test
+/// set without a word, and for buckets of width 0.
 pub fn compare<P: AsRef<Path>>(
     runs: &[(String, P)],
     test: TestSet<'_>,
@@ -103,59 +122,90 @@ pub fn compare<P: AsRef<Path>>(
         ));
     }
     let places = buckets(test.src, test.bucket_width);
-    let mut systems = Vec::with_capacity(runs.len());
-    for (name, run) in runs {
-        let pipeline = Pipeline::load(run)?;
-        let options = options(&pipeline)?;
-        systems.push(measure(
-            name,
-            run.as_ref(),
-            &pipeline,
-            test,
-            &places,
-            &options,
-        )?);
+    if places.is_empty() {
+        return Err(Error::usage(
+            "there is no word in the sources",
+            "give a test set with a sentence a line",
+        ));
     }
+    let entrants: Vec<Entrant> = runs
+        .iter()
+        .map(|(name, run)| Entrant::load(name, run.as_ref(), &options))
+        .collect::<Result<_>>()?;
     Ok(Comparison {
+        same_tokens: same_tokens(&entrants),
+        systems: entrants
+            .iter()
+            .map(|entrant| entrant.measure(test, &places))
+            .collect::<Result<_>>()?,
         buckets: places.into_iter().map(|(bucket, _)| bucket).collect(),
-        systems,
     })
 }
 
-fn measure(
-    name: &str,
-    run: &Path,
-    pipeline: &Pipeline,
-    test: TestSet<'_>,
-    places: &[(Bucket, Vec<usize>)],
-    options: &EvaluateOptions,
-) -> Result<System> {
-    let evaluation = evaluate(pipeline, test.src, test.references, options)?;
-    let at_length = |(_, lines): &(Bucket, Vec<usize>)| {
-        let of = |all: &[String]| -> Vec<String> {
-            lines.iter().map(|&line| all[line].clone()).collect()
+impl Entrant {
+    fn load(
+        name: &str,
+        run: &Path,
+        options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
+    ) -> Result<Self> {
+        let LoadedModel {
+            config,
+            tokenizers,
+            model,
+            provenance,
+        } = checkpoint::load(run, &device::cpu())?;
+        let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
+        let pipeline = Pipeline::from_parts(config, tokenizers, model);
+        pipeline.require(Task::Translate).map_err(about_run)?;
+        let has_log = run.join(files::METRICS).exists();
+        let history = has_log.then(|| History::read(run)).transpose()?;
+        Ok(Self {
+            name: name.to_owned(),
+            training: history.and_then(|history| history.training(provenance.step)),
+            options: options(&pipeline).map_err(about_run)?,
+            pipeline,
+        })
+    }
+
+    fn measure(&self, test: TestSet<'_>, places: &[(Bucket, Vec<usize>)]) -> Result<System> {
+        let Self {
+            pipeline, options, ..
+        } = self;
+        let evaluation = evaluate(pipeline, test.src, test.references, options)?;
+        let at_length = |(_, lines): &(Bucket, Vec<usize>)| {
+            let of = |all: &[String]| -> Vec<String> {
+                lines.iter().map(|&line| all[line].clone()).collect()
+            };
+            let found = of(&evaluation.translations);
+            let references: Vec<Vec<String>> =
+                test.references.iter().map(|stream| of(stream)).collect();
+            AtLength {
+                bleu: options.bleu.corpus(&found, &references).value,
+                exact_match: exact_match(&found, &references[0]).fraction(),
+            }
         };
-        let found = of(&evaluation.translations);
-        let references: Vec<Vec<String>> =
-            test.references.iter().map(|stream| of(stream)).collect();
-        AtLength {
-            bleu: options.bleu.corpus(&found, &references).value,
-            exact_match: exact_match(&found, &references[0]).fraction(),
-        }
-    };
-    Ok(System {
-        name: name.to_owned(),
-        n_parameters: pipeline.model().num_params(),
-        training: History::read(run)
-            .ok()
-            .and_then(|history| history.training()),
-        exact_match: evaluation.exact_match.fraction(),
-        perplexity: evaluation.perplexity,
-        sentences_per_second: evaluation.sentences as f64 / evaluation.seconds,
-        by_length: places.iter().map(at_length).collect(),
-        bleu: evaluation.bleu,
-        chrf: evaluation.chrf,
-    })
+        Ok(System {
+            name: self.name.clone(),
+            n_parameters: pipeline.model().num_params(),
+            training: self.training,
+            search: options.translate.search,
+            batch_size: options.translate.batch_size,
+            exact_match: evaluation.exact_match.fraction(),
+            perplexity: evaluation.perplexity,
+            sentences_per_second: evaluation.sentences as f64 / evaluation.seconds,
+            by_length: places.iter().map(at_length).collect(),
+            bleu: evaluation.bleu,
+            chrf: evaluation.chrf,
+        })
+    }
+}
+
+fn same_tokens(entrants: &[Entrant]) -> bool {
+    let mut tokenizers = entrants
+        .iter()
+        .map(|entrant| entrant.pipeline.tokenizers().tgt().to_json());
+    let first = tokenizers.next();
+    tokenizers.all(|other| Some(other) == first)
 }
 
 /// Buckets that hold a source, and the places of their sources. Blank lines are in none.

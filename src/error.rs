@@ -199,13 +199,24 @@ impl Error {
         }
     }
 
+    /// Says what a request that is wrong is about, where several are possible. Other errors name it themselves.
+    pub fn about(self, what: impl fmt::Display) -> Self {
+        match self {
+            Self::Usage { problem, hint } => Self::Usage {
+                problem: format!("{what}: {problem}"),
+                hint,
+            },
+            other => other,
+        }
+    }
+
     /// What the user could try, where we know something that helps.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => Some("check the path; relative paths start at the current directory".into()),
                 io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder".into()),
-                io::ErrorKind::StorageFull => Some("free some space; the previous checkpoint is intact".into()),
+                io::ErrorKind::StorageFull => Some("free some space".into()),
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } => hint.clone(),

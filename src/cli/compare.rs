@@ -7,6 +7,8 @@ use attentive::error::Result;
 use attentive::evaluate::EvaluateOptions;
 use attentive::metrics::{Bleu, BleuTokenizer};
 use attentive::plot::{Axis, Figure, LineChart, Series};
+use attentive::train::Training;
+use clap::ValueEnum;
 use indicatif::HumanCount;
 
 use super::input;
@@ -22,6 +24,8 @@ Examples:
   attentive compare runs/a runs/b --src test.en --ref test.de --json";
 
 /// Compare models on a test set: size, training, speed, scores, and BLEU by the length of the source.
+///
+/// Updates, time and tokens/s are those behind the weights that are measured, by the run's log.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -51,8 +55,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let src = input::read_lines(&args.src)?;
-    let references = input::read_references(&args.references, &args.src, src.len())?;
+    let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let runs: Vec<(String, &PathBuf)> = names(&args.runs).into_iter().zip(&args.runs).collect();
     let test = TestSet {
         src: &src,
@@ -63,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         tokenizer: args.tokenize,
         ..Bleu::default()
     };
-    let inputs = args.references.iter().chain([&args.src]);
+    let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let picture = args
         .plot
@@ -76,10 +79,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
             bleu,
         })
     })?;
-    if let (Some(mut file), Some(path)) = (picture, &args.plot) {
+    if let Some(mut file) = picture {
         file.line(figure(&comparison).svg())?;
         file.flush()?;
-        message::note(format!("the picture is `{}`", path.display()));
+        if let Some(path) = file.file() {
+            message::note(format_args!("the picture is `{}`", path.display()));
+        }
     }
     let mut out = Output::stdout();
     if args.json {
@@ -132,13 +137,47 @@ fn tables(comparison: &Comparison) -> Vec<String> {
         rows.push(["sentences".to_owned()].into_iter().chain(counts).collect());
         lines.extend(aligned(&rows));
     }
-    if let Some(system) = comparison.systems.first() {
-        lines.push(String::new());
-        for score in [&system.bleu, &system.chrf] {
-            lines.push(format!("{}|{}", score.name, score.signature));
-        }
+    lines.push(String::new());
+    lines.extend(footnotes(comparison));
+    lines
+}
+
+/// What the numbers mean: how was searched, and how scored.
+fn footnotes(comparison: &Comparison) -> Vec<String> {
+    let Some(first) = comparison.systems.first() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let all_alike = comparison
+        .systems
+        .iter()
+        .all(|system| (system.search, system.batch_size) == (first.search, first.batch_size));
+    if all_alike {
+        lines.push(format!("search: {}", search(first)));
+    } else {
+        let systems = comparison.systems.iter();
+        lines
+            .extend(systems.map(|system| format!("search of {}: {}", system.name, search(system))));
+    }
+    if !comparison.same_tokens {
+        lines.push(
+            "perplexities are per token, and the tokenizers differ: do not compare them".to_owned(),
+        );
+    }
+    for score in [&first.bleu, &first.chrf] {
+        lines.push(format!("{}|{}", score.name, score.signature));
     }
     lines
+}
+
+fn search(system: &System) -> String {
+    let options = &system.search;
+    let penalty = options.length_penalty.to_possible_value();
+    let penalty = penalty.as_ref().map_or("", |value| value.get_name());
+    format!(
+        "beam width {}, length penalty {penalty} with α = {}, {} sentences at once",
+        options.beam_width, options.alpha, system.batch_size
+    )
 }
 
 fn row(system: &System) -> Vec<String> {
@@ -147,7 +186,7 @@ fn row(system: &System) -> Vec<String> {
     vec![
         system.name.clone(),
         HumanCount(system.n_parameters as u64).to_string(),
-        training.map_or_else(none, |training| HumanCount(training.steps).to_string()),
+        training.map_or_else(none, updates),
         training.map_or_else(none, |training| minutes(training.seconds)),
         training.map_or_else(none, |training| {
             HumanCount(training.tokens_per_second.round() as u64).to_string()
@@ -160,6 +199,15 @@ fn row(system: &System) -> Vec<String> {
             .map_or_else(none, |value| format!("{value:.2}")),
         format!("{:.1}", system.sentences_per_second),
     ]
+}
+
+/// The updates behind the weights, and those of the run if it went on.
+fn updates(training: &Training) -> String {
+    let (steps, all) = (HumanCount(training.steps), HumanCount(training.run_steps));
+    match training.steps < training.run_steps {
+        true => format!("{steps} of {all}"),
+        false => steps.to_string(),
+    }
 }
 
 fn minutes(seconds: f64) -> String {

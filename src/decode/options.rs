@@ -1,5 +1,7 @@
 //! What a search is asked for.
 
+use serde::Serialize;
+
 use crate::config::{DecodeConfig, LengthPenalty};
 use crate::error::{Error, Result};
 
@@ -7,7 +9,7 @@ use crate::error::{Error, Result};
 pub const MAX_BEAM_WIDTH: usize = 1000;
 
 /// How to search.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
     /// Hypotheses kept at each step; 1 is greedy.
     pub beam_width: usize,

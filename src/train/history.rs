@@ -18,11 +18,13 @@ pub struct History {
     validations: Vec<Entry>,
 }
 
-/// What training took.
+/// What training took up to an update.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Training {
-    /// Updates.
+    /// Updates up to there.
     pub steps: u64,
+    /// Updates of the whole run so far.
+    pub run_steps: u64,
     /// Time in updates, without validations and checkpoints: the logged updates stand for those between them.
     pub seconds: f64,
     /// Target tokens a second.
@@ -132,19 +134,22 @@ impl History {
         entries.map(|entry| entry.step).max().unwrap_or_default()
     }
 
-    /// What training took so far; `None` before an update was logged.
-    pub fn training(&self) -> Option<Training> {
+    /// What training took up to update `last`; `None` if no update up to there was logged.
+    pub fn training(&self, last: u64) -> Option<Training> {
         let number = |entry: &Entry, key: &str| entry.values.get(key)?.as_f64();
-        let timed = self.updates.iter().filter_map(|entry| {
+        let updates = self.updates.iter().filter(|entry| entry.step <= last);
+        let timed = updates.filter_map(|entry| {
             let tokens = number(entry, "tgt_tokens")?;
             Some((tokens, tokens / number(entry, "tokens_per_second")?))
         });
         let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), |sums, (tokens, seconds)| {
             (sums.0 + tokens, sums.1 + seconds, sums.2 + 1.0)
         });
-        let steps = self.last_step();
+        let run_steps = self.last_step();
+        let steps = last.min(run_steps);
         (seconds > 0.0).then(|| Training {
             steps,
+            run_steps,
             seconds: steps as f64 * seconds / logged,
             tokens_per_second: tokens / seconds,
         })
@@ -233,9 +238,13 @@ mod tests {
             )
         };
         let history = history(&(line(1, 100, 100) + &line(10, 300, 100))).expect("readable");
-        let training = history.training().expect("updates were logged");
-        assert_eq!((training.steps, training.seconds), (10, 20.0));
-        assert_eq!(training.tokens_per_second, 100.0);
+        let training = |last| history.training(last);
+        let all = training(10).expect("updates were logged");
+        assert_eq!((all.steps, all.run_steps, all.seconds), (10, 10, 20.0));
+        assert_eq!(all.tokens_per_second, 100.0);
+        let first = training(5).expect("updates were logged");
+        assert_eq!((first.steps, first.run_steps, first.seconds), (5, 10, 5.0));
+        assert_eq!(training(0), None);
     }
 
     #[test]

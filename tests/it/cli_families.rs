@@ -122,39 +122,3 @@ fn what_a_family_cannot_do_is_refused() {
     );
     refused("--set data.hold_out=0.5", &["data.hold_out", "data.valid"]);
 }
-
-#[test]
-fn models_are_compared_by_the_length_of_the_source() {
-    let (folder, settings) = folder(FAMILIES[1]);
-    for run in ["a", "b"] {
-        let outcome = folder.run(&format!("train c.toml --out {run} {settings}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    }
-    folder
-        .write(
-            "src",
-            "The dog runs.\n\nThe old dog sees the small cat in the garden.\n",
-        )
-        .write(
-            "ref",
-            "Der Hund rennt.\n\nDer alte Hund sieht die kleine Katze im Garten.\n",
-        );
-    let outcome = folder.run("compare a b --src src --ref ref --plot p.svg");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    for part in ["parameters", "1–5", "6–10", "sentences", "chrF2", "nrefs:1"] {
-        assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
-    }
-    let svg = fs::read_to_string(folder.path("p.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("BLEU by source length"));
-    let json = folder.run("compare a b --src src --ref ref --json").stdout;
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["systems"][1]["name"], "b");
-    assert_eq!(json["systems"][0]["training"]["steps"], 9);
-    assert_eq!(json["buckets"][1]["sentences"], 1);
-    folder.fails(
-        "compare a b --src src --ref ref --bucket-width 0",
-        2,
-        &["width is 1"],
-    );
-    folder.fails("compare a nothing --src src --ref ref", 1, &["nothing"]);
-}

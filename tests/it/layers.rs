@@ -70,7 +70,17 @@ const RULES: &[(&str, &[&str])] = &[
     ),
     (
         "compare",
-        &["error", "metrics", "pipeline", "train", "evaluate"],
+        &[
+            "error",
+            "config",
+            "device",
+            "decode",
+            "checkpoint",
+            "metrics",
+            "pipeline",
+            "train",
+            "evaluate",
+        ],
     ),
 ];
 

@@ -1,0 +1,121 @@
+//! Several models on one test set.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli_model::{self, stdout};
+use crate::run::Folder;
+
+const SHORT: &str = "1 2 3 4";
+const LONG: &str = "5 6 7 8 9 0";
+
+/// A folder with trained models in `a` and `b`, and a test set: of `SHORT` the reference is what `a` writes, of `LONG` it
+/// is not.
+fn two_models() -> Folder {
+    let folder = Folder::new();
+    folder.write("c.toml", cli_model::CONFIG);
+    for options in ["--out a", "--out b --set model.d_ff=16"] {
+        let outcome = folder.run(&format!("train c.toml {options}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    folder.write("src", format!("{SHORT}\n\n{LONG}\n"));
+    let written = stdout(&folder, "translate a src --max-new-tokens 6");
+    let first = written.lines().next().unwrap();
+    folder.write("ref", format!("{first}\n\nnone of these words\n"));
+    folder
+}
+
+const COMPARE: &str = "compare a b --src src --ref ref --max-new-tokens 6";
+
+fn json(folder: &Folder, options: &str) -> Value {
+    serde_json::from_str(&stdout(folder, &format!("{COMPARE} --json {options}"))).unwrap()
+}
+
+#[test]
+fn models_are_compared_by_the_length_of_the_source() {
+    let folder = two_models();
+    let text = stdout(&folder, &format!("{COMPARE} --plot p.svg"));
+    for part in [
+        "parameters",
+        "1–5",
+        "6–10",
+        "sentences",
+        "search: beam width",
+        "chrF2",
+        "nrefs:1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let svg = fs::read_to_string(folder.path("p.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("BLEU by source length"));
+
+    let json = json(&folder, "");
+    assert_eq!(json["buckets"][1]["sentences"], 1);
+    let [a, b] = [0, 1].map(|index| &json["systems"][index]);
+    assert_eq!(b["name"], "b");
+    assert_eq!(a["by_length"][0]["exact_match"], 1.0);
+    assert_eq!(a["by_length"][1]["exact_match"], 0.0);
+    assert_eq!(a["by_length"][1]["bleu"], 0.0);
+    // The blank line is right as well.
+    assert!((a["exact_match"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-12);
+    assert!(a["perplexity"].as_f64().unwrap() > 1.0);
+    assert!(a["sentences_per_second"].as_f64().unwrap() > 0.0);
+    assert_eq!(json["same_tokens"], true);
+}
+
+#[test]
+fn the_table_says_how_the_weights_were_made_and_used() {
+    let folder = two_models();
+    // The weights of an earlier update, as where an earlier checkpoint was the best.
+    let path = folder.path("a/provenance.json");
+    let mut provenance: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    provenance["step"] = 1.into();
+    fs::write(&path, provenance.to_string()).unwrap();
+    let json = json(&folder, "--beam-width 3");
+    let training = &json["systems"][0]["training"];
+    assert_eq!(
+        (&training["steps"], &training["run_steps"]),
+        (&1.into(), &6.into())
+    );
+    assert_eq!(json["systems"][0]["search"]["beam_width"], 3);
+    let text = stdout(&folder, COMPARE);
+    assert!(text.contains("1 of 6"), "{text}");
+
+    fs::write(folder.path("a/metrics.jsonl"), "damaged\n").unwrap();
+    folder.fails(COMPARE, 1, &["metrics.jsonl", "line 1"]);
+    fs::remove_file(folder.path("a/metrics.jsonl")).unwrap();
+    assert!(stdout(&folder, COMPARE).contains('–'));
+}
+
+#[test]
+fn nothing_is_translated_or_lost_before_every_run_is_checked() {
+    let folder = two_models();
+    let tagger = cli_model::CONFIG
+        .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
+        .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
+    folder.write("t.toml", tagger);
+    assert_eq!(folder.run("train t.toml --out tagger").code, Some(0));
+    folder.write("p.svg", "kept").write("blank", "\n \n\n");
+    let kept = |path: &Path| assert_eq!(fs::read_to_string(path).unwrap(), "kept");
+    folder.fails(
+        "compare a tagger --src src --ref ref --plot p.svg",
+        2,
+        &["`tagger`", "labels tokens"],
+    );
+    kept(&folder.path("p.svg"));
+    folder.fails("compare a nothing --src src --ref ref", 1, &["nothing"]);
+    folder.fails(
+        "compare a b --src src --ref ref --bucket-width 0",
+        2,
+        &["width is 1"],
+    );
+    folder.fails("compare a --src blank --ref ref", 2, &["no word"]);
+    folder.fails("compare a --src - --ref -", 2, &["once"]);
+    folder.fails(
+        "compare a --src src --ref ref --plot a/model.safetensors",
+        2,
+        &["a file of the model `a`"],
+    );
+}
