@@ -42,6 +42,12 @@ pub mod files {
     pub const METRICS: &str = "metrics.jsonl";
     /// The run's checkpoints.
     pub const CHECKPOINTS: &str = "checkpoints";
+
+    /// True if a file or folder called `name` belongs to a model or run.
+    pub fn include(name: &str) -> bool {
+        [CONFIG, WEIGHTS, PROVENANCE, METRICS, CHECKPOINTS].contains(&name)
+            || name.starts_with("tokenizer.")
+    }
 }
 
 /// A model directory in memory.

@@ -1,6 +1,6 @@
 //! `attentive embed`: texts as vectors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::error::Result;
 use attentive::pipeline::Pipeline;
@@ -48,7 +48,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require_encoder()?;
     let mut input = Lines::open(args.input.as_deref())?;
-    let inputs: Vec<_> = args.input.as_deref().into_iter().collect();
+    let inputs: Vec<&Path> = args
+        .input
+        .iter()
+        .chain([&args.model])
+        .map(PathBuf::as_path)
+        .collect();
     let mut out = Output::open(args.output.as_deref(), &inputs)?;
     loop {
         let first_line = input.count() + 1;

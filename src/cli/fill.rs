@@ -1,14 +1,16 @@
 //! `attentive fill`: tokens for the gaps of a text.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use attentive::error::Result;
+use attentive::config::Task;
+use attentive::error::{Error, Result};
 use attentive::pipeline::{Filled, Guess, Pipeline};
-use attentive::text::Joint;
+use attentive::text::{Joint, MASK};
 use serde::Serialize;
 
 use super::input::Lines;
+use super::message;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -20,7 +22,10 @@ Examples:
 Output:
   The text with the likeliest token in each gap; below it, for each gap, lines of three columns with tabs between them: \
 the number of the gap, counted from 1; the probability; and the token. `##` before a token says that it goes on where the \
-word before it stands. Each gap is one token, and is filled as if all others were still open.";
+word before it stands. Each gap is one token, and is filled as if all others were still open. A blank line gives a blank \
+line.
+  With `--json` there is an object a line: `input`; `text`, which is filled; and for each gap in `gaps` a list of objects \
+with `token`, `joined` (true if it goes on where the word before it stands), and `probability`.";
 
 /// Find the likeliest tokens for each `<mask>` in a text.
 #[derive(clap::Args)]
@@ -43,61 +48,104 @@ pub(super) struct Args {
 /// A filled text as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
+    input: &'a str,
     text: &'a str,
-    gaps: Vec<Vec<Token>>,
+    gaps: Vec<Vec<Token<'a>>>,
 }
 
 /// A guess as JSON.
 #[derive(Serialize)]
-struct Token {
-    token: String,
+struct Token<'a> {
+    token: &'a str,
+    joined: bool,
     probability: f64,
+}
+
+impl<'a> From<&'a Guess> for Token<'a> {
+    fn from(guess: &'a Guess) -> Self {
+        Self {
+            token: &guess.text,
+            joined: guess.joint == Joint::None,
+            probability: guess.probability,
+        }
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     let mut out = Output::stdout();
     if let Some(text) = &args.text {
-        let filled = pipeline.fill(text, args.top.get())?;
-        write(&filled, args.json, &mut out)?;
-        return out.flush();
+        let filled = pipeline.fill(text, args.top.get());
+        let filled = filled.map_err(|error| meant_as_file(error, text))?;
+        filled.warnings.iter().for_each(message::warning);
+        return write(text, &filled, args.json, &mut out);
     }
+    pipeline.require(Task::Fill)?;
     let mut input = Lines::open(None)?;
     while let Some(lines) = input.next_chunk(1)? {
-        for text in lines.iter().filter(|text| !text.trim().is_empty()) {
-            let filled = pipeline.fill(text, args.top.get())?;
-            write(&filled, args.json, &mut out)?;
-            out.flush()?;
+        for text in &lines {
+            let filled = fill_line(&pipeline, text, args.top.get(), &input)?;
+            write(text, &filled, args.json, &mut out)?;
         }
     }
     Ok(())
 }
 
-fn write(filled: &Filled, json: bool, out: &mut Output) -> Result<()> {
-    if json {
-        let token = |guess: &Guess| Token {
-            token: readable(guess),
-            probability: guess.probability,
-        };
-        let gaps = filled.gaps.iter();
-        return out.json_line(&Answer {
-            text: &filled.text,
-            gaps: gaps.map(|gap| gap.iter().map(token).collect()).collect(),
-        });
+/// Fills the line that was just read from `input`; a blank one has no gaps.
+fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Result<Filled> {
+    if text.trim().is_empty() {
+        return Ok(Filled::default());
     }
+    let place = format!("{}, line {}", input.path().display(), input.count());
+    let filled = pipeline
+        .fill(text, top)
+        .map_err(|error| error.about(place))?;
+    for warning in &filled.warnings {
+        message::warning(format_args!("line {}: {warning}", input.count()));
+    }
+    Ok(filled)
+}
+
+/// Somebody who names a file wants its lines filled.
+fn meant_as_file(error: Error, text: &str) -> Error {
+    match error {
+        Error::Usage { problem, .. } if !text.contains(MASK) && Path::new(text).is_file() => {
+            Error::usage(
+                problem,
+                format!("to fill the lines of a file, write `< {text}`"),
+            )
+        }
+        other => other,
+    }
+}
+
+fn write(input: &str, filled: &Filled, json: bool, out: &mut Output) -> Result<()> {
+    if json {
+        let gaps = filled.gaps.iter();
+        out.json_line(&Answer {
+            input,
+            text: &filled.text,
+            gaps: gaps
+                .map(|gap| gap.iter().map(Token::from).collect())
+                .collect(),
+        })?;
+    } else {
+        write_text(filled, out)?;
+    }
+    out.flush()
+}
+
+fn write_text(filled: &Filled, out: &mut Output) -> Result<()> {
     out.line(&filled.text)?;
     for (number, gap) in (1..).zip(&filled.gaps) {
         for guess in gap {
-            let (probability, token) = (guess.probability, readable(guess));
-            out.line(format_args!("{number}\t{probability:.4}\t{token}"))?;
+            let (probability, token) = (guess.probability, &guess.text);
+            let mark = match guess.joint {
+                Joint::None => "##",
+                Joint::Blank | Joint::Plain => "",
+            };
+            out.line(format_args!("{number}\t{probability:.4}\t{mark}{token}"))?;
         }
     }
     Ok(())
-}
-
-fn readable(guess: &Guess) -> String {
-    match guess.joint {
-        Joint::None => format!("##{}", guess.text),
-        Joint::Blank | Joint::Plain => guess.text.clone(),
-    }
 }

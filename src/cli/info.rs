@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::checkpoint::{self, LoadedModel, Provenance};
-use attentive::config::Config;
+use attentive::config::{Config, Task};
 use attentive::device;
 use attentive::error::Result;
 use attentive::model;
@@ -119,6 +119,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn show(info: &Info, out: &mut Output) -> Result<()> {
+    let model = &info.config.model;
+    let task = model.family.task();
+    let family = serde_json::json!(model.family);
+    let family = family.as_str().unwrap_or_default();
+    out.line(format_args!(
+        "{:<26}{family:>14}, {}",
+        "family",
+        task.verb()
+    ))?;
     let mut number = |label: &str, n: usize| {
         out.line(format_args!(
             "{label:<26}{:>14}",
@@ -129,8 +138,20 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
     info.parts
         .iter()
         .try_for_each(|part| number(&format!("  {}", part.name), part.n_parameters))?;
-    number("source vocabulary", info.src_vocab)?;
-    number("target vocabulary", info.tgt_vocab)?;
+    match task {
+        Task::Translate => {
+            number("source vocabulary", info.src_vocab)?;
+            number("target vocabulary", info.tgt_vocab)?;
+        }
+        Task::Generate | Task::Fill => number("vocabulary", info.tgt_vocab)?,
+        Task::Tag => {
+            match model.recurrent.d_input {
+                0 => number("vocabulary", info.src_vocab)?,
+                width => number("numbers a position", width)?,
+            }
+            number("tags, special tokens", info.tgt_vocab)?;
+        }
+    }
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;
     for Shape { name, shape } in &info.shapes {

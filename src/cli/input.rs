@@ -10,7 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 
 const STDIN: &str = "standard input";
 /// The path that means standard input.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Lines from a file or from standard input, in chunks.
@@ -127,16 +127,23 @@ pub(super) fn read_lines(path: &Path) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// One stream of references for each of `paths`, each aligned with the `n_lines` lines of `first`.
+/// The lines of `first`, and a stream of references for each of `references`, aligned with them.
 ///
 /// # Errors
-/// Those of reading, files of other lengths, and files without a line.
-pub(super) fn read_references(
-    paths: &[PathBuf],
+/// Those of reading, files of other lengths, a first file without a line, and standard input given twice.
+pub(super) fn read_aligned(
     first: &Path,
-    n_lines: usize,
-) -> Result<Vec<Vec<String>>> {
-    if n_lines == 0 {
+    references: &[PathBuf],
+) -> Result<(Vec<String>, Vec<Vec<String>>)> {
+    let paths = references.iter().map(PathBuf::as_path).chain([first]);
+    if paths.filter(|path| *path == Path::new(DASH)).count() > 1 {
+        return Err(Error::usage(
+            "standard input (`-`) can be read once only",
+            "name a file for the others",
+        ));
+    }
+    let lines = read_lines(first)?;
+    if lines.is_empty() {
         let problem = format!("`{}` has no lines", first.display());
         return Err(Error::Data {
             problem,
@@ -144,18 +151,19 @@ pub(super) fn read_references(
         });
     }
     let read = |path: &PathBuf| {
-        let lines = read_lines(path)?;
-        if lines.len() == n_lines {
-            return Ok(lines);
+        let references = read_lines(path)?;
+        if references.len() == lines.len() {
+            return Ok(references);
         }
         Err(Error::Unaligned {
             first: first.to_path_buf(),
-            first_lines: n_lines,
+            first_lines: lines.len(),
             second: path.clone(),
-            second_lines: lines.len(),
+            second_lines: references.len(),
         })
     };
-    paths.iter().map(read).collect()
+    let references = references.iter().map(read).collect::<Result<_>>()?;
+    Ok((lines, references))
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ const EXAMPLES: &str = "\
 Examples:
   attentive inspect runs/multi30k 'A man rides a bike.'
   attentive inspect runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
-  attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html";
+  attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html
+  attentive inspect runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
 /// More weights make a page that browsers struggle with.
 const MOST_WEIGHTS: usize = 8_000_000;
@@ -47,13 +48,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note("this model has no attention: the page shows probabilities alone");
     }
     let page = page::attention(&args.model.display().to_string(), &inspection);
-    let mut out = Output::open(Some(&args.output), &[])?;
+    let mut out = Output::open(Some(&args.output), &[&args.model])?;
     out.line(page.trim_end())?;
     out.flush()?;
-    message::note(format_args!(
-        "open `{}` in a browser",
-        args.output.display()
-    ));
+    if let Some(path) = out.file() {
+        message::note(format_args!("open `{}` in a browser", path.display()));
+    }
     Ok(())
 }
 

@@ -57,6 +57,26 @@ pub(super) fn error(error: &Error) {
     }
 }
 
+/// Names the option where a check of the configuration names its key, such as `decode.beam_width`.
+pub(super) fn as_option(error: Error) -> Error {
+    match error {
+        Error::Config {
+            key,
+            expected,
+            found,
+            hint,
+        } => {
+            let key = key.rsplit('.').next().unwrap_or(&key);
+            let option = key.replace('_', "-");
+            Error::Usage {
+                problem: format!("`--{option}`: expected {expected}, found {found}"),
+                hint,
+            }
+        }
+        other => other,
+    }
+}
+
 /// Says what may not be as meant.
 pub(super) fn warning(text: impl fmt::Display) {
     say(Label::Warning.line(text));

@@ -41,7 +41,7 @@ Examples:
   attentive translate runs/multi30k < in.en > out.de  translate
   attentive score out.de ref.de                       BLEU, chrF and TER";
 
-/// Trains, evaluates and runs sequence-to-sequence models from raw text.
+/// Trains, evaluates, runs and explains sequence models from raw text.
 #[derive(Parser)]
 #[command(name = "attentive", version, about, after_help = EXAMPLES)]
 struct Cli {

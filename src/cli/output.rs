@@ -1,12 +1,15 @@
 //! Where data goes: standard output, or a file.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use attentive::checkpoint::files;
 use attentive::error::{Error, Result};
 use serde::Serialize;
+
+use super::input::DASH;
 
 const STDOUT: &str = "standard output";
 
@@ -25,11 +28,22 @@ impl Output {
         }
     }
 
-    /// The file `path`, emptied, or standard output without one; never one of the `inputs`.
+    /// The file `path`, or standard output without one or for `-`; never one of the `inputs`, nor a file of a model
+    /// directory among them. What the file holds stays until something is written.
     pub(super) fn open(path: Option<&Path>, inputs: &[&Path]) -> Result<Self> {
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| *path != Path::new(DASH)) else {
             return Ok(Self::stdout());
         };
+        if let Some(model) = inputs.iter().find(|input| is_file_of(path, input)) {
+            return Err(Error::usage(
+                format!(
+                    "the output `{}` is a file of the model `{}`",
+                    path.display(),
+                    model.display()
+                ),
+                "write to a file of another name",
+            ));
+        }
         if let Some(input) = inputs.iter().find(|input| same_file(path, input)) {
             return Err(Error::usage(
                 format!(
@@ -40,11 +54,21 @@ impl Output {
                 "write to another file",
             ));
         }
-        let file = File::create(path).map_err(Error::io("write", path))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(Error::io("write", path))?;
         Ok(Self {
-            writer: BufWriter::new(Box::new(file)),
+            writer: BufWriter::new(Box::new(Replaced { file, begun: false })),
             path: path.to_path_buf(),
         })
+    }
+
+    /// The file, unless it is standard output.
+    pub(super) fn file(&self) -> Option<&Path> {
+        (self.path != Path::new(STDOUT)).then_some(&self.path)
     }
 
     /// Writes `text` alone.
@@ -81,6 +105,49 @@ impl Output {
     }
 }
 
+/// A file whose old content goes when the new begins, so that a command that fails before that loses nothing.
+struct Replaced {
+    file: File,
+    begun: bool,
+}
+
+impl Replaced {
+    fn begin(&mut self) -> io::Result<()> {
+        // Devices and pipes have nothing to cut off.
+        if !self.begun && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+}
+
+impl Write for Replaced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?;
+        self.file.write(bytes)
+    }
+
+    /// Even nothing replaces what was there.
+    fn flush(&mut self) -> io::Result<()> {
+        self.begin()?;
+        self.file.flush()
+    }
+}
+
+/// True if `path` is, or would be, a file of the model directory `model`.
+fn is_file_of(path: &Path, model: &Path) -> bool {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match (fs::canonicalize(folder), fs::canonicalize(model)) {
+        (Ok(folder), Ok(model)) => folder == model && files::include(&name),
+        _ => false,
+    }
+}
+
 /// True if `error` says that the reader of the output has gone.
 pub(super) fn is_closed(error: &Error) -> bool {
     matches!(error, Error::Io { action: "write", source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
@@ -108,6 +175,42 @@ mod tests {
             Err(Error::Usage { .. })
         ));
         assert_eq!(fs::read_to_string(&path).expect("read"), "kept");
+    }
+
+    #[test]
+    fn a_model_is_never_overwritten() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let open = |name: &str| {
+            let path = folder.path().join(name);
+            Output::open(Some(&path), &[folder.path()]).map(|_| ())
+        };
+        for name in [
+            files::CONFIG,
+            files::WEIGHTS,
+            files::METRICS,
+            "tokenizer.json",
+        ] {
+            assert!(matches!(open(name), Err(Error::Usage { .. })), "{name}");
+            assert!(!folder.path().join(name).exists(), "{name}");
+        }
+        open("translations.de").expect("no file of a model");
+    }
+
+    #[test]
+    fn what_a_file_holds_stays_until_something_is_written() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let path = folder.path().join("out.txt");
+        let read = || fs::read_to_string(&path).expect("read");
+        fs::write(&path, "old and long").expect("write");
+        drop(Output::open(Some(&path), &[]).expect("open"));
+        assert_eq!(read(), "old and long");
+        let mut out = Output::open(Some(&path), &[]).expect("open");
+        out.line("new").expect("write");
+        out.flush().expect("write");
+        assert_eq!(read(), "new\n");
+        let mut out = Output::open(Some(&path), &[]).expect("open");
+        out.flush().expect("write");
+        assert_eq!(read(), "");
     }
 
     #[test]

@@ -155,8 +155,7 @@ struct Sentence<'a> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.check()?;
-    let hypotheses = input::read_lines(&args.hypotheses)?;
-    let references = input::read_references(&args.references, &args.hypotheses, hypotheses.len())?;
+    let (hypotheses, references) = input::read_aligned(&args.hypotheses, &args.references)?;
     let measures: Vec<Measure> = args
         .metric
         .iter()

@@ -4,11 +4,13 @@ use std::num::NonZeroUsize;
 
 use attentive::config::{Config, LengthPenalty};
 use attentive::decode::SearchOptions;
-use attentive::error::{Error, Result};
+use attentive::error::Result;
 use attentive::pipeline::TranslateOptions;
 
+use super::message::as_option;
+
 /// What a person may change about the search; the model's configuration says the rest.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default, PartialEq)]
 #[command(next_help_heading = "Search")]
 pub(super) struct SearchArgs {
     /// Hypotheses kept at each step; 1 is greedy [default: the model's].
@@ -51,24 +53,5 @@ impl SearchArgs {
             search,
             batch_size: config.decode.batch_size,
         })
-    }
-}
-
-/// Names the option where the check of the configuration names its key.
-fn as_option(error: Error) -> Error {
-    match error {
-        Error::Config {
-            key,
-            expected,
-            found,
-            hint,
-        } => {
-            let option = key.trim_start_matches("decode.").replace('_', "-");
-            Error::Usage {
-                problem: format!("`--{option}`: expected {expected}, found {found}"),
-                hint,
-            }
-        }
-        other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! `attentive tag`: a tag for each token.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::config::Task;
 use attentive::data;
@@ -57,16 +57,27 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require(Task::Tag)?;
     let mut input = Lines::open(args.input.as_deref())?;
-    let inputs: Vec<_> = args.input.as_deref().into_iter().collect();
+    let inputs: Vec<&Path> = args
+        .input
+        .iter()
+        .chain([&args.model])
+        .map(PathBuf::as_path)
+        .collect();
     let mut out = Output::open(args.output.as_deref(), &inputs)?;
     let config = &pipeline.config().model;
+    let mut unknown = Unknown::default();
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
-            return Ok(());
+            break;
         };
         let all_tags = match config.recurrent.d_input {
-            0 => pipeline.tag(&lines)?,
+            0 => {
+                lines
+                    .iter()
+                    .try_for_each(|line| unknown.add(line, &pipeline))?;
+                pipeline.tag(&lines)?
+            }
             width => pipeline.tag_vectors(&vectors(&lines, width, &input, first_line)?)?,
         };
         for (number, (line, tags)) in (first_line..).zip(lines.iter().zip(&all_tags)) {
@@ -87,6 +98,35 @@ pub(super) fn run(args: &Args) -> Result<()> {
             }
         }
         out.flush()?;
+    }
+    unknown.warn();
+    Ok(())
+}
+
+/// How many of the tokens the model has never met.
+#[derive(Default)]
+struct Unknown {
+    tokens: usize,
+    of: usize,
+}
+
+impl Unknown {
+    fn add(&mut self, line: &str, pipeline: &Pipeline) -> Result<()> {
+        let tokenizer = pipeline.tokenizers().src();
+        let ids = tokenizer.encode_words(line)?;
+        let unk = tokenizer.special().unk;
+        self.tokens += ids.iter().filter(|&&id| id == unk).count();
+        self.of += ids.len();
+        Ok(())
+    }
+
+    fn warn(&self) {
+        let Self { tokens, of } = self;
+        if *tokens > 0 {
+            message::warning(format_args!(
+                "{tokens} of {of} tokens are not in the model's vocabulary and were read as `<unk>`"
+            ));
+        }
     }
 }
 

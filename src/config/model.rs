@@ -91,6 +91,18 @@ pub enum Task {
     Tag,
 }
 
+impl Task {
+    /// What a model for it does, as messages say it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Translate => "translates",
+            Self::Generate => "continues texts",
+            Self::Fill => "fills gaps",
+            Self::Tag => "labels tokens",
+        }
+    }
+}
+
 impl Family {
     /// What it does.
     pub fn task(self) -> Task {

@@ -35,14 +35,14 @@ pub enum Smoothing {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SmoothingMethod {
-    /// [`Smoothing::Exp`].
+    /// The k-th n-gram order without a match counts as 1 / 2ᵏ matches.
     #[default]
     Exp,
-    /// [`Smoothing::Floor`], 0.1 unless a value is given.
+    /// An order without a match counts as a small number of them, 0.1 unless a value is given.
     Floor,
-    /// [`Smoothing::AddK`], 1 unless a value is given.
+    /// A number is added to matches and totals above unigrams, 1 unless a value is given.
     AddK,
-    /// [`Smoothing::None`].
+    /// As counted: without a match in one order BLEU is 0.
     None,
 }
 

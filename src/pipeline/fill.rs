@@ -1,20 +1,23 @@
 //! Tokens for the gaps of a text.
 
 use super::Pipeline;
+use super::source::Source;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::Task;
 use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
-use crate::text::{Joint, MASK, SpecialTokens};
+use crate::text::{Joint, MASK};
 
 /// A text whose gaps are filled.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filled {
     /// The text with the likeliest token in each gap.
     pub text: String,
     /// For each gap, in order, what may stand there: the likeliest first.
     pub gaps: Vec<Vec<Guess>>,
+    /// What of the text could not be read as it stands.
+    pub warnings: Vec<String>,
 }
 
 /// A token that may stand in a gap.
@@ -46,7 +49,8 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
-        let (mask, ids) = self.read_gaps(text, special)?;
+        let mask = self.mask()?;
+        let (ids, warnings) = self.read_gaps(text, mask)?;
         let batch = Batch {
             src: Padded::new(&[&ids], special.pad),
             ..Batch::default()
@@ -68,12 +72,12 @@ impl Pipeline {
         Ok(Filled {
             text: fill_in(text, &gaps),
             gaps,
+            warnings,
         })
     }
 
-    /// The id of `<mask>`, and the tokens of `text` closed by `</s>`, if they hold it and the model takes them.
-    fn read_gaps(&self, text: &str, special: SpecialTokens) -> Result<(TokenId, Vec<TokenId>)> {
-        let mask = self.mask()?;
+    /// The tokens of `text` closed by `</s>`, if they hold `mask` and the model takes them.
+    fn read_gaps(&self, text: &str, mask: TokenId) -> Result<(Vec<TokenId>, Vec<String>)> {
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
@@ -82,7 +86,19 @@ impl Pipeline {
                 ),
             ));
         }
-        let mut ids = self.tokenizers.tgt().encode_masked(text, mask)?;
+        let tokenizer = self.tokenizers.tgt();
+        let encode = |text: &str| tokenizer.encode_masked(text, mask);
+        let Source { mut ids, warning } = Source::with(text, 1, usize::MAX, encode)?;
+        let mut warnings: Vec<String> =
+            warning.map(|warning| warning.problem).into_iter().collect();
+        let special = tokenizer.special();
+        let unknown = ids.iter().filter(|&&id| id == special.unk).count();
+        if unknown > 0 {
+            let all = ids.len();
+            warnings.push(format!(
+                "{unknown} of {all} tokens are not in the model's vocabulary and were read as `<unk>`"
+            ));
+        }
         ids.push(special.eos);
         let (found, most) = (ids.len(), self.config.model.max_len);
         if found > most {
@@ -91,7 +107,7 @@ impl Pipeline {
                 "shorten it, or fill its sentences one by one",
             ));
         }
-        Ok((mask, ids))
+        Ok((ids, warnings))
     }
 
     /// The id of `<mask>`.

@@ -45,7 +45,7 @@ struct Shown {
 
 impl Pipeline {
     /// Shows `src` to the model, and `target` as its translation; without one, the best that the configured search finds.
-    /// Language models are shown `src` alone.
+    /// Language models are shown `src` alone; in one that fills gaps, `<mask>` hides a token.
     ///
     /// # Errors
     /// [`Error::Usage`] for a blank sentence, for a `target` of a model that does not translate, and for taggers.
@@ -130,7 +130,9 @@ impl Pipeline {
     fn show_whole(&self, text: &str) -> Result<Shown> {
         let tokenizer = self.tokenizers.tgt();
         let room = self.model.max_len().saturating_sub(1);
-        let Source { ids, warning } = Source::text(text, 1, tokenizer, room)?;
+        let mask = self.mask()?;
+        let encode = |text: &str| tokenizer.encode_masked(text, mask);
+        let Source { ids, warning } = Source::with(text, 1, room, encode)?;
         let example = match ids.is_empty() {
             true => Example::default(),
             false => Example::whole(ids, tokenizer.special(), 1),

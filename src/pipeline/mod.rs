@@ -101,14 +101,14 @@ impl Pipeline {
         if found == task {
             return Ok(());
         }
-        let (what, command) = match found {
-            Task::Translate => ("translates", "translate"),
-            Task::Generate => ("continues texts", "generate"),
-            Task::Fill => ("fills gaps", "fill"),
-            Task::Tag => ("labels tokens", "tag"),
+        let command = match found {
+            Task::Translate => "translate",
+            Task::Generate => "generate",
+            Task::Fill => "fill",
+            Task::Tag => "tag",
         };
         Err(Error::usage(
-            format!("this model is not made for that: it {what}"),
+            format!("this model is not made for that: it {}", found.verb()),
             format!("use it with `attentive {command}`"),
         ))
     }

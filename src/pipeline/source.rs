@@ -27,13 +27,23 @@ impl Source {
         Ok(source)
     }
 
-    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
-    /// which the training data has none of, as blanks, and leaves at most `room` tokens.
+    /// [`Source::with`] `tokenizer`'s tokens.
     pub(super) fn text(
         line: &str,
         number: usize,
         tokenizer: &Tokenizer,
         room: usize,
+    ) -> Result<Self> {
+        Self::with(line, number, room, |text| tokenizer.encode(text))
+    }
+
+    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
+    /// which the training data has none of, as blanks, and leaves at most `room` of the tokens that `encode` finds.
+    pub(super) fn with(
+        line: &str,
+        number: usize,
+        room: usize,
+        encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
     ) -> Result<Self> {
         let mut problems = Vec::new();
         let line = line.trim();
@@ -54,7 +64,7 @@ impl Source {
             .collect();
         let mut ids = match text.trim() {
             "" => Vec::new(),
-            text => tokenizer.encode(text)?,
+            text => encode(text)?,
         };
         if ids.len() > room {
             let all = ids.len();

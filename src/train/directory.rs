@@ -122,13 +122,7 @@ fn is_start(path: &Path) -> bool {
 /// What a run writes at all.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let others = [
-        files::CONFIG,
-        files::WEIGHTS,
-        files::METRICS,
-        files::CHECKPOINTS,
-    ];
-    is_start(path) || others.contains(&&*name)
+    is_start(path) || files::include(&name)
 }
 
 fn remove(path: &Path) -> Result<()> {

@@ -1,11 +1,13 @@
 //! Causal language models: training on lines and on a stream, generating, evaluating.
 
 use std::fs;
+use std::io::Read;
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::cli_model::{stdout, trained};
-use crate::run::Folder;
+use crate::run::{Folder, Outcome};
 
 const MODEL: &str = "
 [model]
@@ -209,7 +211,7 @@ fn a_language_model_is_evaluated_on_a_text() {
     folder.fails(
         "evaluate runs/lines --text text --beam-width 2",
         2,
-        &["--beam-width"],
+        &["the search"],
     );
 }
 
@@ -277,4 +279,26 @@ fn corpora_that_a_language_model_cannot_learn_from_are_refused() {
         2,
         &["`data.units`"],
     );
+}
+
+#[test]
+fn a_text_is_written_as_it_comes() {
+    /// What a buffer of the usual size would hold back.
+    const BUFFER_BYTES: usize = 8192;
+    let folder = language_models();
+    let mut child = folder
+        .command("generate runs/stream --max-new-tokens 1000000")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut text = child.stdout.take().unwrap();
+    let mut piece = [0; 2 * BUFFER_BYTES];
+    for _ in 0..2 {
+        let bytes = text.read(&mut piece).unwrap();
+        assert!((1..BUFFER_BYTES).contains(&bytes), "{bytes}");
+    }
+    drop(text);
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
 }

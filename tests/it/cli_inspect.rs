@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli_model::{self, trained};
 use crate::run::Folder;
@@ -64,8 +64,8 @@ fn a_transformer_shows_every_attention() {
     let folder = trained();
     let data = inspect(&folder, &["runs/c", "1 2 3", "--target", "3 2"]);
     assert_eq!(sites(&data), ["encoder_self", "decoder_self", "cross"]);
-    assert_eq!(data["src"], serde_json::json!(["1", "2", "3", "</s>"]));
-    assert_eq!(data["tgt"], serde_json::json!(["<s>", "3", "2"]));
+    assert_eq!(data["src"], json!(["1", "2", "3", "</s>"]));
+    assert_eq!(data["tgt"], json!(["<s>", "3", "2"]));
     assert_eq!(data["written"][2]["token"], "</s>");
     assert_eq!(data["maps"][2]["heads"].as_array().unwrap().len(), 2);
     check_rows(&data);
@@ -98,6 +98,13 @@ fn language_models_show_themselves() {
         check_rows(&data);
         folder.fails("inspect runs/c 1 --target 2", 2, &["does not translate"]);
     }
+}
+
+#[test]
+fn a_gap_is_one_token() {
+    let folder = trained_as("encoder_only", "");
+    let data = inspect(&folder, &["runs/c", "1 <mask> 3"]);
+    assert_eq!(data["src"], json!(["1", "<mask>", "3", "</s>"]));
 }
 
 #[test]

@@ -296,6 +296,7 @@ fn gaps_are_filled() {
     let answer = json(&fill("ein <mask> läuft", "-k 2 --json").stdout);
     assert_eq!(answer["gaps"][0].as_array().unwrap().len(), 2);
     assert!(answer["gaps"][0][0]["probability"].as_f64().unwrap() > 0.0);
+    assert_eq!(answer["input"], "ein <mask> läuft");
     let none = fill("ein Hund", "");
     assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
     assert!(
@@ -304,6 +305,33 @@ fn gaps_are_filled() {
     );
     let long = fill(&"<mask> ".repeat(40), "");
     assert!(long.stderr.contains("the model takes 32"), "{long:?}");
+    let odd = fill("ein <mask>\u{1} Ω", "");
+    assert_eq!(odd.code, Some(0));
+    for warning in ["1 control characters", "`<unk>`"] {
+        assert!(odd.stderr.contains(warning), "{warning}: {odd:?}");
+    }
+}
+
+#[test]
+fn lines_of_standard_input_are_filled_in_their_places() {
+    let folder = masked();
+    folder.write("in", "ein <mask>\n\nder <mask> läuft\n");
+    let fill = |file: &str| {
+        let mut command = folder.command("fill runs/c --json -k 1");
+        command.stdin(std::fs::File::open(folder.path(file)).unwrap());
+        crate::run::Outcome::from(command.output().unwrap())
+    };
+    let answers: Vec<Value> = fill("in").stdout.lines().map(json).collect();
+    let gaps = answers
+        .iter()
+        .map(|answer| answer["gaps"].as_array().unwrap().len());
+    assert_eq!(gaps.collect::<Vec<_>>(), [1, 0, 1]);
+    assert_eq!(answers[2]["input"], "der <mask> läuft");
+    folder.write("bad", "ein <mask>\n\nohne\n");
+    let bad = fill("bad");
+    assert_eq!(bad.stdout.lines().count(), 2);
+    assert!(bad.stderr.contains("line 3"), "{bad:?}");
+    folder.fails("fill runs/c in", 2, &["no `<mask>`", "`< in`"]);
 }
 
 #[test]
@@ -371,5 +399,22 @@ fn a_model_of_another_kind_is_refused_and_nothing_is_overwritten() {
         2,
         &["it labels tokens", "attentive tag"],
     );
+    for options in ["--tokenize char", "--beam-width 2", "--output out"] {
+        folder.fails(
+            &format!("evaluate runs/c --valid {options}"),
+            2,
+            &["models that translate"],
+        );
+    }
+    folder.fails(
+        "tag runs/c in --output runs/c/model.safetensors",
+        2,
+        &["a file of the model `runs/c`"],
+    );
     assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), "kept\n");
+    let unknown = folder.run("tag runs/c in --output -");
+    assert_eq!(unknown.stdout.lines().count(), 1, "{unknown:?}");
+    folder.write("in", "qqq dog\n");
+    let unknown = folder.run("tag runs/c in");
+    assert!(unknown.stderr.contains("1 of 2 tokens"), "{unknown:?}");
 }

@@ -82,7 +82,7 @@ fn a_log_is_never_overwritten() {
     folder.fails(
         "plot curves runs/one --out runs/one/metrics.jsonl",
         2,
-        &["is also the input", "hint: "],
+        &["is a file of the model", "hint: "],
     );
     let kept = fs::read_to_string(folder.path("runs/one/metrics.jsonl")).unwrap();
     assert_eq!(kept, UPDATES);
@@ -139,7 +139,7 @@ fn every_kind_of_positions_is_drawn() {
     assert!(all.contains(">Similarity to position 30<"));
     let one = svg(&folder, "plot positions --variant rotary --len 1001");
     assert!(one.contains(">rotary: ") && !one.contains("learned"));
-    assert!(one.contains(">Similarity to position 500<"));
+    assert!(one.contains(">Similarity to position 1000<"));
     let chosen = svg(&folder, "plot positions --variant rotary --position 7");
     assert!(chosen.contains(">Similarity to position 7<"));
 }
@@ -150,10 +150,12 @@ fn positions_that_cannot_be_drawn_are_refused() {
     for (arguments, complaint) in [
         ("--variant none", "`none`"),
         ("--variant sinusoidal", "sinusoidal_interleaved"),
-        ("--d-model 7 --n-heads 1", "`model.d_model`"),
-        ("--d-model 64 --n-heads 5", "`model.n_heads`"),
+        ("--d-model 7 --n-heads 1", "`--d-model`"),
+        ("--d-model 64 --n-heads 5", "`--n-heads`"),
         ("--len 100 --position 100", "no position 100 among 100"),
         ("--len 1", "cannot compare 1 positions"),
+        ("--rows 0", "--rows"),
+        ("--variant rotary --d-model 8 --n-heads 3", "`--n-heads`"),
         ("--len 99999999999", "`--len` is 2 to "),
     ] {
         folder.fails(&format!("plot positions {arguments}"), 2, &[complaint]);
@@ -172,6 +174,7 @@ fn a_models_own_positions_are_drawn() {
     assert!(learned.contains(">`src_positions.learned`, d = 16<"));
     assert!(learned.contains(">`tgt_positions.learned`, d = 16<"));
     assert!(learned.contains(">Similarity to position 128<"));
+    folder.fails("plot positions runs/c --len 1", 2, &["1 positions"]);
     folder.fails(
         "plot positions runs/c --len 257",
         2,

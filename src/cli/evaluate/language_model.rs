@@ -8,7 +8,7 @@ use super::super::{input, message};
 use super::Args;
 
 pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
-    args.refuse_output("generate")?;
+    args.refuse_translation("generate")?;
     let lines = match &args.text {
         Some(text) => input::read_lines(text)?,
         None => {

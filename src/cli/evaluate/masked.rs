@@ -7,7 +7,7 @@ use attentive::pipeline::Pipeline;
 use super::{Args, percentage};
 
 pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
-    args.refuse_output("fill")?;
+    args.refuse_translation("fill")?;
     let corpus = args.corpus(pipeline.config())?;
     let evaluation = evaluate::masked(pipeline, &corpus)?;
     args.print(&evaluation, &lines(&evaluation))

@@ -55,10 +55,10 @@ pub(super) struct Args {
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
     /// For a tagger: JSON objects, one a line, with lists `tokens`, or `vectors`, and `tags`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tokenize", "SearchArgs"])]
+    #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// For a language model: texts, one a line.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tokenize", "SearchArgs"])]
+    #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// The validation corpus of the model's configuration. Relative paths start at the current directory.
     #[arg(long)]
@@ -69,9 +69,9 @@ pub(super) struct Args {
     /// Write the translations here.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What BLEU counts as a word.
-    #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
-    tokenize: BleuTokenizer,
+    /// What BLEU counts as a word [default: 13a].
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenize: Option<BleuTokenizer>,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -123,15 +123,19 @@ impl Args {
         Ok(corpus)
     }
 
-    /// Refuses to write translations where there are none.
-    fn refuse_output(&self, instead: &str) -> Result<()> {
-        match self.output {
-            Some(_) => Err(Error::usage(
-                "`--output` is for translations",
-                format!("use `attentive {instead}`"),
-            )),
-            None => Ok(()),
-        }
+    /// Refuses what only translations have.
+    fn refuse_translation(&self, instead: &str) -> Result<()> {
+        let (option, hint) = if self.output.is_some() {
+            ("`--output` is", format!("use `attentive {instead}`"))
+        } else if self.tokenize.is_some() {
+            ("`--tokenize` is", "leave it out".to_owned())
+        } else if self.search != SearchArgs::default() {
+            ("options of the search are", "leave them out".to_owned())
+        } else {
+            return Ok(());
+        };
+        let problem = format!("{option} for models that translate, which this one does not");
+        Err(Error::usage(problem, hint))
     }
 
     /// Prints an evaluation as JSON, or as people read it.

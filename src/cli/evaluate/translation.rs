@@ -17,7 +17,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     let options = evaluate::EvaluateOptions {
         translate: args.search.options(pipeline.config(), 1)?,
         bleu: Bleu {
-            tokenizer: args.tokenize,
+            tokenizer: args.tokenize.unwrap_or_default(),
             ..Bleu::default()
         },
     };
@@ -25,6 +25,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
         .references
         .iter()
         .chain(&args.src)
+        .chain([&args.model])
         .map(PathBuf::as_path)
         .collect();
     let translations = args
@@ -52,9 +53,7 @@ fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<St
         let (src, tgt) = pairs.map(|pair| (pair.src, pair.tgt)).unzip();
         return Ok((src, vec![tgt]));
     };
-    let src = input::read_lines(path)?;
-    let references = input::read_references(&args.references, path, src.len())?;
-    Ok((src, references))
+    input::read_aligned(path, &args.references)
 }
 
 /// The evaluation as people read it.

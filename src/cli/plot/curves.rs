@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         false => args.metric.clone(),
     };
     check(&metrics, &runs, &args.metric)?;
-    let inputs: Vec<&Path> = runs.iter().map(|run| run.history.path()).collect();
+    let inputs: Vec<&Path> = args.runs.iter().map(PathBuf::as_path).collect();
     args.out.write(&figure(&runs, &metrics), &inputs)
 }
 

@@ -10,6 +10,7 @@ use attentive::error::{Error, Result};
 use attentive::plot::Figure;
 use clap::Subcommand;
 
+use super::input::DASH;
 use super::message;
 use super::output::Output;
 
@@ -50,7 +51,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
 impl OutArgs {
     /// Refuses a terminal, before anything is computed for it.
     fn check(&self) -> Result<()> {
-        match self.out.is_none() && io::stdout().is_terminal() {
+        let is_stdout = self
+            .out
+            .as_deref()
+            .is_none_or(|path| path == Path::new(DASH));
+        match is_stdout && io::stdout().is_terminal() {
             true => Err(Error::usage(
                 "a terminal does not show SVG pictures",
                 "name a file with `--out picture.svg`",
@@ -64,8 +69,8 @@ impl OutArgs {
         let mut out = Output::open(self.out.as_deref(), inputs)?;
         out.line(figure.svg())?;
         out.flush()?;
-        if let Some(path) = &self.out {
-            message::note(format!("the picture is `{}`", path.display()));
+        if let Some(path) = out.file() {
+            message::note(format_args!("the picture is `{}`", path.display()));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use attentive::plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
 use clap::ValueEnum;
 
 use super::OutArgs;
+use crate::cli::message::as_option;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,8 +58,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     position: Option<usize>,
     /// How many positions the heat map shows, from 0 on.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    rows: usize,
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    rows: u16,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -77,14 +78,19 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let len = subjects.iter().map(|subject| subject.table.len()).min();
     let len = len.unwrap_or_default();
-    let position = args.position.unwrap_or(POSITION.min(len / 2));
+    let position = args.position.unwrap_or(match len {
+        len if POSITION < len => POSITION,
+        len => len / 2,
+    });
     if position >= len {
         return Err(Error::usage(
             format!("there is no position {position} among {len}, counted from 0"),
             "lower `--position` or raise `--len`",
         ));
     }
-    args.out.write(&figure(&subjects, position, args.rows), &[])
+    let inputs: Vec<&Path> = args.model.as_deref().into_iter().collect();
+    args.out
+        .write(&figure(&subjects, position, args.rows.into()), &inputs)
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
@@ -98,7 +104,11 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
         let config = ModelConfig {
             positions,
             d_model: args.d_model,
-            n_heads: args.n_heads,
+            // Heads are nothing to positions that are added to the embeddings.
+            n_heads: match positions {
+                Positions::Rotary => args.n_heads,
+                _ => 1,
+            },
             ..ModelConfig::default()
         };
         subject(&config, args.len.unwrap_or(LEN))
@@ -120,6 +130,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
         return Ok(vec![subject(config, len.unwrap_or(LEN))?]);
     }
     let len = len.unwrap_or(config.max_len);
+    check_len(len, config.d_model)?;
     if len > config.max_len {
         return Err(Error::usage(
             format!(
@@ -146,16 +157,8 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
 
 /// The untrained positions of `config`.
 fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
-    config.validate()?;
-    if len < 2 || len.saturating_mul(config.d_model) > MOST_NUMBERS {
-        return Err(Error::usage(
-            format!(
-                "cannot compare {len} positions of {} features",
-                config.d_model
-            ),
-            format!("`--len` is 2 to {} here", MOST_NUMBERS / config.d_model),
-        ));
-    }
+    config.validate().map_err(as_option)?;
+    check_len(len, config.d_model)?;
     let Some(table) = PositionTable::new(config, len, SEED, &device::cpu()) else {
         return Err(Error::usage(
             "a model without positions (`none`) has nothing to draw",
@@ -176,6 +179,16 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         heading: format!("{name}: {what}; {}", features(table.width())),
         table,
     })
+}
+
+fn check_len(len: usize, d_model: usize) -> Result<()> {
+    if len >= 2 && len.saturating_mul(d_model) <= MOST_NUMBERS {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("cannot compare {len} positions of {d_model} features"),
+        format!("`--len` is 2 to {} here", MOST_NUMBERS / d_model),
+    ))
 }
 
 fn features(width: usize) -> String {
