@@ -63,6 +63,6 @@ pub struct Batch {
     pub tgt_in: Padded,
     /// What is to be predicted: the target tokens and `</s>`, or tags, or what is behind the masks.
     pub tgt_out: Padded,
-    /// The corpus line of each row, counted from 1.
+    /// The corpus line of each row, counted from 1; none for windows of a stream.
     pub lines: Vec<usize>,
 }

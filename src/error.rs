@@ -129,7 +129,7 @@ pub struct NotFinite {
     pub loss: f64,
     /// The first layer, in the order of computation, whose output or gradient is not finite.
     pub layer: String,
-    /// The training lines of the batch, counted from 1.
+    /// The training lines of the batch, counted from 1; none where the training data are one stream.
     pub lines: Vec<usize>,
     /// The last good checkpoint, if one was saved.
     pub checkpoint: Option<PathBuf>,
@@ -207,6 +207,14 @@ impl Error {
                 hint,
             },
             other => other,
+        }
+    }
+
+    /// An [`Error::Data`] about a model with damaged weights, where `effect` is what shows it.
+    pub fn damaged_model(effect: &str) -> Self {
+        Self::Data {
+            problem: format!("{effect}: its numbers are not finite"),
+            hint: Some("take another checkpoint of the run".into()),
         }
     }
 

@@ -22,7 +22,12 @@ pub struct ModelConfig {
     pub n_decoder_layers: usize,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
-    /// Dropout on embeddings and on each sublayer's output.
+    /// Dropout on what embeddings give, and between layers; never on vectors that a tagger reads in place of tokens.
+    ///
+    /// In a Transformer that is: on the sum of embedding and position, and around each sublayer, where `dropout_position`
+    /// says. In recurrent families: on the embedding, on what a layer hands to the next, and on what the prediction is made
+    /// of: a decoder's readout t, and a tagger's last layer. Nothing is dropped of what passes through time, nor of
+    /// what a recurrent encoder hands to its decoder.
     pub dropout: f64,
     /// Dropout on the attention weights.
     pub attention_dropout: f64,
@@ -163,9 +168,10 @@ pub enum AttentionKind {
     None,
     /// e = vᵀ tanh(W s + U h) of the state before, and what it finds enters the next state (Bahdanau et al. 2015).
     Additive,
-    /// e = sᵀ h of the state itself (Luong et al. 2015).
+    /// e = sᵀ h of the state itself (Luong et al. 2015, section 3.1). Unlike Bahdanau's, what it finds is seen by the
+    /// prediction alone and enters no state: there is no input feeding (their section 3.3).
     Dot,
-    /// e = sᵀ W h of the state itself (Luong et al. 2015).
+    /// e = sᵀ W h, else as `dot`.
     General,
 }
 
@@ -250,8 +256,11 @@ pub enum Init {
     XavierUniform,
     /// PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, embeddings N(0, 1).
     Pytorch,
-    /// N(0, 0.02²) for weights and embeddings, zero biases (GPT-2, BERT).
+    /// N(0, 0.02²) for weights and embeddings, zero biases (BERT).
     Normal,
+    /// The same, but N(0, 0.02²/n) for the last weight of each of a stack's n sublayers, whose results residual connections
+    /// sum up (Radford et al. 2019, GPT-2, section 2.3). For recurrent families it is `normal`.
+    Gpt2,
 }
 
 impl Default for ModelConfig {

@@ -5,6 +5,7 @@ use std::fmt;
 use rayon::prelude::*;
 
 use super::corpus::{Corpus, Form, Pair};
+use super::masking::can_be_hidden;
 use crate::batch::TokenId;
 use crate::config::Task;
 use crate::error::{Error, Result};
@@ -102,8 +103,38 @@ pub struct EncodeStats {
     pub kept: usize,
     /// Pairs that were dropped because a side has too many tokens.
     pub dropped_long: usize,
+    /// Texts for a masked language model that were dropped because it could be asked for none of their tokens.
+    pub dropped_unknown: usize,
     /// The most tokens that a side may have, with `</s>`.
     pub max_len: usize,
+}
+
+impl EncodeStats {
+    /// Pairs that were dropped for whatever reason.
+    pub fn dropped(&self) -> usize {
+        self.dropped_long + self.dropped_unknown
+    }
+
+    /// What to say where no pair is kept.
+    fn nothing_left(&self) -> Error {
+        let (lines, max_len) = (self.dropped(), self.max_len);
+        let (problem, hint) = match self.dropped_unknown {
+            0 => (
+                format!("every one of {lines} lines has a side of more than {max_len} tokens"),
+                "raise `data.max_len` and `model.max_len`",
+            ),
+            _ => (
+                format!(
+                    "no line of {lines} has both a token that the vocabulary knows and at most {max_len} tokens"
+                ),
+                "give a text in the language that the tokenizer learned",
+            ),
+        };
+        Error::Data {
+            problem,
+            hint: Some(hint.into()),
+        }
+    }
 }
 
 impl fmt::Display for EncodeStats {
@@ -111,20 +142,25 @@ impl fmt::Display for EncodeStats {
         let Self {
             kept,
             dropped_long,
+            dropped_unknown,
             max_len,
         } = self;
         write!(f, "{kept} lines encoded")?;
-        match dropped_long {
-            0 => Ok(()),
-            _ => write!(
+        if *dropped_long > 0 {
+            write!(
                 f,
                 ", {dropped_long} dropped with a side of more than {max_len} tokens"
-            ),
+            )?;
         }
+        if *dropped_unknown > 0 {
+            write!(f, ", {dropped_unknown} dropped without a known token")?;
+        }
+        Ok(())
     }
 }
 
-/// Encodes all pairs, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped.
+/// Encodes all pairs, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped, and
+/// texts for a masked language model that hold nothing to hide ([`can_be_hidden`]).
 ///
 /// # Errors
 /// [`Error::Data`] if that leaves nothing, or if a tokenizer from another program cannot encode a text; [`Error::Line`] if
@@ -136,6 +172,11 @@ pub fn encode(
     tokenizers: &Tokenizers,
     max_len: usize,
 ) -> Result<(Vec<Example>, EncodeStats)> {
+    let special = tokenizers.tgt().special();
+    let asks = |example: &Example| {
+        let mut tokens = example.tgt_out.iter();
+        task != Task::Fill || tokens.any(|&token| can_be_hidden(token, special))
+    };
     let encoded: Vec<Option<Example>> = corpus
         .pairs
         .par_iter()
@@ -148,21 +189,18 @@ pub fn encode(
             Ok(fits.then_some(example))
         })
         .collect::<Result<_>>()?;
-    let examples: Vec<Example> = encoded.into_iter().flatten().collect();
-    if examples.is_empty() {
-        return Err(Error::Data {
-            problem: format!(
-                "every one of {} lines has a side of more than {max_len} tokens",
-                corpus.pairs.len()
-            ),
-            hint: Some("raise `data.max_len` and `model.max_len`".into()),
-        });
-    }
+    let mut examples: Vec<Example> = encoded.into_iter().flatten().collect();
+    let fitting = examples.len();
+    examples.retain(asks);
     let stats = EncodeStats {
         kept: examples.len(),
-        dropped_long: corpus.pairs.len() - examples.len(),
+        dropped_long: corpus.pairs.len() - fitting,
+        dropped_unknown: fitting - examples.len(),
         max_len,
     };
+    if examples.is_empty() {
+        return Err(stats.nothing_left());
+    }
     Ok((examples, stats))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::random::Random;
-use crate::text::Tokenizer;
+use crate::text::{SpecialTokens, Tokenizer};
 
 /// The share of tokens to be predicted, and what becomes of them (Devlin et al. 2019, section 3.1).
 const CHOSEN: f64 = 0.15;
@@ -12,12 +12,21 @@ const RANDOM: f64 = 0.1;
 /// Line `n` of epoch `e` is masked by this stream of the seed plus both.
 const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 
-/// Hides tokens at random: each is chosen with a probability of 15 %, and one where none is; of the chosen 80 % become
+/// What is hidden to measure a model depends on no run's seed.
+const FIXED_SEED: u64 = 0;
+
+/// Whether a masked language model is asked for `token`: neither for `</s>`, which closes every text, nor for `<unk>`, which
+/// answers nothing.
+pub fn can_be_hidden(token: TokenId, special: SpecialTokens) -> bool {
+    token != special.eos && token != special.unk
+}
+
+/// Hides tokens at random, `</s>` and `<unk>` never: each is chosen with a probability of 15 %, and one where none is; of the chosen 80 % become
 /// `<mask>`, 10 % any token and 10 % stay as they are. Those are to be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masking {
     mask: TokenId,
-    eos: TokenId,
+    special: SpecialTokens,
     vocab_size: usize,
     seed: u64,
 }
@@ -31,10 +40,15 @@ impl Masking {
         let special = tokenizer.special();
         Some(Self {
             mask: special.mask?,
-            eos: special.eos,
+            special,
             vocab_size: tokenizer.vocab_size(),
             seed,
         })
+    }
+
+    /// Masks to measure models with: the same for every run. `None` if the tokenizer has no `<mask>`.
+    pub fn fixed(tokenizer: &Tokenizer) -> Option<Self> {
+        Self::new(tokenizer, FIXED_SEED)
     }
 
     /// Masks the sources of a batch in pass `epoch` over the corpus; what is not to be predicted is [`IGNORE`]d.
@@ -55,7 +69,9 @@ impl Masking {
 
     fn mask(&self, src: &mut [TokenId], tgt: &mut [TokenId], random: &mut Random) {
         tgt.fill(IGNORE);
-        let words: Vec<usize> = (0..src.len()).filter(|&at| src[at] != self.eos).collect();
+        let words: Vec<usize> = (0..src.len())
+            .filter(|&place| can_be_hidden(src[place], self.special))
+            .collect();
         let mut chosen = words.clone();
         chosen.retain(|_| random.chance(CHOSEN));
         if chosen.is_empty() && !words.is_empty() {

@@ -18,5 +18,5 @@ pub use encoded::{EncodeStats, Example, encode};
 pub use feed::Feed;
 pub use json::parse_vectors;
 pub use lines::{SourceFile, read_lines};
-pub use masking::Masking;
+pub use masking::{Masking, can_be_hidden};
 pub use stream::{Stream, fixed_windows};

@@ -73,8 +73,8 @@ impl<'a> Beam<'a> {
         self.live.iter().map(last)
     }
 
-    /// Grows by one token; `next[i]` are the likeliest continuations of hypothesis `i`, the best first. Gives the
-    /// hypothesis that each of the new ones continues.
+    /// Grows by one token; `next[i]` are the likeliest continuations of hypothesis `i`, the best first, none where the
+    /// model's numbers are not finite. Gives the hypothesis that each of the new ones continues.
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>]) -> Vec<usize> {
         let width = self.options.beam_width;
         let candidates = self.candidates(next);
@@ -92,14 +92,6 @@ impl<'a> Beam<'a> {
                 self.keep(finished);
             }
         }
-        for (partial, _) in self
-            .live
-            .iter()
-            .zip(next)
-            .filter(|(_, next)| next.is_empty())
-        {
-            self.cut_off.push(partial.cut_off(self.options));
-        }
         self.live = grown;
         if self.live.first().is_some_and(|p| p.len() == self.limit) {
             self.cut_off_live();
@@ -109,7 +101,8 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, the best first: finished ones before those that were cut off.
+    /// Up to `n_best` results, the best first: finished ones before those that were cut off. None if the model's numbers
+    /// left nothing to grow.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let Self {
             mut finished,

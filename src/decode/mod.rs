@@ -24,7 +24,7 @@ use crate::text::SpecialTokens;
 use beam::Beam;
 
 /// Beam search, greedy where `options.beam_width` is 1: for each sentence of `src` up to `options.n_best` hypotheses,
-/// the best first, and at least one.
+/// the best first; at least one, unless a model's numbers are not finite, which no hypothesis outlives.
 ///
 /// `<pad>` and `<s>` are never generated. An empty sentence is answered by an empty hypothesis.
 ///

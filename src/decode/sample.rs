@@ -91,8 +91,6 @@ pub enum Ending {
     MaxNewTokens,
     /// The model can read no longer text.
     ContextFull,
-    /// The model gives no number that a token could be drawn by: it is damaged.
-    NotFinite,
 }
 
 /// What [`sample`] draws.
@@ -100,8 +98,8 @@ pub enum Ending {
 pub struct Drawn {
     /// The new tokens, without `</s>`.
     pub tokens: Vec<TokenId>,
-    /// Why there are no more.
-    pub ending: Ending,
+    /// Why there are no more; `None` if the model gives no number that another could be drawn by: it is damaged.
+    pub ending: Option<Ending>,
 }
 
 /// Draws tokens that continue `text`, showing each to `on_token`, which may ask to stop.
@@ -128,20 +126,20 @@ pub fn sample<S: Stepper>(
     let mut tokens = Vec::new();
     let ending = loop {
         let token = match sampler.draw(logits) {
-            Some(token) if token == special.eos => break Ending::EndOfText,
+            Some(token) if token == special.eos => break Some(Ending::EndOfText),
             Some(token) => token,
-            None => break Ending::NotFinite,
+            None => break None,
         };
         tokens.push(token);
         if on_token(token)?.is_break() {
-            break Ending::Stopped;
+            break Some(Ending::Stopped);
         }
         if tokens.len() >= options.max_new_tokens {
-            break Ending::MaxNewTokens;
+            break Some(Ending::MaxNewTokens);
         }
         logits = match context.push(token) {
             Some(logits) => logits,
-            None => break Ending::ContextFull,
+            None => break Some(Ending::ContextFull),
         };
     };
     Ok(Drawn { tokens, ending })

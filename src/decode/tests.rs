@@ -379,27 +379,34 @@ fn equal_candidates_are_taken_in_order() {
 }
 
 #[test]
-fn numbers_that_are_none_end_a_hypothesis() {
+fn no_hypothesis_outlives_numbers_that_are_none() {
     let nan = |_: &[TokenId], _: &[TokenId]| [f32::NAN; VOCAB];
-    let later = |_: &[TokenId], prefix: &[TokenId]| {
-        let mut logits = if prefix.len() < 2 {
-            [0.0; VOCAB]
+    let later = |_: &[TokenId], prefix: &[TokenId]| match prefix {
+        [] | [_] => [0.0; VOCAB],
+        _ => [f32::NAN; VOCAB],
+    };
+    // Only what begins with token 6, which is likeliest, meets them.
+    let partly = |_: &[TokenId], prefix: &[TokenId]| {
+        let mut logits = [if prefix.first() == Some(&6) {
+            f32::NAN
         } else {
-            [f32::NAN; VOCAB]
-        };
-        logits[SPECIAL.eos as usize] = f32::NAN;
+            0.0
+        }; VOCAB];
         logits[6] += 1.0;
         logits
     };
     for width in [1, 3] {
         let options = options(width, LengthPenalty::Length, 1.0);
-        let results = one(&Toy::new(&nan), &[4, 5], &options);
-        assert_eq!(results.len(), 1);
-        assert_eq!((results[0].tokens.len(), results[0].score), (0, 0.0));
+        assert!(one(&Toy::new(&nan), &[4, 5], &options).is_empty());
         let results = one(&Toy::new(&later), &[4, 5], &options);
-        assert_eq!(results.len(), width);
-        assert_eq!(results[0].tokens, [6, 6]);
-        assert!(!results[0].finished && results[0].score.is_finite());
+        assert!(results.iter().all(|result| result.finished), "{results:?}");
+        let results = one(&Toy::new(&partly), &[4, 5], &options);
+        assert_eq!(results.is_empty(), width == 1);
+        assert!(
+            results
+                .iter()
+                .all(|result| result.tokens.first() != Some(&6))
+        );
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a model thinks of what is right: teacher forcing.
 
 use crate::batch::Batch;
+use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, perplexity};
-use crate::nn::Pass;
 use crate::pipeline::Pipeline;
 
 /// Sums over all that batches have to predict.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Forced {
     /// Negative log-likelihood (natural logarithm).
     pub(super) nll: f64,
@@ -16,15 +16,22 @@ pub(super) struct Forced {
 
 impl Forced {
     /// Shows `batches` to the model of `pipeline`.
-    pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Self {
-        let mut forced = Self::default();
-        for batch in batches {
-            let sums = pipeline.model().loss(batch, 0.0, &Pass::inference()).sums;
-            forced.nll += sums.nll;
-            forced.tokens.correct += sums.n_correct as u64;
-            forced.tokens.total += sums.n_tokens as u64;
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a model whose numbers are not finite.
+    pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Result<Self> {
+        let sums = pipeline.model().sums(batches, 0.0);
+        if !sums.nll.is_finite() {
+            let effect = "the model gives what is to be predicted no probability";
+            return Err(Error::damaged_model(effect));
         }
-        forced
+        Ok(Self {
+            nll: sums.nll,
+            tokens: Accuracy {
+                correct: sums.n_correct as u64,
+                total: sums.n_tokens as u64,
+            },
+        })
     }
 
     /// exp of the mean negative log-likelihood per token.

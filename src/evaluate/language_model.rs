@@ -48,7 +48,8 @@ struct Shown {
 /// stream predicts the text in windows as long as its context, one behind the other, of which none sees the one before.
 ///
 /// # Errors
-/// [`Error::Usage`] for another kind of model, and [`Error::Data`] for a text that leaves nothing to predict.
+/// [`Error::Usage`] for another kind of model, and [`Error::Data`] for a text that leaves nothing to predict or a model
+/// whose numbers are not finite.
 pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvaluation> {
     pipeline.require(Task::Generate)?;
     let start = Instant::now();
@@ -60,7 +61,7 @@ pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvalu
         Units::Lines => show_lines(pipeline, lines),
         Units::Stream => show_stream(pipeline, lines),
     }?;
-    let forced = Forced::measure(pipeline, &batches);
+    let forced = Forced::measure(pipeline, &batches)?;
     let unk = pipeline.tokenizers().tgt().special().unk;
     let targets = batches.iter().flat_map(|batch| &batch.tgt_out.ids);
     Ok(TextEvaluation {
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::batch::{Padded, TokenId};
     use crate::config::TokenizerKind;
-    use crate::pipeline::tests::{TEXT, untrained, untrained_language_model};
+    use crate::pipeline::tests::{TEXT, damaged, untrained, untrained_language_model};
 
     fn lines(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
@@ -211,6 +212,17 @@ mod tests {
         assert_bits(found, expected.sum());
         let predicted = ids.len() as u64 - 1;
         assert_eq!((found.tokens, found.characters), (predicted, predicted));
+    }
+
+    #[test]
+    fn a_damaged_model_has_no_perplexity() {
+        for units in [Units::Lines, Units::Stream] {
+            let pipeline = untrained_language_model(TokenizerKind::Char, units);
+            let error = language_model(&damaged(pipeline, "embedding.weight", 40), &lines(TEXT));
+            let error = error.unwrap_err();
+            assert!(error.to_string().contains("not finite"), "{error}");
+            assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
+        }
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::forced::Forced;
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
-use crate::data::{self, Budget, Corpus, Example, Form, Masking, fixed_batches};
+use crate::data::{self, Budget, Corpus, Example, Form, Masking, can_be_hidden, fixed_batches};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
-use crate::nn::Pass;
 use crate::pipeline::Pipeline;
 use crate::text::SpecialTokens;
 
@@ -22,7 +22,7 @@ pub struct MaskedEvaluation {
     pub perplexity: f64,
     /// The same of a guesser that knows nothing but how often each token occurs.
     pub unigram: Unigram,
-    /// Texts in which tokens were chosen.
+    /// Texts in which tokens were chosen: all but those that are too long, and those without a token that the model knows.
     pub texts: usize,
     /// Texts that are too long for the model, and left out.
     pub too_long: usize,
@@ -39,10 +39,12 @@ pub struct Unigram {
     pub perplexity: f64,
 }
 
-/// Chooses and hides tokens of `corpus` as in training, always the same ones, and lets the model predict them.
+/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. Which ones depends on nothing but
+/// the corpus and the vocabulary ([`Masking::fixed`]), so that models that share a tokenizer are asked for the same.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] for a model that does not fill gaps; those of [`data::encode`].
+/// [`crate::Error::Usage`] for a model that does not fill gaps, [`crate::Error::Data`] for one whose numbers are not
+/// finite; those of [`data::encode`].
 pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> {
     pipeline.require(Task::Fill)?;
     pipeline.mask()?;
@@ -54,20 +56,14 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
     let longest = examples.iter().map(Example::tgt_len).max().unwrap_or(0);
     let budget = Budget::new(config.train.batch_tokens.max(longest));
-    let masking = Masking::new(tokenizers.tgt(), config.seed);
+    let masking = Masking::fixed(tokenizers.tgt());
     let batches = fixed_batches(examples, budget, special, masking)?;
 
     let start = Instant::now();
-    let (mut accuracy, mut nll) = (Accuracy::default(), 0.0);
-    for batch in &batches {
-        let sums = pipeline.model().loss(batch, 0.0, &Pass::inference()).sums;
-        nll += sums.nll;
-        accuracy.correct += sums.n_correct as u64;
-        accuracy.total += sums.n_tokens as u64;
-    }
+    let forced = Forced::measure(pipeline, &batches)?;
     Ok(MaskedEvaluation {
-        perplexity: perplexity(nll, accuracy.total),
-        accuracy,
+        accuracy: forced.tokens,
+        perplexity: forced.perplexity(),
         unigram: counts.guess(&batches),
         texts: stats.kept,
         too_long: stats.dropped_long,
@@ -79,11 +75,11 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
 struct Counts(Vec<u64>);
 
 impl Counts {
-    /// Of the tokens that may be chosen: all but `</s>`.
+    /// Of the tokens that may be chosen.
     fn of(examples: &[Example], vocab_size: usize, special: SpecialTokens) -> Self {
         let mut counts = vec![0; vocab_size];
         let tokens = examples.iter().flat_map(|example| &example.tgt_out);
-        for &token in tokens.filter(|&&token| token != special.eos) {
+        for &token in tokens.filter(|&&token| can_be_hidden(token, special)) {
             counts[token as usize] += 1;
         }
         Self(counts)
@@ -119,7 +115,7 @@ mod tests {
     use super::*;
     use crate::config::Family;
     use crate::data::{Pair, ReadStats};
-    use crate::pipeline::tests::{of, untrained};
+    use crate::pipeline::tests::{damaged, of, untrained};
 
     fn corpus(lines: &[&str]) -> Corpus {
         let pair = |(line, &tgt): (usize, &&str)| Pair {
@@ -158,5 +154,44 @@ mod tests {
         assert_eq!(evaluation.unigram.accuracy.fraction(), 1.0);
         assert_eq!(evaluation.unigram.perplexity, 1.0);
         assert!(masked(untrained(), &corpus(&lines)).is_err());
+    }
+
+    #[test]
+    fn nobody_is_asked_for_words_outside_the_vocabulary() {
+        let pipeline = of(Family::EncoderOnly, 0);
+        // What is unknown is most frequent.
+        let lines = ["dog what who how why", "who dog", "why what", "dog dog"];
+        let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
+        assert_eq!(evaluation.texts, 3);
+        let Unigram {
+            accuracy,
+            perplexity,
+        } = evaluation.unigram;
+        assert_eq!((accuracy.fraction(), perplexity), (1.0, 1.0));
+        assert_eq!(accuracy.total, evaluation.accuracy.total);
+        let error = masked(&pipeline, &corpus(&lines[2..3])).unwrap_err();
+        assert!(error.hint().is_some(), "{error}");
+    }
+
+    #[test]
+    fn models_of_any_seed_are_asked_for_the_same() {
+        let text = ["a dog runs over the green field and barks at two cats"; 20];
+        let hidden = |seed| {
+            let pipeline = of(Family::EncoderOnly, 0);
+            let mut config = pipeline.config().clone();
+            config.seed = seed;
+            let (tokenizers, model) = (pipeline.tokenizers().clone(), pipeline.model().clone());
+            let pipeline = Pipeline::from_parts(config, tokenizers, model);
+            masked(&pipeline, &corpus(&text)).unwrap().perplexity
+        };
+        assert_eq!(hidden(1), hidden(2));
+    }
+
+    #[test]
+    fn a_damaged_model_has_no_perplexity() {
+        let pipeline = damaged(of(Family::EncoderOnly, 0), "embedding.weight", 0);
+        let error = masked(&pipeline, &corpus(&["a dog", "two cats"])).unwrap_err();
+        assert!(error.to_string().contains("not finite"), "{error}");
+        assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
     }
 }

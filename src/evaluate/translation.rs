@@ -53,8 +53,8 @@ pub struct Evaluation {
 /// source; the scores take them all, everything else takes the first.
 ///
 /// # Errors
-/// [`Error::Data`] for an empty test set, or for streams that are missing or differ in length; [`Error::Usage`] for
-/// options that cannot be met.
+/// [`Error::Data`] for an empty test set, for streams that are missing or differ in length, and for a model whose numbers
+/// are not finite; [`Error::Usage`] for options that cannot be met.
 pub fn evaluate(
     pipeline: &Pipeline,
     src: &[String],
@@ -134,7 +134,7 @@ fn teacher_forcing(
     let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
     let special = pipeline.tokenizers().tgt().special();
     let batches = fixed_batches(pairs, budget, special, None)?;
-    Ok(Some(Forced::measure(pipeline, &batches)))
+    Forced::measure(pipeline, &batches).map(Some)
 }
 
 /// The pairs that the model can be shown.

@@ -24,7 +24,7 @@ use burn::tensor::{Device, Tensor};
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Family, ModelConfig};
 use crate::nn::{Pass, Sequence};
-use crate::ops::{self, CrossEntropy, Finish, Map, PadMask};
+use crate::ops::{self, CrossEntropy, Finish, LossSums, Map, PadMask};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
@@ -33,6 +33,8 @@ pub type Loss = CrossEntropy;
 const PREDICTED_ROWS: usize = 256;
 
 /// A model of any family.
+// A program has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Model {
     /// Encoder and decoder.
@@ -98,6 +100,15 @@ impl Model {
         let loss = ops::cross_entropy(x, weight, bias, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
         loss
+    }
+
+    /// The sums of the loss over `batches`, without dropout: what the model, as it stands, thinks of what is right.
+    pub fn sums(&self, batches: &[Batch], label_smoothing: f64) -> LossSums {
+        let mut total = LossSums::default();
+        for batch in batches {
+            total += self.loss(batch, label_smoothing, &Pass::inference()).sums;
+        }
+        total
     }
 
     /// Logits `[rows, vocab]` of every place of the batch, under teacher forcing.

@@ -8,10 +8,10 @@ use super::{Stepper, embedding_scale, logits};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, TieEmbeddings};
 use crate::nn::{
-    Embedding, Encoded, Initializer, Output, Pass, RecurrentDecoder, RecurrentEncoder,
+    Dropout, Embedding, Encoded, Initializer, Output, Pass, RecurrentDecoder, RecurrentEncoder,
     RecurrentState,
 };
-use crate::ops::{Lengths, Map, PadMask};
+use crate::ops::{self, Lengths, Map, PadMask};
 
 /// A recurrent encoder and decoder. Without attention the encoder's final states are all that the decoder knows.
 #[derive(Module, Debug)]
@@ -26,6 +26,10 @@ pub struct Seq2seq {
     pub encoder: RecurrentEncoder,
     /// Writes the target.
     pub decoder: RecurrentDecoder,
+    #[module(skip)]
+    src_dropout: Dropout,
+    #[module(skip)]
+    tgt_dropout: Dropout,
     #[module(skip)]
     embedding_scale: f64,
     #[module(skip)]
@@ -51,6 +55,8 @@ impl Seq2seq {
             output: Output::new(d_model, tgt_vocab, tied, config.output_bias, init),
             encoder: RecurrentEncoder::new(config, d_model, init),
             decoder: RecurrentDecoder::new(config, init),
+            src_dropout: init.dropout(config.dropout),
+            tgt_dropout: init.dropout(config.dropout),
             embedding_scale: embedding_scale(config),
             max_len: config.max_len,
         }
@@ -58,7 +64,8 @@ impl Seq2seq {
 
     /// What the encoder makes of the source.
     pub fn encode(&self, src: &Padded, pass: &Pass<'_>) -> Encoded {
-        let x = self.embed(&self.src_embedding, &src.ids);
+        let dropout = pass.dropout(self.src_dropout);
+        let x = self.embed(&self.src_embedding, &src.ids, dropout);
         pass.observe(|| "src_embedding".into(), &x);
         self.encoder.forward(x, &lengths(src), pass)
     }
@@ -67,7 +74,8 @@ impl Seq2seq {
     pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let Batch { src, tgt_in, .. } = batch;
         let mut state = self.decoder.start(self.encode(src, pass), pad(src), pass);
-        let x = self.embed(self.tgt_embedding(), &tgt_in.ids);
+        let dropout = pass.dropout(self.tgt_dropout);
+        let x = self.embed(self.tgt_embedding(), &tgt_in.ids, dropout);
         pass.observe(|| "tgt_embedding".into(), &x);
         self.decoder.forward(x, &lengths(tgt_in), &mut state, pass)
     }
@@ -77,8 +85,13 @@ impl Seq2seq {
         self.output.as_map(self.tgt_embedding())
     }
 
-    fn embed(&self, table: &Embedding, ids: &[TokenId]) -> Tensor<2> {
-        table.forward(ids, ids.len(), 0, self.embedding_scale, None, None)
+    fn embed(
+        &self,
+        table: &Embedding,
+        ids: &[TokenId],
+        dropout: Option<ops::Dropout>,
+    ) -> Tensor<2> {
+        table.forward(ids, ids.len(), 0, self.embedding_scale, None, dropout)
     }
 
     fn tgt_embedding(&self) -> &Embedding {
@@ -96,7 +109,7 @@ impl Stepper for Seq2seq {
 
     fn step(&self, last: &[TokenId], state: &mut RecurrentState) -> Tensor<2> {
         let pass = &Pass::inference();
-        let x = self.embed(self.tgt_embedding(), last);
+        let x = self.embed(self.tgt_embedding(), last, None);
         let one = Lengths {
             lens: vec![1; last.len()].into(),
             len: 1,

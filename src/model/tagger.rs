@@ -8,8 +8,8 @@ use super::embedding_scale;
 use super::seq2seq::lengths;
 use crate::batch::Batch;
 use crate::config::ModelConfig;
-use crate::nn::{Embedding, Initializer, Linear, Pass, RecurrentEncoder};
-use crate::ops::Map;
+use crate::nn::{Dropout, Embedding, Initializer, Linear, Pass, RecurrentEncoder};
+use crate::ops::{self, Map};
 
 /// A recurrent tagger over tokens, or over vectors of numbers.
 #[derive(Module, Debug)]
@@ -20,6 +20,12 @@ pub struct Tagger {
     pub encoder: RecurrentEncoder,
     /// `[tags, d_hidden]`
     pub output: Linear,
+    /// On embeddings.
+    #[module(skip)]
+    embedding_dropout: Dropout,
+    /// On the last layer.
+    #[module(skip)]
+    last_dropout: Dropout,
     #[module(skip)]
     embedding_scale: f64,
     #[module(skip)]
@@ -47,6 +53,8 @@ impl Tagger {
             embedding,
             encoder: RecurrentEncoder::new(config, d_in, init),
             output: Linear::new(config.recurrent.d_hidden, tags, true, init),
+            embedding_dropout: init.dropout(config.dropout),
+            last_dropout: init.dropout(config.dropout),
             embedding_scale: embedding_scale(config),
             max_len: config.max_len,
         }
@@ -56,7 +64,10 @@ impl Tagger {
     pub fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let ids = &batch.src.ids;
         let x = match &self.embedding {
-            Some(table) => table.forward(ids, ids.len(), 0, self.embedding_scale, None, None),
+            Some(table) => {
+                let dropout = pass.dropout(self.embedding_dropout);
+                table.forward(ids, ids.len(), 0, self.embedding_scale, None, dropout)
+            }
             None => {
                 let width = batch.vectors.len() / ids.len().max(1);
                 let data = TensorData::new(batch.vectors.clone(), [ids.len(), width]);
@@ -64,7 +75,8 @@ impl Tagger {
             }
         };
         pass.observe(|| "embedding".into(), &x);
-        self.encoder.forward(x, &lengths(&batch.src), pass).memory
+        let last = self.encoder.forward(x, &lengths(&batch.src), pass).memory;
+        ops::dropout_add(last, None, pass.dropout(self.last_dropout))
     }
 
     /// From there to logits.
@@ -75,5 +87,56 @@ impl Tagger {
     /// The longest sequence that the model accepts.
     pub fn max_len(&self) -> usize {
         self.max_len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Padded;
+    use crate::config::{Family, RecurrentConfig};
+    use crate::ops::Precision;
+
+    /// Whether dropout of one half only drops elements of the last layer and doubles the others, so that all before it is as
+    /// it is without dropout.
+    fn drops_the_end_alone(d_input: usize, n_layers: usize) -> bool {
+        let config = ModelConfig {
+            family: Family::Tagger,
+            d_model: 6,
+            n_encoder_layers: n_layers,
+            dropout: 0.5,
+            recurrent: RecurrentConfig {
+                d_hidden: 8,
+                d_input,
+                ..RecurrentConfig::default()
+            },
+            ..ModelConfig::default()
+        };
+        let tagger = Tagger::new(&config, 20, 5, 1, &Device::flex());
+        let src = Padded::new(&[[4, 5, 6, 7], [8, 9, 10, 11]], 0);
+        let numbers = (0..src.ids.len() * d_input).map(|i| (i as f32).sin());
+        let batch = Batch {
+            vectors: numbers.collect(),
+            src,
+            ..Batch::default()
+        };
+        let last = |pass| -> Vec<f32> {
+            let last = tagger.last_layer(&batch, &pass);
+            last.into_data().iter().collect()
+        };
+        let whole = last(Pass::inference());
+        let dropped = last(Pass::training(1, 1, Precision::F32));
+        let zeros = dropped.iter().filter(|&&x| x == 0.0).count();
+        assert!((16..48).contains(&zeros), "{zeros} of {}", dropped.len());
+        let mut pairs = dropped.iter().zip(&whole);
+        pairs.all(|(&dropped, &whole)| dropped == 0.0 || dropped == 2.0 * whole)
+    }
+
+    #[test]
+    fn dropout_spares_vectors_and_takes_of_the_last_layer() {
+        assert!(drops_the_end_alone(3, 1));
+        // Between layers, and on embeddings.
+        assert!(!drops_the_end_alone(3, 2));
+        assert!(!drops_the_end_alone(0, 1));
     }
 }

@@ -141,7 +141,7 @@ fn transformers() -> Vec<ModelConfig> {
             ..base()
         });
     }
-    for init in [Init::XavierUniform, Init::Normal] {
+    for init in [Init::XavierUniform, Init::Normal, Init::Gpt2] {
         variants.push(ModelConfig { init, ..base() });
     }
     variants.push(ModelConfig {
@@ -214,10 +214,12 @@ fn a_sentence_does_not_see_its_batch() {
     }
 }
 
+fn decodes(config: &ModelConfig) -> bool {
+    matches!(config.family.task(), Task::Translate | Task::Generate)
+}
+
 #[test]
 fn one_cached_step_is_the_full_forward() {
-    let decodes =
-        |config: &ModelConfig| matches!(config.family.task(), Task::Translate | Task::Generate);
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let full = rows(model.forward(&batch_of(&config, 0..3), &Pass::inference()));
@@ -268,13 +270,7 @@ fn tokens_read_at_once_are_the_full_forward() {
 
 #[test]
 fn selected_hypotheses_go_on_as_they_were() {
-    let additive = recurrent().swap_remove(1);
-    assert_eq!(additive.recurrent.attention, AttentionKind::Additive);
-    let language_model = ModelConfig {
-        family: Family::DecoderOnly,
-        ..base()
-    };
-    for config in [base(), additive, language_model] {
+    for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let mut state = model.start(&padded(&SRC));
         model.step(&[2, 2, 2], &mut state);

@@ -31,25 +31,29 @@ pub struct MultiHeadAttention {
 pub struct KeysValues(pub(super) Tensor<2>);
 
 impl MultiHeadAttention {
-    /// Attention within a sequence; rotary positions act here.
-    pub fn for_self(config: &ModelConfig, init: &mut Initializer) -> Self {
+    /// Attention within a sequence, one of `n_sublayers` of its stack; rotary positions act here.
+    pub fn for_self(config: &ModelConfig, n_sublayers: usize, init: &mut Initializer) -> Self {
         let rotary = (config.positions == Positions::Rotary).then_some(Rotary);
-        Self::new(config, rotary, init)
+        Self::new(config, rotary, n_sublayers, init)
     }
 
-    /// Attention from the decoder to the encoder's output.
-    pub fn for_memory(config: &ModelConfig, init: &mut Initializer) -> Self {
-        Self::new(config, None, init)
+    /// Attention from the decoder to the encoder's output, one of `n_sublayers` of its stack.
+    pub fn for_memory(config: &ModelConfig, n_sublayers: usize, init: &mut Initializer) -> Self {
+        Self::new(config, None, n_sublayers, init)
     }
 
-    fn new(config: &ModelConfig, rotary: Option<Rotary>, init: &mut Initializer) -> Self {
-        let mut linear =
-            || Linear::new(config.d_model, config.d_model, config.attention_bias, init);
+    fn new(
+        config: &ModelConfig,
+        rotary: Option<Rotary>,
+        n_sublayers: usize,
+        init: &mut Initializer,
+    ) -> Self {
+        let (d, bias) = (config.d_model, config.attention_bias);
         Self {
-            query: linear(),
-            key: linear(),
-            value: linear(),
-            output: linear(),
+            query: Linear::new(d, d, bias, init),
+            key: Linear::new(d, d, bias, init),
+            value: Linear::new(d, d, bias, init),
+            output: Linear::residual(d, d, bias, n_sublayers, init),
             n_heads: config.n_heads,
             dropout: init.dropout(config.attention_dropout),
             rotary,
@@ -204,7 +208,7 @@ mod tests {
 
     fn attention(config: &ModelConfig) -> MultiHeadAttention {
         let mut init = Initializer::new(config.init, 5, &Device::flex());
-        MultiHeadAttention::for_self(config, &mut init)
+        MultiHeadAttention::for_self(config, 2, &mut init)
     }
 
     fn watched(run: impl FnOnce(&Pass<'_>) -> Tensor<2>) -> (Tensor<2>, AttentionMap) {

@@ -145,12 +145,14 @@ impl DecoderLayer {
     /// One layer.
     pub fn new(config: &ModelConfig, sight: Sight, init: &mut Initializer) -> Self {
         let has_memory = sight == Sight::Memory;
+        let n_sublayers = (2 + usize::from(has_memory)) * config.n_decoder_layers;
         Self {
-            self_attention: MultiHeadAttention::for_self(config, init),
+            self_attention: MultiHeadAttention::for_self(config, n_sublayers, init),
             self_attention_residual: Residual::new(config, init),
-            memory_attention: has_memory.then(|| MultiHeadAttention::for_memory(config, init)),
+            memory_attention: has_memory
+                .then(|| MultiHeadAttention::for_memory(config, n_sublayers, init)),
             memory_attention_residual: has_memory.then(|| Residual::new(config, init)),
-            feed_forward: FeedForward::new(config, init),
+            feed_forward: FeedForward::new(config, n_sublayers, init),
             feed_forward_residual: Residual::new(config, init),
         }
     }

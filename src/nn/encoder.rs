@@ -61,10 +61,11 @@ pub struct EncoderLayer {
 impl EncoderLayer {
     /// One layer.
     pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+        let n_sublayers = 2 * config.n_encoder_layers;
         Self {
-            self_attention: MultiHeadAttention::for_self(config, init),
+            self_attention: MultiHeadAttention::for_self(config, n_sublayers, init),
             self_attention_residual: Residual::new(config, init),
-            feed_forward: FeedForward::new(config, init),
+            feed_forward: FeedForward::new(config, n_sublayers, init),
             feed_forward_residual: Residual::new(config, init),
         }
     }

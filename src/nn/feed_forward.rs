@@ -22,11 +22,12 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// A network of `config`'s widths.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+    /// A network of `config`'s widths, one of `n_sublayers` of its stack.
+    pub fn new(config: &ModelConfig, n_sublayers: usize, init: &mut Initializer) -> Self {
+        let ModelConfig { d_model, d_ff, .. } = *config;
         Self {
-            inner: Linear::new(config.d_model, config.d_ff, true, init),
-            outer: Linear::new(config.d_ff, config.d_model, true, init),
+            inner: Linear::new(d_model, d_ff, true, init),
+            outer: Linear::residual(d_ff, d_model, true, n_sublayers, init),
             activation: config.activation,
             dropout: init.dropout(config.activation_dropout),
         }

@@ -44,17 +44,30 @@ impl Initializer {
         let bound = match self.kind {
             Init::XavierUniform => (6.0 / (d_in + d_out) as f64).sqrt(),
             Init::Pytorch => 1.0 / (d_in as f64).sqrt(),
-            Init::Normal => return self.normal(d_out, d_in, 0.02),
+            Init::Normal | Init::Gpt2 => return self.normal(d_out, d_in, 0.02),
         };
         self.draw([d_out, d_in], |random| {
             bound * (2.0 * random.uniform() - 1.0)
         })
     }
 
+    /// The weight `[d_out, d_in]` of a map whose result a residual connection adds up, as one of `n_sublayers` of a stack.
+    pub fn residual_weight(
+        &mut self,
+        d_in: usize,
+        d_out: usize,
+        n_sublayers: usize,
+    ) -> Param<Tensor<2>> {
+        match self.kind {
+            Init::Gpt2 => self.normal(d_out, d_in, 0.02 / (n_sublayers as f64).sqrt()),
+            Init::XavierUniform | Init::Pytorch | Init::Normal => self.weight(d_in, d_out),
+        }
+    }
+
     /// The bias `[d_out]` of a linear map.
     pub fn bias(&mut self, d_in: usize, d_out: usize) -> Param<Tensor<1>> {
         match self.kind {
-            Init::XavierUniform | Init::Normal => self.constant(d_out, 0.0),
+            Init::XavierUniform | Init::Normal | Init::Gpt2 => self.constant(d_out, 0.0),
             Init::Pytorch => {
                 let bound = 1.0 / (d_in as f64).sqrt();
                 self.draw([d_out], |random| bound * (2.0 * random.uniform() - 1.0))
@@ -67,7 +80,9 @@ impl Initializer {
         let bound = match self.kind {
             Init::XavierUniform => (6.0 / (d + 1) as f64).sqrt(),
             Init::Pytorch => 1.0 / (d as f64).sqrt(),
-            Init::Normal => return self.draw([d], |random| 0.02 * random.normal()),
+            Init::Normal | Init::Gpt2 => {
+                return self.draw([d], |random| 0.02 * random.normal());
+            }
         };
         self.draw([d], |random| bound * (2.0 * random.uniform() - 1.0))
     }
@@ -96,7 +111,7 @@ impl Initializer {
         let deviation = match self.kind {
             Init::XavierUniform => (d_model as f64).powf(-0.5),
             Init::Pytorch => 1.0,
-            Init::Normal => 0.02,
+            Init::Normal | Init::Gpt2 => 0.02,
         };
         self.normal(rows, d_model, deviation)
     }
@@ -130,5 +145,58 @@ impl Initializer {
             .map(|_| value(&mut random) as f32)
             .collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Decoder, Encoder, Linear, Sight};
+    use super::*;
+    use crate::config::ModelConfig;
+
+    /// The standard deviation of a map's weights.
+    fn deviation(linear: &Linear) -> f64 {
+        let weights: Vec<f32> = linear.weight.val().into_data().iter().collect();
+        let squares: f64 = weights.iter().map(|&x| f64::from(x * x)).sum();
+        (squares / weights.len() as f64).sqrt()
+    }
+
+    fn assert_deviation(linear: &Linear, expected: f64) {
+        let found = deviation(linear);
+        // 4096 weights or more: five standard deviations.
+        assert!(
+            (found / expected - 1.0).abs() < 0.06,
+            "{found}, not {expected}"
+        );
+    }
+
+    #[test]
+    fn gpt2_scales_what_residual_connections_add_up() {
+        let config = ModelConfig {
+            d_model: 64,
+            d_ff: 128,
+            n_encoder_layers: 2,
+            n_decoder_layers: 3,
+            init: Init::Gpt2,
+            ..ModelConfig::default()
+        };
+        let init = &mut Initializer::new(config.init, 1, &Device::flex());
+        for layer in Encoder::new(&config, init).layers {
+            assert_deviation(&layer.self_attention.value, 0.02);
+            assert_deviation(&layer.feed_forward.inner, 0.02);
+            assert_deviation(&layer.self_attention.output, 0.02 / 2.0);
+            assert_deviation(&layer.feed_forward.outer, 0.02 / 2.0);
+        }
+        for (sight, sublayers) in [(Sight::Itself, 2.0_f64), (Sight::Memory, 3.0)] {
+            let scaled = 0.02 / (3.0 * sublayers).sqrt();
+            for layer in Decoder::new(&config, sight, init).layers {
+                assert_deviation(&layer.self_attention.query, 0.02);
+                assert_deviation(&layer.self_attention.output, scaled);
+                assert_deviation(&layer.feed_forward.outer, scaled);
+                if let Some(attention) = &layer.memory_attention {
+                    assert_deviation(&attention.output, scaled);
+                }
+            }
+        }
     }
 }

@@ -24,6 +24,20 @@ impl Linear {
         }
     }
 
+    /// A map, with a bias if `bias`, whose result a residual connection adds up, as one of `n_sublayers` of a stack.
+    pub fn residual(
+        d_in: usize,
+        d_out: usize,
+        bias: bool,
+        n_sublayers: usize,
+        init: &mut Initializer,
+    ) -> Self {
+        Self {
+            weight: init.residual_weight(d_in, d_out, n_sublayers),
+            bias: bias.then(|| init.bias(d_in, d_out)),
+        }
+    }
+
     /// # Shapes
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`

@@ -150,12 +150,13 @@ impl RecurrentEncoder {
         Self {
             layers: widths
                 .take(config.n_encoder_layers)
-                .map(|d_in| RecurrentEncoderLayer::new(config, d_in, init))
+                .enumerate()
+                .map(|(number, d_in)| RecurrentEncoderLayer::new(config, number, d_in, init))
                 .collect(),
         }
     }
 
-    /// `x`: `[batch · len, d_in]`. Dropout acts on what each layer reads.
+    /// `x`: `[batch · len, d_in]`. Dropout acts between layers.
     pub fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> Encoded {
         let mut memory = x;
         let mut finals = Vec::with_capacity(self.layers.len());
@@ -176,12 +177,13 @@ pub struct RecurrentEncoderLayer {
     pub forward: RecurrentLayer,
     /// From the right (Schuster and Paliwal 1997).
     pub backward: Option<RecurrentLayer>,
+    /// On what comes from the layer below.
     #[module(skip)]
-    dropout: Dropout,
+    dropout: Option<Dropout>,
 }
 
 impl RecurrentEncoderLayer {
-    fn new(config: &ModelConfig, d_in: usize, init: &mut Initializer) -> Self {
+    fn new(config: &ModelConfig, number: usize, d_in: usize, init: &mut Initializer) -> Self {
         let recurrent = &config.recurrent;
         let directions = if recurrent.bidirectional { 2 } else { 1 };
         let d = recurrent.d_hidden / directions;
@@ -189,13 +191,14 @@ impl RecurrentEncoderLayer {
         Self {
             forward: layer(Direction::Forward),
             backward: recurrent.bidirectional.then(|| layer(Direction::Backward)),
-            dropout: init.dropout(config.dropout),
+            dropout: (number > 0).then(|| init.dropout(config.dropout)),
         }
     }
 
     /// h of every position, and the final states.
     fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> (Tensor<2>, Tensor<2>) {
-        let x = ops::dropout_add(x, None, pass.dropout(self.dropout));
+        let dropout = self.dropout.and_then(|dropout| pass.dropout(dropout));
+        let x = ops::dropout_add(x, None, dropout);
         let run = |layer: &RecurrentLayer| {
             let states = layer.forward(x.clone(), lengths, None, pass);
             let last = layer.last(&states, lengths);

@@ -24,7 +24,7 @@ pub struct RecurrentDecoder {
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, 2 · d_hidden]` with attention: W of t.
     pub readout: Linear,
-    /// On what each layer reads, and on t.
+    /// On what each layer hands to the next, and on t.
     #[module(skip)]
     dropouts: Vec<Dropout>,
 }
@@ -96,7 +96,8 @@ impl RecurrentDecoder {
         let read = if attention.is_some() { 2 * d } else { d };
         Self {
             readout: Linear::new(read, config.d_model, true, init),
-            dropouts: (0..=layers.len())
+            dropouts: layers
+                .iter()
                 .map(|_| init.dropout(config.dropout))
                 .collect(),
             layers,
@@ -145,20 +146,23 @@ impl RecurrentDecoder {
     ) -> Tensor<2> {
         let mut x = x;
         let mut context = None;
+        let top = self.layers.len() - 1;
         for (number, layer) in self.layers.iter().enumerate() {
-            let read = ops::dropout_add(x, None, pass.dropout(self.dropouts[number]));
             let before = state.layers[number].clone();
             let states = match (number, &self.attention, &state.memory) {
                 (0, Some(RecurrentAttention::Additive(attention)), Some(memory)) => {
-                    let (states, found) = attention.run(layer, read, lengths, before, memory, pass);
+                    let (states, found) = attention.run(layer, x, lengths, before, memory, pass);
                     context = Some(found);
                     states
                 }
-                _ => layer.forward(read, lengths, Some(before), pass),
+                _ => layer.forward(x, lengths, Some(before), pass),
             };
             state.layers[number] = layer.last(&states, lengths);
             x = layer.hidden_part(states);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
+            if number < top {
+                x = ops::dropout_add(x, None, pass.dropout(self.dropouts[number]));
+            }
         }
         if let (Some(RecurrentAttention::Multiplicative(attention)), Some(memory)) =
             (&self.attention, &state.memory)
@@ -170,8 +174,7 @@ impl RecurrentDecoder {
             None => x,
         };
         let out = tanh(self.readout.forward(read, pass));
-        let last = self.dropouts[self.layers.len()];
-        ops::dropout_add(out, None, pass.dropout(last))
+        ops::dropout_add(out, None, pass.dropout(self.dropouts[top]))
     }
 }
 

@@ -7,7 +7,6 @@ use attentive_kernels::attentive_recurrent::{
 use attentive_kernels::recurrent::{
     Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
 };
-use attentive_kernels::scored_attention::Score;
 use burn::tensor::activation::{softmax, tanh};
 use burn::tensor::{Tensor, TensorData};
 
@@ -223,7 +222,7 @@ impl AttentiveRecurrent {
         AttentiveRecurrentInputs {
             projected: inputs[0],
             query_weight: inputs[1],
-            score: Score::Additive { v: inputs[2] },
+            v: inputs[2],
             context_weight: inputs[3],
             keys: inputs[4],
             values: inputs[5],
@@ -304,7 +303,7 @@ impl Kernel for AttentiveRecurrent {
             context_weight: Some(context_weight),
             keys,
             values,
-            v: Some(v),
+            v,
         };
         let result = AttentiveRecurrentResult {
             out: context.output,

@@ -63,11 +63,9 @@ impl Pipeline {
             .map(|(best, _)| best.into_iter().map(|next| self.guess(next)).collect())
             .collect();
         if gaps.iter().any(Vec::is_empty) {
-            return Err(Error::Data {
-                problem: "the model gives no token a probability: its numbers are not finite"
-                    .into(),
-                hint: Some("take another checkpoint of the run".into()),
-            });
+            return Err(Error::damaged_model(
+                "the model gives no token a probability",
+            ));
         }
         Ok(Filled {
             text: fill_in(text, &gaps),

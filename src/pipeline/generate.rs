@@ -125,7 +125,8 @@ impl Pipeline {
     /// than the model's context.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met, and whatever `on_text` returns.
+    /// [`Error::Usage`] for options that cannot be met, [`Error::Data`] for a model whose numbers are not finite, after all
+    /// that was drawn before they showed, and whatever `on_text` returns.
     pub fn generate(
         &self,
         prompt: &Prompt,
@@ -158,19 +159,20 @@ impl Pipeline {
             },
         )?;
         let Drawn { tokens, mut ending } = drawn;
-        if ending != Ending::Stopped {
+        if ending != Some(Ending::Stopped) {
             match stop.push(&detokenizer.finish()) {
                 ControlFlow::Continue(piece) => give(&(piece + &stop.finish()))?,
                 ControlFlow::Break(piece) => {
                     give(&piece)?;
-                    ending = Ending::Stopped;
+                    ending = Some(Ending::Stopped);
                 }
             }
         }
+        let damaged = || Error::damaged_model("the model gives no next token a probability");
         Ok(Generation {
             text,
             tokens,
-            ending,
+            ending: ending.ok_or_else(damaged)?,
         })
     }
 }
@@ -178,8 +180,8 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::TokenizerKind;
-    use crate::pipeline::tests::{untrained, untrained_language_model};
+    use crate::config::{Positions, TokenizerKind};
+    use crate::pipeline::tests::{damaged, language_model, untrained, untrained_language_model};
 
     fn options(seed: u64) -> GenerateOptions {
         let sample = SampleOptions {
@@ -257,6 +259,32 @@ mod tests {
             );
             assert_eq!(stopped.tokens.len(), expected.chars().count() + 3);
         }
+    }
+
+    #[test]
+    fn a_damaged_model_is_named_after_all_that_it_wrote() {
+        let mut config = untrained_language_model(TokenizerKind::Char, Units::Stream).config;
+        config.model.positions = Positions::Learned;
+        let whole = language_model(config);
+        let mut options = options(3);
+        options.sample.max_new_tokens = 5;
+        let written = run(&whole, "Hund", &options).text;
+        // The fifth new token is the first that is read at a damaged position: number 8.
+        let broken = damaged(whole, "positions.learned", 8 * 16);
+        // What could become a stop string is handed on as well.
+        options.sample.max_new_tokens = 60;
+        options.stop = vec![written.chars().last().unwrap().to_string() + "\u{1}"];
+        let mut text = String::new();
+        let mut on_text = |piece: &str| {
+            text += piece;
+            Ok(())
+        };
+        let prompt = broken.prompt("Hund").unwrap();
+        let error = broken.generate(&prompt, &options, &mut on_text);
+        let error = error.unwrap_err();
+        assert_eq!(text, written);
+        assert!(error.to_string().contains("not finite"), "{error}");
+        assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
     }
 
     #[test]

@@ -105,10 +105,7 @@ impl Pipeline {
         let best = likeliest(logits, 1, &no_tags);
         let name = |place: &Vec<NextToken>| {
             let tag = place.first().and_then(|best| tokenizer.token(best.token));
-            tag.ok_or_else(|| Error::Data {
-                problem: "the model gives no tag a probability: its numbers are not finite".into(),
-                hint: Some("take another checkpoint of the run".into()),
-            })
+            tag.ok_or_else(|| Error::damaged_model("the model gives no tag a probability"))
         };
         let rows = best.chunks(batch.src.width).zip(&batch.src.lens);
         rows.map(|(row, &len)| row[..len].iter().map(name).collect())

@@ -69,7 +69,7 @@ impl Pipeline {
     /// The best translation of each line, with the configured search; see [`Pipeline::translate_with`].
     ///
     /// # Errors
-    /// A configured search that cannot be met.
+    /// Those of [`Pipeline::translate_from`].
     pub fn translate<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<String>> {
         let translations = self.translate_with(lines, &(&self.config.decode).into())?;
         Ok(translations
@@ -84,7 +84,7 @@ impl Pipeline {
     /// the beginning is translated; both come with a warning.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate.
+    /// Those of [`Pipeline::translate_from`].
     pub fn translate_with<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
@@ -97,7 +97,8 @@ impl Pipeline {
     /// be translated piece by piece, and warnings name the right lines.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate.
+    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate; [`Error::Data`] for one
+    /// whose numbers are not finite.
     pub fn translate_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -122,6 +123,10 @@ impl Pipeline {
         for batch in batches(&sources, options) {
             let ids: Vec<&[TokenId]> = batch.iter().map(|&line| &*sources[line].ids).collect();
             for (line, hypotheses) in batch.iter().zip(self.search(&ids, &options.search)) {
+                if hypotheses.is_empty() {
+                    let effect = "the model gives no next token a probability";
+                    return Err(Error::damaged_model(effect));
+                }
                 found[*line] = hypotheses;
             }
         }

@@ -7,7 +7,6 @@ use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
 use burn::module::Module;
 
 use super::scheduled_sampling::ScheduledSampling;
-use super::validate::add;
 use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
 use crate::checkpoint::Products;
@@ -107,7 +106,7 @@ impl Learner {
 
     /// Adds a micro-batch's loss and its gradients to what is gathered.
     pub(super) fn add(&self, loss: Loss, gathered: &mut Gathered) {
-        add(&mut gathered.sums, &loss.sums);
+        gathered.sums += loss.sums;
         let gradients = take_gradients(self.model(), &mut loss.loss.backward());
         if gathered.gradients.is_empty() {
             gathered.gradients = gradients;

@@ -246,7 +246,7 @@ fn feed(
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
     let (examples, encoded) = data::encode(train, form, task, tokenizers, max_len)?;
-    if encoded.dropped_long > 0 {
+    if encoded.dropped() > 0 {
         observer.on(&Event::Note(&format!("training data: {encoded}")));
     }
     let (n_examples, budget) = (examples.len(), Budget::new(tokens));
@@ -304,11 +304,11 @@ fn validation_set(
         });
     }
     let (examples, encoded) = data::encode(&valid, form, task, tokenizers, window)?;
-    if encoded.dropped_long > 0 {
+    if encoded.dropped() > 0 {
         observer.on(&Event::Note(&format!("validation data: {encoded}")));
     }
     let special = tokenizers.tgt().special();
-    let masking = Masking::new(tokenizers.tgt(), config.seed);
+    let masking = Masking::fixed(tokenizers.tgt());
     // A validation pair may be longer than any training pair: it then has a batch of its own.
     let len = |example: &Example| example.src_len().max(example.tgt_len());
     let longest = examples.iter().map(len).max().unwrap_or(0);
@@ -379,3 +379,6 @@ fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

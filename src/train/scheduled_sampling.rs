@@ -116,6 +116,8 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 mod tests {
     use super::*;
     use crate::config::{Family, ModelConfig, RecurrentConfig};
+    use crate::model::parameters;
+    use crate::train::{Learner, Unwatched};
     use burn::tensor::Device;
 
     fn sampling(kind: SamplingKind, least: f64, decay_steps: f64) -> ScheduledSampling {
@@ -151,8 +153,8 @@ mod tests {
         }
     }
 
-    fn model(family: Family) -> Model {
-        let config = ModelConfig {
+    fn network(family: Family) -> ModelConfig {
+        ModelConfig {
             family,
             d_model: 12,
             d_ff: 16,
@@ -164,9 +166,14 @@ mod tests {
                 ..RecurrentConfig::default()
             },
             ..ModelConfig::default()
-        };
-        Model::new(&config, 11, 11, 3, &Device::flex())
+        }
     }
+
+    fn model(family: Family) -> Model {
+        Model::new(&network(family), 11, 11, 3, &Device::flex())
+    }
+
+    const FAMILIES: [Family; 3] = [Family::Transformer, Family::Seq2seq, Family::DecoderOnly];
 
     /// Without any reference, a recurrent decoder reads what greedy decoding would give.
     #[test]
@@ -195,6 +202,130 @@ mod tests {
             assert_eq!(mixed.tgt_in.ids[1..5], predicted[..4]);
             assert_eq!(mixed.tgt_in.ids[6..8], predicted[5..7]);
             assert_eq!(mixed.tgt_in.ids[8..], [0, 0]);
+        }
+    }
+
+    /// At each place that follows another, the prediction that the decoder may read there.
+    fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
+        let width = mixed.width;
+        let Model::Seq2seq(_) = model else {
+            let predicted = model.predict(batch);
+            return predicted
+                .chunks(width)
+                .flat_map(|row| [&[0], &row[..width - 1]].concat())
+                .collect();
+        };
+        let mut state = model.start(&batch.src);
+        let mut all = vec![0; mixed.ids.len()];
+        for position in 1..width {
+            let last: Vec<TokenId> = mixed
+                .ids
+                .chunks(width)
+                .map(|row| row[position - 1])
+                .collect();
+            let predicted = argmax(model.step(&last, &mut state));
+            for (row, predicted) in all.chunks_mut(width).zip(predicted) {
+                row[position] = predicted;
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_share_of_the_reference_is_epsilon() {
+        let (rows, len) = (200, 30);
+        let token =
+            |row: usize, place: usize| (4 + (row * 31 + place * place * 3 + place) % 7) as TokenId;
+        let row = |row: usize| -> Vec<TokenId> {
+            std::iter::once(2)
+                .chain((1..len).map(|place| token(row, place)))
+                .collect()
+        };
+        let all = Padded::new(&(0..rows).map(row).collect::<Vec<_>>(), 0);
+        let batch = Batch {
+            src: all.clone(),
+            tgt_in: all,
+            ..Batch::default()
+        };
+        for family in FAMILIES {
+            let model = model(family);
+            let mixed = sampling(SamplingKind::Constant, 0.25, 1.0);
+            let mixed = mixed.mix(&batch, 7, || model.clone()).tgt_in.clone();
+            let (mut from_reference, mut from_model) = (0.0, 0.0);
+            let predicted = predictions(&model, &batch, &mixed);
+            for (place, (&read, &predicted)) in mixed.ids.iter().zip(&predicted).enumerate() {
+                let reference = batch.tgt_in.ids[place];
+                if place % len == 0 {
+                    assert_eq!(read, 2);
+                } else if reference != predicted {
+                    assert!(read == reference || read == predicted, "{read}");
+                    from_reference += f64::from(read == reference);
+                    from_model += f64::from(read == predicted);
+                }
+            }
+            let all = from_reference + from_model;
+            assert!(all > 2000.0, "{all} places tell the two apart");
+            // Five standard deviations.
+            let share = from_reference / all;
+            assert!((share - 0.25_f64).abs() < 0.05, "{family:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn epsilon_falls_by_updates_not_by_micro_batches() {
+        let mut config = Config::default();
+        config.train.accumulate = 2;
+        config.train.scheduled_sampling = SamplingConfig {
+            kind: SamplingKind::Linear,
+            least: 0.0,
+            decay_steps: 2.0,
+        };
+        let falling = ScheduledSampling::new(&config);
+        let without_reference = sampling(SamplingKind::Constant, 0.0, 1.0);
+        let (model, batch) = (model(Family::DecoderOnly), batch());
+        for number in [0, 1] {
+            let mixed = falling.mix(&batch, number, || unreachable!("all is from the reference"));
+            assert_eq!(*mixed, batch);
+        }
+        let mixed = |sampling: &ScheduledSampling, number| {
+            sampling.mix(&batch, number, || model.clone()).into_owned()
+        };
+        let predicted = mixed(&without_reference, 0);
+        let halfway = [2, 3].map(|number| mixed(&falling, number));
+        assert!(
+            halfway
+                .iter()
+                .any(|mixed| *mixed != batch && *mixed != predicted)
+        );
+        for number in [4, 5] {
+            assert_eq!(mixed(&falling, number), predicted);
+        }
+    }
+
+    /// What an update without any reference meets and leaves behind is not what teacher forcing does.
+    #[test]
+    fn training_reads_the_mixture() {
+        for family in FAMILIES {
+            let learned = |kind| {
+                let mut config = Config {
+                    model: network(family),
+                    ..Config::default()
+                };
+                config.train.scheduled_sampling = SamplingConfig {
+                    kind,
+                    least: 0.0,
+                    ..SamplingConfig::default()
+                };
+                let device = Device::flex().autodiff();
+                let model = Model::new(&config.model, 11, 11, 3, &device);
+                let mut learner = Learner::new(model, &config, device);
+                let update = learner.learn(1, 0.1, batch, &mut Unwatched).unwrap();
+                (update.sums.loss, parameters(learner.model()))
+            };
+            let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));
+            assert_ne!(forced.0, sampled.0, "{family:?}: the loss");
+            assert_ne!(forced.1, sampled.1, "{family:?}: the weights");
+            assert_eq!(forced, learned(SamplingKind::None), "{family:?}");
         }
     }
 

@@ -9,7 +9,6 @@ use crate::decode::SearchOptions;
 use crate::error::Result;
 use crate::metrics::{Bleu, exact_match, perplexity};
 use crate::model::Model;
-use crate::nn::Pass;
 use crate::ops::LossSums;
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::text::Tokenizers;
@@ -52,7 +51,7 @@ impl ValidationSet {
             nll,
             n_tokens,
             n_correct,
-        } = self.loss(&model, config.train.label_smoothing);
+        } = model.sums(&self.batches, config.train.label_smoothing);
         let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
         let mut report = ValidationReport {
             step,
@@ -75,17 +74,6 @@ impl ValidationSet {
         }
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
-    }
-
-    fn loss(&self, model: &Model, label_smoothing: f64) -> LossSums {
-        let mut total = LossSums::default();
-        for batch in &self.batches {
-            add(
-                &mut total,
-                &model.loss(batch, label_smoothing, &Pass::inference()).sums,
-            );
-        }
-        total
     }
 
     fn translate(
@@ -122,12 +110,4 @@ impl ValidationSet {
             })
             .collect()
     }
-}
-
-/// Adds the sums of one batch to those of others.
-pub(super) fn add(total: &mut LossSums, batch: &LossSums) {
-    total.loss += batch.loss;
-    total.nll += batch.nll;
-    total.n_tokens += batch.n_tokens;
-    total.n_correct += batch.n_correct;
 }

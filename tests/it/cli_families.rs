@@ -2,19 +2,22 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::run::Folder;
 
+/// Large enough for kernels to use several threads; an update takes about half a pass over the corpus.
 const CONFIG: &str = r#"
 [data]
-train = { builtin = "grammar", pairs = 600 }
+train = { builtin = "grammar", pairs = 1000 }
 valid = { builtin = "grammar", pairs = 20 }
 max_len = 48
 [tokenizer]
 kind = "word"
 vocabulary = "separate"
 [model]
-d_model = 16
-d_ff = 32
+d_model = 64
+d_ff = 128
 n_heads = 2
 n_encoder_layers = 2
 n_decoder_layers = 2
@@ -22,34 +25,37 @@ max_len = 48
 dropout = 0.2
 tie_embeddings = "decoder"
 [model.recurrent]
-d_hidden = 16
+d_hidden = 256
 [train]
-max_steps = 9
-batch_tokens = 300
+max_steps = 5
+batch_tokens = 2400
 accumulate = 2
-validate_every = 4
+validate_every = 2
 validate_sentences = 4
-save_every = 4
+save_every = 3
+schedule = { warmup_steps = 2 }
 "#;
 
 /// Families with the settings that make most of them, and the data that they need.
 const FAMILIES: [&str; 8] = [
     "--set model.family=transformer --set train.scheduled_sampling.kind=exponential \
-     --set train.scheduled_sampling.decay_steps=5",
+     --set train.scheduled_sampling.decay_steps=3",
     "--set model.family=seq2seq --set train.scheduled_sampling.kind=linear \
-     --set train.scheduled_sampling.decay_steps=9 --set train.scheduled_sampling.least=0.1",
+     --set train.scheduled_sampling.decay_steps=5 --set train.scheduled_sampling.least=0.1",
     "--set model.family=seq2seq --set model.recurrent.attention=none --set model.recurrent.cell=rnn",
     "--set model.family=seq2seq --set model.recurrent.attention=general --set model.recurrent.cell=gru",
     "--set model.family=decoder_only",
-    "--set model.family=decoder_only --set data.units=stream --set data.train={text='text'} \
-     --set data.hold_out=0.2 --set tokenizer.kind=char --set data.valid=",
+    STREAM,
     "--set model.family=encoder_only",
     "--set model.family=tagger --set model.recurrent.cell=coupled_lstm",
 ];
 
+const STREAM: &str = "--set model.family=decoder_only --set data.units=stream --set data.train={text='text'} \
+    --set data.hold_out=0.2 --set tokenizer.kind=char --set data.valid=";
+
 fn folder(settings: &str) -> (Folder, String) {
     let folder = Folder::new();
-    let text = "a b c ab bc, abc\nc b a\n".repeat(200);
+    let text = "a b c ab bc, abc\nc b a\n".repeat(400);
     // A stream has no corpus for validation beside the share that it holds out.
     let (config, settings) = match settings.strip_suffix(" --set data.valid=") {
         Some(rest) => {
@@ -63,8 +69,22 @@ fn folder(settings: &str) -> (Folder, String) {
     (folder, settings.to_owned())
 }
 
-fn weights(folder: &Folder, run: &str) -> Vec<u8> {
-    fs::read(folder.path(run).join("model.safetensors")).unwrap()
+/// The weights of the best checkpoint, and weights and optimiser after the last update.
+fn results(folder: &Folder, run: &str) -> [Vec<u8>; 3] {
+    [
+        "model.safetensors",
+        "checkpoints/step-00000005/model.safetensors",
+        "checkpoints/step-00000005/optimizer.safetensors",
+    ]
+    .map(|file| fs::read(folder.path(run).join(file)).unwrap())
+}
+
+/// Passes over the corpus and batches of this one that lie behind a checkpoint.
+fn position(folder: &Folder, checkpoint: &str) -> (u64, u64) {
+    let state = fs::read_to_string(folder.path(checkpoint).join("state.json")).unwrap();
+    let state: Value = serde_json::from_str(&state).unwrap();
+    let number = |name: &str| state["position"][name].as_u64().unwrap();
+    (number("epoch"), number("batch"))
 }
 
 #[test]
@@ -76,13 +96,30 @@ fn every_family_goes_on_to_the_same_bytes_with_any_number_of_threads() {
             assert_eq!(outcome.code, Some(0), "{settings}: {outcome:?}");
         };
         train("--out whole --threads 1");
-        train("--out parts --threads 2 --set train.max_steps=4");
+        train("--out parts --threads 2 --set train.max_steps=3");
+        let (epoch, batch) = position(&folder, "parts/checkpoints/step-00000003");
+        assert!(epoch >= 1 && batch >= 1, "{settings}: {epoch}, {batch}");
+        let start = fs::read(folder.path("parts/model.safetensors")).unwrap();
         train("--out parts --threads 2 --resume");
-        let same = weights(&folder, "parts") == weights(&folder, "whole");
-        assert!(same, "{settings}");
+        let (epoch, _) = position(&folder, "parts/checkpoints/step-00000005");
+        assert!(epoch >= 2, "{settings}: {epoch}");
+        let [parts, whole] = ["parts", "whole"].map(|run| results(&folder, run));
+        assert!(parts == whole, "{settings}");
+        assert!(start != whole[1], "{settings}: nothing is learned");
         let log = fs::read_to_string(folder.path("whole/metrics.jsonl")).unwrap();
         assert!(log.contains("\"validation\""), "{settings}: {log}");
     }
+}
+
+#[test]
+fn a_stream_that_gives_no_number_has_no_lines_to_blame() {
+    let (folder, settings) = folder(STREAM);
+    let settings = format!("{settings} --set train.optimizer.learning_rate=1e30");
+    let outcome = folder.run(&format!("train c.toml --out r {settings}"));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let stderr = outcome.stderr;
+    assert!(stderr.contains("a loss of NaN at update 2"), "{stderr}");
+    assert!(!stderr.contains("training lines"), "{stderr}");
 }
 
 #[test]

@@ -11,10 +11,6 @@ use attentive_kernels::recurrent::{
     Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
     recurrent_backward,
 };
-use attentive_kernels::scored_attention::{
-    Score, ScoredAttentionGradients, ScoredAttentionInputs, ScoredAttentionShape, scored_attention,
-    scored_attention_backward,
-};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -102,46 +98,6 @@ fn recurrent_steps(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn scored_attentions(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("scored attention");
-    let shape = ScoredAttentionShape {
-        rows: ROWS / 32,
-        src_len: 32,
-        d_key: D,
-        d_value: 2 * D,
-    };
-    let (queries, v) = (numbers(shape.rows * D), numbers(D));
-    let (keys, values) = (numbers(ROWS * D), numbers(ROWS * 2 * D));
-    let (mut weights, mut contexts) = (numbers(ROWS), numbers(shape.rows * 2 * D));
-    let grad = contexts.clone();
-    let [mut dqueries, mut dkeys, mut dvalues] = [&queries, &keys, &values].map(Vec::clone);
-    for (name, score) in [("additive", Score::Additive { v: &v }), ("dot", Score::Dot)] {
-        let inputs = ScoredAttentionInputs {
-            queries: &queries,
-            keys: &keys,
-            values: &values,
-            pad: None,
-            score,
-        };
-        group.bench_function(format!("{name} forward"), |bench| {
-            bench.iter(|| scored_attention(shape, black_box(inputs), &mut weights, &mut contexts));
-        });
-        group.bench_function(format!("{name} backward"), |bench| {
-            bench.iter(|| {
-                let gradients = ScoredAttentionGradients {
-                    queries: &mut dqueries,
-                    keys: &mut dkeys,
-                    values: &mut dvalues,
-                    v: None,
-                };
-                let inputs = black_box(inputs);
-                scored_attention_backward(shape, inputs, &weights, &grad, gradients);
-            });
-        });
-    }
-    group.finish();
-}
-
 /// 64 sentences of 32 words that attend to as many, with a bidirectional encoder's values.
 fn attentive_layers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("attentive recurrent layer");
@@ -182,7 +138,7 @@ fn attentive_layers(criterion: &mut Criterion) {
             keys: &keys,
             values: &values,
             pad: None,
-            score: Score::Additive { v: &v },
+            v: &v,
         };
         let mut out = numbers(ROWS * (states + 2 * D));
         let (mut weights, mut kept) = (numbers(ROWS * len), numbers(ROWS * saved));
@@ -240,7 +196,7 @@ fn attentive_backward(
                 context_weight: Some(&mut dcontext_weight),
                 keys: &mut dkeys,
                 values: &mut dvalues,
-                v: Some(&mut dv),
+                v: &mut dv,
             };
             attentive_recurrent_backward(call, inputs, result, black_box(&grad), gradients);
         });
@@ -250,6 +206,6 @@ fn attentive_backward(
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = recurrent_layers, recurrent_steps, scored_attentions, attentive_layers
+    targets = recurrent_layers, recurrent_steps, attentive_layers
 }
 criterion_main!(benches);

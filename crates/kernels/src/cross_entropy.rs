@@ -1,6 +1,8 @@
 //! Output projection and label-smoothed cross-entropy in one, a block of rows at a time, so that the logits of a whole
 //! batch never exist.
 
+use std::ops::AddAssign;
+
 use rayon::prelude::*;
 
 use crate::area::area;
@@ -40,6 +42,15 @@ pub struct LossSums {
     pub n_tokens: usize,
     /// Positions whose most likely class (the first, if several are) is the target.
     pub n_correct: usize,
+}
+
+impl AddAssign for LossSums {
+    fn add_assign(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.nll += other.nll;
+        self.n_tokens += other.n_tokens;
+        self.n_correct += other.n_correct;
+    }
 }
 
 /// The loss of the logits `x` `[rows, d_model]` · `weight` `[vocab, d_model]`ᵀ + `bias` `[vocab]` against

@@ -16,6 +16,7 @@
 
 #[macro_use]
 mod simd;
+mod additive_attention;
 mod area;
 mod parallel;
 mod scratch;
@@ -34,7 +35,6 @@ pub mod optimizer;
 pub mod philox;
 pub mod recurrent;
 pub mod reference;
-pub mod scored_attention;
 
 #[cfg(test)]
 mod testing;

@@ -3,17 +3,18 @@
 //! The kernels' tests compare with these, and these are compared with central finite differences. They allocate what
 //! they return and check nothing.
 
+mod additive_attention;
 mod attention;
 mod attentive_recurrent;
 mod norm;
 mod recurrent;
-mod scored_attention;
 
+pub use crate::additive_attention::AdditiveAttentionShape;
+pub use additive_attention::AdditiveAttention;
 pub use attention::Attention;
 pub use attentive_recurrent::AttentiveRecurrent;
 pub use norm::{dropout_add, norm, norm_backward, residual_norm, residual_norm_backward};
 pub use recurrent::Recurrent;
-pub use scored_attention::ScoredAttention;
 
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;

@@ -1,7 +1,9 @@
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
-use crate::config::{TokenizerConfig, TokenizerKind};
-use crate::data::{Batcher, Budget, Example, Masking, fixed_batches};
-use crate::text::{Masks, SpecialTokens, Tokenizer, learn};
+use crate::config::{Task, TokenizerConfig, TokenizerKind};
+use crate::data::{
+    Batcher, Budget, Corpus, Example, Form, Masking, Pair, ReadStats, encode, fixed_batches,
+};
+use crate::text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
 const MASK: TokenId = 4;
 const WORDS: usize = 200;
@@ -130,6 +132,54 @@ fn validation_hides_the_same_tokens_each_time() {
     };
     assert_eq!(rows(batches(50)), rows(batches(5000)));
     assert!(rows(batches(50)).contains(&MASK));
+}
+
+#[test]
+fn what_is_unknown_is_never_chosen() {
+    let unk = special().unk;
+    let rows: Vec<Vec<TokenId>> = (0..200).map(|_| vec![unk, unk, MASK + 9, unk, 3]).collect();
+    let mut batch = Batch {
+        src: Padded::new(&rows, 0),
+        tgt_out: Padded::new(&rows, 0),
+        lines: (1..=200).collect(),
+        ..Batch::default()
+    };
+    masking(1).apply(&mut batch, 0);
+    for (read, targets) in batch.src.ids.chunks(5).zip(batch.tgt_out.ids.chunks(5)) {
+        assert_eq!(targets, [IGNORE, IGNORE, MASK + 9, IGNORE, IGNORE]);
+        assert_eq!([read[0], read[1], read[3], read[4]], [unk, unk, unk, 3]);
+    }
+}
+
+#[test]
+fn texts_with_nothing_to_hide_are_dropped_and_counted() {
+    let tokenizers = Tokenizers::Shared(tokenizer(Masks::With));
+    let of = |texts: &[&str]| {
+        let pair = |&tgt: &&str| Pair {
+            tgt: tgt.into(),
+            ..Pair::default()
+        };
+        let corpus = Corpus {
+            pairs: texts.iter().map(pair).collect(),
+            stats: ReadStats::default(),
+            sources: Vec::new(),
+        };
+        encode(&corpus, Form::Lines, Task::Fill, &tokenizers, 4)
+    };
+    let (examples, stats) = of(&["w1 never", "never heard", "w1 w2 w3 w4"]).unwrap();
+    assert_eq!(examples.len(), 1);
+    assert_eq!((stats.dropped_long, stats.dropped_unknown), (1, 1));
+    assert!(
+        stats
+            .to_string()
+            .ends_with("1 dropped without a known token")
+    );
+    let error = of(&["never heard"]).unwrap_err();
+    assert!(
+        error.to_string().contains("the vocabulary knows"),
+        "{error}"
+    );
+    assert!(error.hint().is_some());
 }
 
 #[test]

@@ -358,6 +358,7 @@ fn long_pairs_are_dropped_when_encoded() {
         EncodeStats {
             kept: 2,
             dropped_long: 2,
+            dropped_unknown: 0,
             max_len: 4
         }
     );

@@ -2,7 +2,8 @@ use burn::tensor::{Device, Distribution};
 
 use super::super::AttentionWatch;
 use super::*;
-use crate::config::{CellKind, RecurrentConfig};
+use crate::config::{CellKind, Init, RecurrentConfig};
+use burn::tensor::activation::softmax;
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -13,10 +14,11 @@ fn random(rows: usize) -> Tensor<2> {
     Tensor::random([rows, D], Distribution::Normal(0.0, 1.0), &Device::flex())
 }
 
-fn decoder(attention: AttentionKind, cell: CellKind) -> RecurrentDecoder {
+fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder {
     let config = ModelConfig {
         d_model: D,
-        n_decoder_layers: 1,
+        n_decoder_layers: n_layers,
+        init: Init::Pytorch,
         recurrent: RecurrentConfig {
             cell,
             d_hidden: D,
@@ -51,7 +53,7 @@ fn recorded_weights_make_the_contexts() {
         (AttentionKind::Dot, CellKind::Lstm),
         (AttentionKind::General, CellKind::Rnn),
     ] {
-        let decoder = decoder(attention, cell);
+        let decoder = decoder(attention, cell, 1);
         let values = random(batch * SRC_LEN);
         let x = random(batch * LEN);
         let plain = Pass::inference();
@@ -84,5 +86,96 @@ fn recorded_weights_make_the_contexts() {
         let difference = context - gathered(map.weights, values);
         let difference: f32 = difference.abs().max().into_scalar();
         assert!(difference < 1e-5, "{attention:?}: {difference}");
+    }
+}
+
+/// W x + b of every row.
+fn map(linear: &Linear, x: Tensor<2>) -> Tensor<2> {
+    let y = x.matmul(linear.weight.val().transpose());
+    match &linear.bias {
+        Some(bias) => y + bias.val().unsqueeze(),
+        None => y,
+    }
+}
+
+/// The decoder's formulas for tanh cells and one sentence, word for word: t at every position, `[LEN, D]`.
+///
+/// # Shapes
+/// - `h`: `[SRC_LEN, D]`, what the encoder made of the source
+/// - `x`: `[LEN, D]`
+/// - `states`: of each layer, `[1, D]`
+fn by_the_formulas(
+    decoder: &RecurrentDecoder,
+    h: &Tensor<2>,
+    x: &Tensor<2>,
+    mut states: Vec<Tensor<2>>,
+) -> Tensor<2> {
+    // Σ_j softmax(e)_j h_j
+    let found = |e: Tensor<2>| softmax(e, 1).matmul(h.clone());
+    let mut out = Vec::new();
+    for position in 0..LEN {
+        let mut below = x.clone().narrow(0, position, 1);
+        let mut context = None;
+        for (number, layer) in decoder.layers.iter().enumerate() {
+            let before = states[number].clone();
+            let mut sum = map(&layer.input, below) + map(&layer.hidden, before.clone());
+            if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention)
+            {
+                // e_j = vᵀ tanh(W s + U h_j)
+                let v = attention.score.val().unsqueeze();
+                let inner = map(&attention.query, before) + map(&attention.key, h.clone());
+                let c = found((tanh(inner) * v).sum_dim(1).transpose());
+                sum = sum + map(&attention.context, c.clone());
+                context = Some(c);
+            }
+            states[number] = tanh(sum);
+            below = states[number].clone();
+        }
+        if let Some(RecurrentAttention::Multiplicative(attention)) = &decoder.attention {
+            // e_j = (W s)ᵀ h_j with the state of this very position
+            let query = match &attention.query {
+                Some(query) => map(query, below.clone()),
+                None => below.clone(),
+            };
+            context = Some(found(query.matmul(h.clone().transpose())));
+        }
+        let read = match context {
+            Some(c) => Tensor::cat(vec![below, c], 1),
+            None => below,
+        };
+        out.push(tanh(map(&decoder.readout, read)));
+    }
+    Tensor::cat(out, 0)
+}
+
+#[test]
+fn the_decoder_follows_its_formulas() {
+    let pass = &Pass::inference();
+    let pad = PadMask::from_lens(&[SRC_LEN], SRC_LEN);
+    let lengths = Lengths {
+        lens: vec![LEN].into(),
+        len: LEN,
+    };
+    for attention in [
+        AttentionKind::None,
+        AttentionKind::Additive,
+        AttentionKind::Dot,
+        AttentionKind::General,
+    ] {
+        for n_layers in [1, 2] {
+            let decoder = decoder(attention, CellKind::Rnn, n_layers);
+            // Large enough that no two words of the source are found alike.
+            let (h, x) = (random(SRC_LEN) * 3.0, random(LEN));
+            let finals: Vec<Tensor<2>> = (0..n_layers).map(|_| random(1)).collect();
+            let expected = by_the_formulas(&decoder, &h, &x, finals.clone());
+            let encoded = Encoded { memory: h, finals };
+            let mut state = decoder.start(encoded, pad.clone(), pass);
+            let found = decoder.forward(x, &lengths, &mut state, pass);
+            let difference: f32 = (found - expected).abs().max().into_scalar();
+            assert!(
+                difference < 1e-5,
+                "{attention:?}, {n_layers} layers: {difference}"
+            );
+        }
     }
 }

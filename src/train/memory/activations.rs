@@ -106,8 +106,9 @@ fn recurrent_encoder(model: &ModelConfig, src: f64) -> f64 {
         0 => model.d_model as f64,
         width => width as f64,
     };
-    // What a layer reads, its cells, and both directions side by side.
-    let layers = model.n_encoder_layers as f64 * (d + cell(kind) * d + d);
+    // Its cells, both directions side by side, and what dropout leaves of that for the next layer or the prediction.
+    let layers = model.n_encoder_layers as f64 * (cell(kind) * d + d + d);
+    // What the first layer reads, and its gradient or where it came from.
     src * (2.0 * d_in + layers + projected(kind) * d)
 }
 

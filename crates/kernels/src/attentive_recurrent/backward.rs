@@ -1,7 +1,7 @@
 //! The gradients of attentive recurrent layers: time backwards, then one product for each weight.
 //!
 //! What the products of a position's sequences receive is collected on tapes, as in the recurrent layer. The queries are
-//! computed again, in one product, and the additive scores of each position with them.
+//! computed again, in one product, and the scores of each position with them.
 
 use super::attention_gradients::AttentionPass;
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
@@ -9,7 +9,6 @@ use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
 use crate::linear::add_column_sums;
 use crate::parallel::for_each;
 use crate::recurrent::{BackwardPass, RecurrentGradients, Schedule, weight_gradient};
-use crate::scored_attention::Score;
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
@@ -46,8 +45,8 @@ pub struct AttentiveRecurrentGradients<'a> {
     pub keys: &'a mut [f32],
     /// `[batch * src_len, d_value]`, zeros at padding.
     pub values: &'a mut [f32],
-    /// `[d_key]`, for [`Score::Additive`] only.
-    pub v: Option<&'a mut [f32]>,
+    /// `[d_key]`
+    pub v: &'a mut [f32],
 }
 
 impl AttentiveRecurrentGradients<'_> {
@@ -72,11 +71,7 @@ impl AttentiveRecurrentGradients<'_> {
             inputs.values.len(),
             "`dvalues` of {call:?}"
         );
-        if let Some(v) = self.v.as_deref() {
-            let additive = matches!(inputs.score, Score::Additive { .. });
-            assert!(additive, "a dot score has no `v`");
-            assert_eq!(v.len(), call.d_key, "`dv` of {call:?}");
-        }
+        assert_eq!(self.v.len(), call.d_key, "`dv` of {call:?}");
     }
 }
 
@@ -84,7 +79,7 @@ impl AttentiveRecurrentGradients<'_> {
 /// read at padding.
 ///
 /// # Panics
-/// As [`super::attentive_recurrent`], or if [`Score::Dot`] is given a `v`.
+/// As [`super::attentive_recurrent`].
 pub fn attentive_recurrent_backward(
     call: AttentiveRecurrentCall<'_>,
     inputs: AttentiveRecurrentInputs<'_>,
@@ -186,10 +181,8 @@ impl Layer<'_> {
             let to_initial = recurrence.initial.is_some();
             self.all_positions(&mut tapes, attention, projected, to_initial, flow);
             self.values(dcontexts, values);
-            if let Some(v) = v {
-                v.fill(0.0);
-                add_column_sums(View::rows(shares, d_key), batch, v);
-            }
+            v.fill(0.0);
+            add_column_sums(View::rows(shares, d_key), batch, v);
             if let Some(initial) = recurrence.initial {
                 self.schedule.scatter_initial(flow, initial);
             }

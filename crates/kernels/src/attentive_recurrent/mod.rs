@@ -4,7 +4,7 @@
 //! With the state before, h, a position's context and the cell's input are
 //!
 //! - q = W_q h,
-//! - a = softmax over j of score(q, key j), without the keys of padding,
+//! - a = softmax over j of vᵀ tanh(q + key j), without the keys of padding,
 //! - context = Σ_j a_j value j,
 //! - x = projected + W_c context,
 //!
@@ -19,11 +19,11 @@ pub use backward::{
     AttentiveRecurrentGradients, AttentiveRecurrentResult, attentive_recurrent_backward,
 };
 
+use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
 use crate::linear::Affine;
 use crate::parallel::for_each;
 use crate::recurrent::{ForwardPass, Recurrence, RecurrentCall, Schedule, state_product};
-use crate::scored_attention::{Score, ScoredAttentionInputs, ScoredAttentionShape};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
@@ -47,8 +47,8 @@ impl AttentiveRecurrentCall<'_> {
     }
 
     /// The attention of `rows` sequences at one position.
-    fn attention(&self, rows: usize) -> ScoredAttentionShape {
-        ScoredAttentionShape {
+    fn attention(&self, rows: usize) -> AdditiveAttentionShape {
+        AdditiveAttentionShape {
             rows,
             src_len: self.src_len,
             d_key: self.d_key,
@@ -74,8 +74,8 @@ pub struct AttentiveRecurrentInputs<'a> {
     pub values: &'a [f32],
     /// `[batch * src_len]`: keys that are not 0 here are ignored; they and their values are never read.
     pub pad: Option<&'a [u8]>,
-    /// How well a query and a key fit together.
-    pub score: Score<'a>,
+    /// `[d_key]`
+    pub v: &'a [f32],
 }
 
 impl<'a> AttentiveRecurrentInputs<'a> {
@@ -101,13 +101,13 @@ impl<'a> AttentiveRecurrentInputs<'a> {
     }
 
     /// What the attention of `queries` reads.
-    fn attention(&self, queries: &'a [f32]) -> ScoredAttentionInputs<'a> {
-        ScoredAttentionInputs {
+    fn attention(&self, queries: &'a [f32]) -> AdditiveAttentionInputs<'a> {
+        AdditiveAttentionInputs {
             queries,
             keys: self.keys,
             values: self.values,
             pad: self.pad,
-            score: self.score,
+            v: self.v,
         }
     }
 

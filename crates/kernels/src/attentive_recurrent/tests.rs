@@ -49,7 +49,6 @@ fn forward_and_backward_match_the_twin() {
             }
             let mut case = Case::new(cell, lens, len, sizes).pad(gaps(sizes.0));
             case.direction = Direction::Backward;
-            case.v = None;
             case.assert_matches_the_twin(3e-5);
         }
     }
@@ -214,8 +213,8 @@ fn gradients_that_nobody_wants_change_no_other() {
             attention_weights: &weights,
             saved: &saved,
         };
-        let [mut projected, mut keys, mut values] =
-            [2, 8, 9].map(|number| vec![f32::NAN; expected[number].len()]);
+        let [mut projected, mut keys, mut values, mut v] =
+            [2, 8, 9, 10].map(|number| vec![f32::NAN; expected[number].len()]);
         let gradients = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
                 projected: &mut projected,
@@ -227,10 +226,10 @@ fn gradients_that_nobody_wants_change_no_other() {
             context_weight: None,
             keys: &mut keys,
             values: &mut values,
-            v: None,
+            v: &mut v,
         };
         attentive_recurrent_backward(call, inputs, result, &case.grad, gradients);
-        for (number, found) in [(2, projected), (8, keys), (9, values)] {
+        for (number, found) in [(2, projected), (8, keys), (9, values), (10, v)] {
             assert_eq!(bits(&found), bits(&expected[number]), "result {number}");
         }
     }

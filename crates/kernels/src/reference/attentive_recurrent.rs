@@ -1,8 +1,7 @@
 //! The twin of [`mod@crate::attentive_recurrent`].
 
 use super::recurrent::Moment;
-use super::{Recurrent, ScoredAttention};
-use crate::scored_attention::ScoredAttentionShape;
+use super::{AdditiveAttention, AdditiveAttentionShape, Recurrent};
 
 /// What a layer reads, as [`crate::attentive_recurrent::AttentiveRecurrentInputs`].
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +9,7 @@ pub struct AttentiveRecurrent<'a> {
     /// The cell and its inputs' projections.
     pub recurrent: Recurrent<'a>,
     /// What is attended to, one row for each sequence. Its queries are not read.
-    pub attention: ScoredAttention<'a>,
+    pub attention: AdditiveAttention<'a>,
     /// The map from h to the query.
     pub query_weight: &'a [f64],
     /// The map from the context to the gates.
@@ -65,16 +64,16 @@ impl AttentiveRecurrent<'_> {
     }
 
     /// The attention of one query to the sentence of sequence `number`.
-    fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> ScoredAttention<'b> {
-        let ScoredAttentionShape {
+    fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> AdditiveAttention<'b> {
+        let AdditiveAttentionShape {
             src_len,
             d_key,
             d_value,
             ..
         } = self.attention.shape;
         let first = number * src_len;
-        ScoredAttention {
-            shape: ScoredAttentionShape {
+        AdditiveAttention {
+            shape: AdditiveAttentionShape {
                 rows: 1,
                 ..self.attention.shape
             },

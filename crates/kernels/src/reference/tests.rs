@@ -5,7 +5,6 @@ use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Precision;
 use crate::norm::Norm;
 use crate::recurrent::{Cell, Direction, RecurrentCall};
-use crate::scored_attention::ScoredAttentionShape;
 use crate::testing::{assert_derivative, random, wide};
 
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -187,8 +186,8 @@ fn recurrent_gradients_are_derivatives() {
 }
 
 #[test]
-fn scored_attention_gradients_are_derivatives() {
-    let shape = ScoredAttentionShape {
+fn additive_attention_gradients_are_derivatives() {
+    let shape = AdditiveAttentionShape {
         rows: 2,
         src_len: 4,
         d_key: 3,
@@ -198,24 +197,22 @@ fn scored_attention_gradients_are_derivatives() {
     let (q, k, value, v) = (numbers(6, 1), numbers(24, 2), numbers(16, 3), numbers(3, 4));
     let g = numbers(4, 5);
     for pad in [None, Some(&pad[..])] {
-        for additive in [false, true] {
-            let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
-                let twin = ScoredAttention {
-                    shape,
-                    queries: q,
-                    keys: k,
-                    values: value,
-                    pad,
-                    v: additive.then_some(v),
-                };
-                (twin.forward(), twin.backward(&g))
+        let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
+            let twin = AdditiveAttention {
+                shape,
+                queries: q,
+                keys: k,
+                values: value,
+                pad,
+                v,
             };
-            let (_, [dq, dk, dvalue, dv]) = with(&q, &k, &value, &v);
-            assert_derivative(&q, &g, &dq, |q| with(q, &k, &value, &v).0);
-            assert_derivative(&k, &g, &dk, |k| with(&q, k, &value, &v).0);
-            assert_derivative(&value, &g, &dvalue, |value| with(&q, &k, value, &v).0);
-            assert_derivative(&v, &g, &dv, |v| with(&q, &k, &value, v).0);
-        }
+            (twin.forward(), twin.backward(&g))
+        };
+        let (_, [dq, dk, dvalue, dv]) = with(&q, &k, &value, &v);
+        assert_derivative(&q, &g, &dq, |q| with(q, &k, &value, &v).0);
+        assert_derivative(&k, &g, &dk, |k| with(&q, k, &value, &v).0);
+        assert_derivative(&value, &g, &dvalue, |value| with(&q, &k, value, &v).0);
+        assert_derivative(&v, &g, &dv, |v| with(&q, &k, &value, v).0);
     }
 }
 
@@ -223,7 +220,7 @@ fn scored_attention_gradients_are_derivatives() {
 /// values and v.
 fn attentive_twin<'a>(
     call: RecurrentCall<'a>,
-    shape: ScoredAttentionShape,
+    shape: AdditiveAttentionShape,
     pad: Option<&'a [u8]>,
     inputs: &'a [Vec<f64>; 9],
 ) -> AttentiveRecurrent<'a> {
@@ -246,13 +243,13 @@ fn attentive_twin<'a>(
             bias: Some(bias),
             initial: Some(initial),
         },
-        attention: ScoredAttention {
+        attention: AdditiveAttention {
             shape,
             queries: &[],
             keys,
             values,
             pad,
-            v: Some(v),
+            v,
         },
         query_weight,
         context_weight,
@@ -262,7 +259,7 @@ fn attentive_twin<'a>(
 #[test]
 fn attentive_recurrent_gradients_are_derivatives() {
     let (lens, len, d) = ([3, 0, 2], 3, 2);
-    let shape = ScoredAttentionShape {
+    let shape = AdditiveAttentionShape {
         rows: 3,
         src_len: 3,
         d_key: 2,

@@ -1,7 +1,7 @@
 //! A layer with random inputs, run by the kernel and by its twin.
 
 use super::*;
-use crate::reference::{AttentiveRecurrent, Recurrent, ScoredAttention};
+use crate::reference::{AdditiveAttention, AttentiveRecurrent, Recurrent};
 use crate::testing::{assert_close, random, wide};
 
 /// src_len, d, d_key, d_value
@@ -25,7 +25,7 @@ pub(super) struct Case {
     pub(super) keys: Vec<f32>,
     pub(super) values: Vec<f32>,
     pub(super) pad: Option<Vec<u8>>,
-    pub(super) v: Option<Vec<f32>>,
+    pub(super) v: Vec<f32>,
     pub(super) grad: Vec<f32>,
 }
 
@@ -59,7 +59,7 @@ impl Case {
             keys: random(batch * src_len * d_key, 7),
             values: random(batch * src_len * d_value, 8),
             pad: None,
-            v: Some(scaled(d_key, d_key, 9)),
+            v: scaled(d_key, d_key, 9),
             grad: random(rows * out_cols, 10),
         };
         for (sequence, &real) in lens.iter().enumerate() {
@@ -112,10 +112,7 @@ impl Case {
             keys: &self.keys,
             values: &self.values,
             pad: self.pad.as_deref(),
-            score: match &self.v {
-                Some(v) => Score::Additive { v },
-                None => Score::Dot,
-            },
+            v: &self.v,
         }
     }
 
@@ -142,7 +139,7 @@ impl Case {
             self.context_weight.len(),
             self.keys.len(),
             self.values.len(),
-            self.v.as_ref().map_or(0, |_| d_key),
+            d_key,
         ]
         .map(|len| vec![f32::NAN; len]);
         let [out, weights, gradients @ ..] = &mut results;
@@ -175,7 +172,7 @@ impl Case {
             context_weight: Some(context_weight),
             keys,
             values,
-            v: self.v.is_some().then_some(v),
+            v,
         };
         attentive_recurrent_backward(call, inputs, result, &self.grad, gradients);
         results
@@ -189,6 +186,7 @@ impl Case {
             context_weight,
             keys,
             values,
+            v,
         ] = [
             &self.projected,
             &self.weight,
@@ -196,10 +194,10 @@ impl Case {
             &self.context_weight,
             &self.keys,
             &self.values,
+            &self.v,
         ]
         .map(|x| wide(x));
-        let [bias, initial, v] =
-            [&self.bias, &self.initial, &self.v].map(|x| x.as_ref().map(|x| wide(x)));
+        let [bias, initial] = [&self.bias, &self.initial].map(|x| x.as_ref().map(|x| wide(x)));
         let twin = AttentiveRecurrent {
             recurrent: Recurrent {
                 call: self.call().recurrent,
@@ -208,20 +206,19 @@ impl Case {
                 bias: bias.as_deref(),
                 initial: initial.as_deref(),
             },
-            attention: ScoredAttention {
+            attention: AdditiveAttention {
                 shape: self.call().attention(self.lens.len()),
                 queries: &[],
                 keys: &keys,
                 values: &values,
                 pad: self.pad.as_deref(),
-                v: v.as_deref(),
+                v: &v,
             },
             query_weight: &query_weight,
             context_weight: &context_weight,
         };
         let mut expected = twin.forward().to_vec();
         expected.extend(twin.backward(&wide(&self.grad)));
-        expected[10].truncate(self.v.as_ref().map_or(0, Vec::len));
         for (number, (found, expected)) in self.run().iter().zip(&expected).enumerate() {
             let what = format!("result {number} of {:?}", self.call());
             assert_close(found, expected, tolerance, &what);

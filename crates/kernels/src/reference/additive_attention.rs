@@ -1,43 +1,38 @@
-//! The twin of [`crate::scored_attention`].
+//! Additive attention of one query for each sentence (Bahdanau et al. 2015, appendix A.1.2).
 
-use crate::scored_attention::ScoredAttentionShape;
+use crate::additive_attention::AdditiveAttentionShape;
 
-/// What attention reads, as [`crate::scored_attention::ScoredAttentionInputs`].
+/// What attention reads.
 #[derive(Clone, Copy, Debug)]
-pub struct ScoredAttention<'a> {
+pub struct AdditiveAttention<'a> {
     /// The shape.
-    pub shape: ScoredAttentionShape,
-    /// Queries.
+    pub shape: AdditiveAttentionShape,
+    /// `[rows, d_key]`
     pub queries: &'a [f64],
-    /// Keys.
+    /// `[rows * src_len, d_key]`
     pub keys: &'a [f64],
-    /// Values.
+    /// `[rows * src_len, d_value]`
     pub values: &'a [f64],
-    /// Keys to ignore.
+    /// `[rows * src_len]`: keys to ignore.
     pub pad: Option<&'a [u8]>,
-    /// The weight of [`crate::scored_attention::Score::Additive`]; without it the score is
-    /// [`crate::scored_attention::Score::Dot`].
-    pub v: Option<&'a [f64]>,
+    /// `[d_key]`
+    pub v: &'a [f64],
 }
 
-impl ScoredAttention<'_> {
+impl AdditiveAttention<'_> {
     /// The pairs of a query and a key that it sees.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        let ScoredAttentionShape { rows, src_len, .. } = self.shape;
+        let AdditiveAttentionShape { rows, src_len, .. } = self.shape;
         (0..rows * src_len)
             .filter(|&key| self.pad.is_none_or(|pad| pad[key] == 0))
             .map(move |key| (key / src_len, key))
     }
 
+    /// vᵀ tanh(q + k)
     fn score(&self, row: usize, key: usize) -> f64 {
         let d = self.shape.d_key;
         let (q, k) = (&self.queries[row * d..], &self.keys[key * d..]);
-        (0..d)
-            .map(|c| match self.v {
-                Some(v) => v[c] * (q[c] + k[c]).tanh(),
-                None => q[c] * k[c],
-            })
-            .sum()
+        (0..d).map(|c| self.v[c] * (q[c] + k[c]).tanh()).sum()
     }
 
     /// The weights, `[rows, src_len]`.
@@ -54,7 +49,7 @@ impl ScoredAttention<'_> {
         weights
     }
 
-    /// [`crate::scored_attention::scored_attention`]: the contexts.
+    /// The contexts, `[rows, d_value]`.
     pub fn forward(&self) -> Vec<f64> {
         let d = self.shape.d_value;
         let mut contexts = vec![0.0; self.shape.rows * d];
@@ -67,9 +62,9 @@ impl ScoredAttention<'_> {
         contexts
     }
 
-    /// [`crate::scored_attention::scored_attention_backward`]: the gradients of queries, keys, values and v.
+    /// The gradients of queries, keys, values and v from those of the contexts.
     pub fn backward(&self, grad_contexts: &[f64]) -> [Vec<f64>; 4] {
-        let ScoredAttentionShape {
+        let AdditiveAttentionShape {
             rows,
             src_len,
             d_key,
@@ -90,20 +85,13 @@ impl ScoredAttention<'_> {
         }
         for (row, key) in self.pairs() {
             let dscore = weights[key] * (dweights[key] - means[row]);
-            for c in 0..d_key {
+            for (c, dv) in dv.iter_mut().enumerate() {
                 let (at_q, at_k) = (row * d_key + c, key * d_key + c);
-                let (q, k) = (self.queries[at_q], self.keys[at_k]);
-                let (dq, dk) = match self.v {
-                    Some(v) => {
-                        let y = (q + k).tanh();
-                        dv[c] += dscore * y;
-                        let dsum = dscore * v[c] * (1.0 - y * y);
-                        (dsum, dsum)
-                    }
-                    None => (dscore * k, dscore * q),
-                };
-                dqueries[at_q] += dq;
-                dkeys[at_k] = dk;
+                let y = (self.queries[at_q] + self.keys[at_k]).tanh();
+                let dsum = dscore * self.v[c] * (1.0 - y * y);
+                *dv += dscore * y;
+                dqueries[at_q] += dsum;
+                dkeys[at_k] = dsum;
             }
         }
         [dqueries, dkeys, dvalues, dv]

@@ -1,0 +1,73 @@
+//! The gradients of additive attention; its scores are computed again.
+
+use super::{Row, bounded_sums};
+use crate::attention::softmax_backward_row;
+use crate::scratch::with_scratches;
+use crate::simd::sum_of_two;
+
+impl Row<'_> {
+    /// The gradient of the query from `grad` of the context; those of keys and v are added to `dkeys` `[src_len, d_key]`
+    /// and `dv` `[d_key]`, but not at padding.
+    pub(crate) fn query_backward(
+        self,
+        weights: &[f32],
+        grad: &[f32],
+        dquery: &mut [f32],
+        dkeys: &mut [f32],
+        dv: &mut [f32],
+    ) {
+        with_scratches([weights.len(), dquery.len()], |[dscores, room]| {
+            weights_backward(self, grad, dscores);
+            softmax_backward_row(weights, dscores, 1.0);
+            scores_backward(self, dscores, dquery, dkeys, dv, room);
+        });
+    }
+}
+
+vectorised! {
+    /// The gradients of the weights; zeros at padding.
+    fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
+        let d = grad.len();
+        for (j, dweight) in dweights.iter_mut().enumerate() {
+            *dweight = match row.sees(j) {
+                true => sum_of_two(grad, &row.values[j * d..][..d], |grad, value| grad * value),
+                false => 0.0,
+            };
+        }
+    }
+}
+
+vectorised! {
+    /// The gradient of the query; those of keys and v are added. `room` is for `d_key` numbers.
+    fn scores_backward(
+        row: Row<'_>,
+        dscores: &[f32],
+        dquery: &mut [f32],
+        dkeys: &mut [f32],
+        dv: &mut [f32],
+        room: &mut [f32],
+    ) {
+        let d = dquery.len();
+        dquery.fill(0.0);
+        for (j, &dscore) in dscores.iter().enumerate() {
+            if !row.sees(j) {
+                continue;
+            }
+            bounded_sums(row.query, row.key(j), room);
+            add_scaled(dscore, room, dv);
+            for (y, &v) in room.iter_mut().zip(row.v) {
+                *y = dscore * v * (1.0 - *y * *y);
+            }
+            add_scaled(1.0, room, &mut dkeys[j * d..][..d]);
+            add_scaled(1.0, room, dquery);
+        }
+    }
+}
+
+/// `sums` += `factor` · `terms`
+#[inline(always)]
+fn add_scaled(factor: f32, terms: &[f32], sums: &mut [f32]) {
+    for (sum, &term) in sums.iter_mut().zip(terms) {
+        *sum += factor * term;
+    }
+}

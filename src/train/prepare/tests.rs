@@ -1,0 +1,34 @@
+use std::fs;
+
+use super::*;
+use crate::batch::TokenId;
+use crate::config::{Family, TokenizerKind};
+
+/// What the first batch of training and the validation batches of a masked language model read.
+fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "a dog runs over the green field and barks at two cats\n".repeat(50);
+    fs::write(folder.path().join("text"), text).unwrap();
+    let mut config = Config {
+        seed,
+        ..Config::default()
+    };
+    config.data.dir = Some(folder.path().into());
+    config.data.train.text = Some("text".into());
+    config.data.hold_out = 0.5;
+    config.tokenizer.kind = TokenizerKind::Word;
+    config.model.family = Family::EncoderOnly;
+    let mut material = material(&config, None, &Interrupt::none(), &mut Silent).unwrap();
+    let validation = material.validation.unwrap().batches.into_iter();
+    [
+        material.feed.next_batch().src.ids,
+        validation.flat_map(|batch| batch.src.ids).collect(),
+    ]
+}
+
+#[test]
+fn validation_hides_the_same_tokens_whatever_the_seed() {
+    let [[training, validation], [other_training, other_validation]] = [1, 2].map(hidden);
+    assert_eq!(validation, other_validation);
+    assert_ne!(training, other_training);
+}
