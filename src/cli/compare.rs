@@ -1,6 +1,6 @@
 //! `attentive compare`: several models on one test set.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::compare::{Comparison, System, TestSet, compare};
 use attentive::error::Result;
@@ -67,11 +67,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
         ..Bleu::default()
     };
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let picture = args
         .plot
         .as_deref()
-        .map(|path| Output::open(Some(path), &inputs))
+        .map(|path| Output::open(Some(path), inputs))
         .transpose()?;
     let comparison = compare(&runs, test, |pipeline| {
         Ok(EvaluateOptions {

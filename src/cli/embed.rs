@@ -1,6 +1,6 @@
 //! `attentive embed`: texts as vectors.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::pipeline::Pipeline;
@@ -48,13 +48,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require_encoder()?;
     let mut input = Lines::open(args.input.as_deref())?;
-    let inputs: Vec<&Path> = args
-        .input
-        .iter()
-        .chain([&args.model])
-        .map(PathBuf::as_path)
-        .collect();
-    let mut out = Output::open(args.output.as_deref(), &inputs)?;
+    let inputs = args.input.iter().chain([&args.model]);
+    let mut out = Output::open(args.output.as_deref(), inputs)?;
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {

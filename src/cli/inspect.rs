@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note("this model has no attention: the page shows probabilities alone");
     }
     let page = page::attention(&args.model.display().to_string(), &inspection);
-    let mut out = Output::open(Some(&args.output), &[&args.model])?;
+    let mut out = Output::open(Some(&args.output), [&args.model])?;
     out.line(page.trim_end())?;
     out.flush()?;
     if let Some(path) = out.file() {

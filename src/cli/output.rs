@@ -30,29 +30,24 @@ impl Output {
 
     /// The file `path`, or standard output without one or for `-`; never one of the `inputs`, nor a file of a model
     /// directory among them. What the file holds stays until something is written.
-    pub(super) fn open(path: Option<&Path>, inputs: &[&Path]) -> Result<Self> {
+    pub(super) fn open<'a>(
+        path: Option<&Path>,
+        inputs: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new(DASH)) else {
             return Ok(Self::stdout());
         };
-        if let Some(model) = inputs.iter().find(|input| is_file_of(path, input)) {
-            return Err(Error::usage(
-                format!(
-                    "the output `{}` is a file of the model `{}`",
-                    path.display(),
-                    model.display()
-                ),
-                "write to a file of another name",
-            ));
-        }
-        if let Some(input) = inputs.iter().find(|input| same_file(path, input)) {
-            return Err(Error::usage(
-                format!(
-                    "the output `{}` is also the input `{}`",
-                    path.display(),
-                    input.display()
-                ),
-                "write to another file",
-            ));
+        for input in inputs {
+            let (what, hint) = if is_file_of(path, input) {
+                ("a file of the model", "write to a file of another name")
+            } else if same_file(path, input) {
+                ("also the input", "write to another file")
+            } else {
+                continue;
+            };
+            let (path, input) = (path.display(), input.display());
+            let problem = format!("the output `{path}` is {what} `{input}`");
+            return Err(Error::usage(problem, hint));
         }
         let file = OpenOptions::new()
             .write(true)
@@ -171,7 +166,7 @@ mod tests {
         fs::write(&path, "kept").expect("write");
         let roundabout = folder.path().join(".").join("in.txt");
         assert!(matches!(
-            Output::open(Some(&path), &[&roundabout]),
+            Output::open(Some(&path), [&roundabout]),
             Err(Error::Usage { .. })
         ));
         assert_eq!(fs::read_to_string(&path).expect("read"), "kept");
@@ -182,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("tempdir");
         let open = |name: &str| {
             let path = folder.path().join(name);
-            Output::open(Some(&path), &[folder.path()]).map(|_| ())
+            Output::open(Some(&path), [&folder.path().to_path_buf()]).map(|_| ())
         };
         for name in [
             files::CONFIG,
@@ -202,13 +197,13 @@ mod tests {
         let path = folder.path().join("out.txt");
         let read = || fs::read_to_string(&path).expect("read");
         fs::write(&path, "old and long").expect("write");
-        drop(Output::open(Some(&path), &[]).expect("open"));
+        drop(Output::open(Some(&path), []).expect("open"));
         assert_eq!(read(), "old and long");
-        let mut out = Output::open(Some(&path), &[]).expect("open");
+        let mut out = Output::open(Some(&path), []).expect("open");
         out.line("new").expect("write");
         out.flush().expect("write");
         assert_eq!(read(), "new\n");
-        let mut out = Output::open(Some(&path), &[]).expect("open");
+        let mut out = Output::open(Some(&path), []).expect("open");
         out.flush().expect("write");
         assert_eq!(read(), "");
     }

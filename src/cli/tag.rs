@@ -1,6 +1,6 @@
 //! `attentive tag`: a tag for each token.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::config::Task;
 use attentive::data;
@@ -57,13 +57,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require(Task::Tag)?;
     let mut input = Lines::open(args.input.as_deref())?;
-    let inputs: Vec<&Path> = args
-        .input
-        .iter()
-        .chain([&args.model])
-        .map(PathBuf::as_path)
-        .collect();
-    let mut out = Output::open(args.output.as_deref(), &inputs)?;
+    let inputs = args.input.iter().chain([&args.model]);
+    let mut out = Output::open(args.output.as_deref(), inputs)?;
     let config = &pipeline.config().model;
     let mut unknown = Unknown::default();
     loop {

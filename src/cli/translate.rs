@@ -1,7 +1,7 @@
 //! `attentive translate`: a line in, a line out.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions, Translation};
@@ -64,13 +64,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
         false => Columns::Text,
     };
     let input = Lines::open(args.input.as_deref())?;
-    let inputs: Vec<&Path> = args
-        .input
-        .iter()
-        .chain([&args.model])
-        .map(PathBuf::as_path)
-        .collect();
-    let out = Output::open(args.output.as_deref(), &inputs)?;
+    let inputs = args.input.iter().chain([&args.model]);
+    let out = Output::open(args.output.as_deref(), inputs)?;
     translate(&pipeline, &options, input, columns, out)
 }
 

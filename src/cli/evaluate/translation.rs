@@ -1,7 +1,5 @@
 //! Translations of a test set.
 
-use std::path::{Path, PathBuf};
-
 use attentive::config::Task;
 use attentive::error::Result;
 use attentive::evaluate::{self, Evaluation};
@@ -21,17 +19,12 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
             ..Bleu::default()
         },
     };
-    let inputs: Vec<&Path> = args
-        .references
-        .iter()
-        .chain(&args.src)
-        .chain([&args.model])
-        .map(PathBuf::as_path)
-        .collect();
+    let inputs = args.references.iter().chain(&args.src);
+    let inputs = inputs.chain([&args.model]);
     let translations = args
         .output
         .as_deref()
-        .map(|path| Output::open(Some(path), &inputs))
+        .map(|path| Output::open(Some(path), inputs))
         .transpose()?;
 
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options)?;

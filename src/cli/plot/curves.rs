@@ -1,6 +1,6 @@
 //! `attentive plot curves`: how runs learned.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
 use attentive::plot::{Axis, Figure, LineChart, Series, thin};
@@ -66,8 +66,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         false => args.metric.clone(),
     };
     check(&metrics, &runs, &args.metric)?;
-    let inputs: Vec<&Path> = args.runs.iter().map(PathBuf::as_path).collect();
-    args.out.write(&figure(&runs, &metrics), &inputs)
+    args.out.write(&figure(&runs, &metrics), &args.runs)
 }
 
 /// Every metric must be in one of the runs; where one that was `asked` for is not in another, that is said.

@@ -65,7 +65,11 @@ impl OutArgs {
     }
 
     /// Writes the picture, over none of the `inputs`.
-    fn write(&self, figure: &Figure, inputs: &[&Path]) -> Result<()> {
+    fn write<'a>(
+        &self,
+        figure: &Figure,
+        inputs: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<()> {
         let mut out = Output::open(self.out.as_deref(), inputs)?;
         out.line(figure.svg())?;
         out.flush()?;

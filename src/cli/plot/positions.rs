@@ -88,9 +88,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "lower `--position` or raise `--len`",
         ));
     }
-    let inputs: Vec<&Path> = args.model.as_deref().into_iter().collect();
     args.out
-        .write(&figure(&subjects, position, args.rows.into()), &inputs)
+        .write(&figure(&subjects, position, args.rows.into()), &args.model)
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
