@@ -61,6 +61,21 @@ impl Output {
         })
     }
 
+    /// The file `path`, if one is named, beside standard output, which other results take; else as [`Output::open`].
+    pub(super) fn beside_stdout<'a>(
+        path: Option<&Path>,
+        inputs: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<Option<Self>> {
+        let Some(path) = path else { return Ok(None) };
+        if path == Path::new(DASH) {
+            return Err(Error::usage(
+                "`-` is standard output, which the scores take",
+                "name a file",
+            ));
+        }
+        Self::open(Some(path), inputs).map(Some)
+    }
+
     /// The file, unless it is standard output.
     pub(super) fn file(&self) -> Option<&Path> {
         (self.path != Path::new(STDOUT)).then_some(&self.path)

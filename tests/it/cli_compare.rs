@@ -113,6 +113,10 @@ fn nothing_is_translated_or_lost_before_every_run_is_checked() {
     );
     folder.fails("compare a --src blank --ref ref", 2, &["no word"]);
     folder.fails("compare a --src - --ref -", 2, &["once"]);
+    for command in ["compare a --plot -", "evaluate a --output -"] {
+        let command = format!("{command} --src src --ref ref");
+        folder.fails(&command, 2, &["`-` is standard output"]);
+    }
     folder.fails(
         "compare a --src src --ref ref --plot a/model.safetensors",
         2,

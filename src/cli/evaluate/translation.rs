@@ -21,11 +21,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     };
     let inputs = args.references.iter().chain(&args.src);
     let inputs = inputs.chain([&args.model]);
-    let translations = args
-        .output
-        .as_deref()
-        .map(|path| Output::open(Some(path), inputs))
-        .transpose()?;
+    let translations = Output::beside_stdout(args.output.as_deref(), inputs)?;
 
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options)?;
     if let Some(mut file) = translations {
