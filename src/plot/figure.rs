@@ -61,6 +61,13 @@ impl Panel {
         }
     }
 
+    fn title(&self) -> &str {
+        match self {
+            Self::Lines(chart) => chart.title(),
+            Self::Heat(chart) => chart.title(),
+        }
+    }
+
     fn draw(&self, svg: &mut Svg, area: Area) {
         match self {
             Self::Lines(chart) => chart.draw(svg, area),
@@ -118,7 +125,7 @@ impl Figure {
         let gaps = GAP * self.rows.len().saturating_sub(1) as f64;
         let height = 2.0 * MARGIN + head + legend_height + rows + gaps;
 
-        let mut svg = Svg::new(self.width, height.ceil(), &self.title);
+        let mut svg = Svg::new(self.width, height.ceil(), &self.name());
         let style = TextStyle::plain(Anchor::Start);
         if !self.title.is_empty() {
             let title = text::shorten(&self.title, TITLE_SIZE, inner);
@@ -143,6 +150,16 @@ impl Figure {
             area.y += row.full_height() + GAP;
         }
         svg.finish()
+    }
+
+    /// What is read out for the picture: the title, or without one those of the charts.
+    fn name(&self) -> String {
+        if !self.title.is_empty() {
+            return self.title.clone();
+        }
+        let panels = self.rows.iter().flat_map(|row| &row.panels);
+        let titles = panels.map(Panel::title).filter(|title| !title.is_empty());
+        titles.collect::<Vec<_>>().join("; ")
     }
 
     fn line_charts(&self) -> impl Iterator<Item = &LineChart> {
@@ -197,6 +214,14 @@ mod tests {
             .svg();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn a_figure_without_a_title_is_called_by_its_charts() {
+        let chart = |title: &str| LineChart::new(title, Axis::linear(""), Axis::linear(""));
+        let figure = |title: &str| Figure::new(title).row("", 100.0, ["a", "", "b"].map(chart));
+        assert!(figure("").svg().contains("<title>a; b</title>"));
+        assert!(figure("t").svg().contains("<title>t</title>"));
     }
 
     #[test]

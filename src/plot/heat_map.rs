@@ -70,6 +70,10 @@ impl HeatMap {
         }
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
     pub(super) fn draw(&self, svg: &mut Svg, outer: Area) {
         let (low, high) = self.range;
         let bar_ticks = ticks::linear(

@@ -46,6 +46,10 @@ impl LineChart {
         }
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
     pub(super) fn all_series(&self) -> &[Series] {
         &self.series
     }
