@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         ..Bleu::default()
     };
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
-    let picture = Output::beside_stdout(args.plot.as_deref(), inputs)?;
+    let picture = Output::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
     let comparison = compare(&runs, test, |pipeline| {
         Ok(EvaluateOptions {
             translate: args.search.options(pipeline.config(), 1)?,

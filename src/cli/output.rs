@@ -49,27 +49,34 @@ impl Output {
             let problem = format!("the output `{path}` is {what} `{input}`");
             return Err(Error::usage(problem, hint));
         }
+        let is_new = !path.exists();
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .open(path)
             .map_err(Error::io("write", path))?;
+        let replaced = Replaced {
+            file,
+            begun: false,
+            unless_begun: is_new.then(|| path.to_path_buf()),
+        };
         Ok(Self {
-            writer: BufWriter::new(Box::new(Replaced { file, begun: false })),
+            writer: BufWriter::new(Box::new(replaced)),
             path: path.to_path_buf(),
         })
     }
 
-    /// The file `path`, if one is named, beside standard output, which other results take; else as [`Output::open`].
+    /// The file that `option` names, if any, beside standard output, which other results take; else as [`Output::open`].
     pub(super) fn beside_stdout<'a>(
+        option: &str,
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<Option<Self>> {
         let Some(path) = path else { return Ok(None) };
         if path == Path::new(DASH) {
             return Err(Error::usage(
-                "`-` is standard output, which the scores take",
+                format!("`{option} -`: other results go to standard output"),
                 "name a file",
             ));
         }
@@ -115,10 +122,13 @@ impl Output {
     }
 }
 
-/// A file whose old content goes when the new begins, so that a command that fails before that loses nothing.
+/// A file whose old content goes when the new begins, so that a command that fails before that loses nothing and leaves
+/// nothing behind.
 struct Replaced {
     file: File,
     begun: bool,
+    /// What to remove if nothing was begun: the file, if it was not there before.
+    unless_begun: Option<PathBuf>,
 }
 
 impl Replaced {
@@ -129,6 +139,15 @@ impl Replaced {
         }
         self.begun = true;
         Ok(())
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(path) = self.unless_begun.take_if(|_| !self.begun) {
+            // Without it, an empty file is all that remains.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

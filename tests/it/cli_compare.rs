@@ -113,10 +113,16 @@ fn nothing_is_translated_or_lost_before_every_run_is_checked() {
     );
     folder.fails("compare a --src blank --ref ref", 2, &["no word"]);
     folder.fails("compare a --src - --ref -", 2, &["once"]);
-    for command in ["compare a --plot -", "evaluate a --output -"] {
-        let command = format!("{command} --src src --ref ref");
-        folder.fails(&command, 2, &["`-` is standard output"]);
+    for (command, option) in [("compare", "--plot -"), ("evaluate", "--output -")] {
+        let command = format!("{command} a {option} --src src --ref ref");
+        folder.fails(&command, 2, &[option, "standard output"]);
     }
+    folder.fails(
+        "compare nothing --src src --ref ref --plot new.svg",
+        1,
+        &["nothing"],
+    );
+    assert!(!folder.path("new.svg").exists());
     folder.fails(
         "compare a --src src --ref ref --plot a/model.safetensors",
         2,

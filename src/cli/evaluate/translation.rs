@@ -19,9 +19,8 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
             ..Bleu::default()
         },
     };
-    let inputs = args.references.iter().chain(&args.src);
-    let inputs = inputs.chain([&args.model]);
-    let translations = Output::beside_stdout(args.output.as_deref(), inputs)?;
+    let inputs = args.references.iter().chain(&args.src).chain([&args.model]);
+    let translations = Output::beside_stdout("--output", args.output.as_deref(), inputs)?;
 
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options)?;
     if let Some(mut file) = translations {

@@ -20,7 +20,8 @@ pub(super) struct Grain {
 }
 
 impl Grain {
-    /// The largest rectangle that gives `wanted` tasks, or the smallest one.
+    /// The largest rectangle that gives `wanted` tasks, or the smallest one; as many of them as that, of about equal sizes,
+    /// so that no thread waits for another that has a larger rest.
     pub(super) fn rectangle(&self, m: usize, n: usize, wanted: usize) -> (usize, usize) {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
@@ -37,7 +38,10 @@ impl Grain {
                 break;
             }
         }
-        (rows, cols)
+        let even = |all: usize, part: usize, tile: usize| {
+            all.div_ceil(all.div_ceil(part)).next_multiple_of(tile)
+        };
+        (even(m, rows, self.tile_rows), even(n, cols, self.tile_cols))
     }
 }
 
@@ -70,4 +74,27 @@ pub(super) fn for_each_rectangle(
         };
         work(row, col, &mut part, epilogue);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_of_about_equal_sizes() {
+        let grain = Grain {
+            rows: 576,
+            cols: 512,
+            min_rows: 48,
+            min_cols: 64,
+            tile_rows: 6,
+            tile_cols: 16,
+            slices: false,
+        };
+        // Not 288 rows seven times, and then 32.
+        assert_eq!(grain.rectangle(2048, 256, 8), (258, 256));
+        assert_eq!(grain.rectangle(2048, 1024, 8), (516, 512));
+        assert_eq!(grain.rectangle(5, 8000, 8), (6, 512));
+        assert_eq!(grain.rectangle(1, 1, 1), (6, 16));
+    }
 }
