@@ -145,8 +145,10 @@ impl Replaced {
 impl Drop for Replaced {
     fn drop(&mut self) {
         if let Some(path) = self.unless_begun.take_if(|_| !self.begun) {
-            // Without it, an empty file is all that remains.
-            let _ = fs::remove_file(path);
+            // Only while it is empty: somebody else may have written to it. Where it stays, nothing is lost.
+            if self.file.metadata().is_ok_and(|file| file.len() == 0) {
+                let _ = fs::remove_file(path);
+            }
         }
     }
 }
