@@ -2,6 +2,7 @@
 //!
 //! The resolved configuration, every default written out, is part of the model directory, so nothing is stored twice.
 
+mod architecture;
 mod check;
 mod decode;
 mod difference;
@@ -16,10 +17,11 @@ mod train;
 
 pub use decode::{DecodeConfig, LengthPenalty};
 pub use difference::Difference;
-pub use model::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, ModelConfig, NormKind,
-    NormPosition, Positions, RecurrentConfig, Task, TieEmbeddings,
+pub use crate::architecture::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
+    Positions, Task, TieEmbeddings,
 };
+pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,

@@ -2,20 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::architecture::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
+    Positions, Task, TieEmbeddings,
+};
 use crate::error::Result;
 
-/// `[model]`: which family, and the values that make its variants. Keys that a family has no use for are ignored.
+/// `[model]`: which family, and the values that make its variants. A key that the chosen architecture has no use for is
+/// refused if its value is not the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
     /// Which family.
     pub family: Family,
+    /// The encoder's stack; by default what the family's name says, and a recurrent one for taggers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<StackKind>,
+    /// The decoder's stack; by default what the family's name says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoder: Option<StackKind>,
+    /// What mixes the positions of a Transformer decoder: self-attention, or a recurrent cell in its place.
+    pub decoder_mixing: MixingKind,
     /// Width of the embeddings and of every sublayer's output.
     pub d_model: usize,
     /// Width of the feed-forward networks' inner layer.
     pub d_ff: usize,
-    /// Attention heads; they divide `d_model`.
+    /// Attention heads; they divide `d_model`, unless `d_head` is set.
     pub n_heads: usize,
+    /// Heads of keys and values, a divisor of `n_heads` (Ainslie et al. 2023); 0 for `n_heads`.
+    pub n_kv_heads: usize,
+    /// Width of a head; 0 for `d_model / n_heads`.
+    pub d_head: usize,
     /// Layers of the encoder.
     pub n_encoder_layers: usize,
     /// Layers of the decoder.
@@ -39,21 +56,47 @@ pub struct ModelConfig {
     pub norm_position: NormPosition,
     /// Which norm.
     pub norm: NormKind,
+    /// ε of the norms.
+    pub norm_epsilon: f64,
+    /// Normalises the sum of embedding and position.
+    pub embedding_norm: bool,
+    /// Closes each stack with a norm; by default if `norm_position` is `pre`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_norm: Option<bool>,
     /// The feed-forward networks' non-linearity.
     pub activation: ActivationKind,
+    /// Multiplies the activation by a second linear map of the input (gated linear units, Shazeer 2020).
+    pub feed_forward_gate: bool,
+    /// Gives the feed-forward networks' maps biases.
+    pub feed_forward_bias: bool,
     /// How a position is told to the model.
     pub positions: Positions,
+    /// The row of the table of learned positions that position 0 takes.
+    pub position_offset: usize,
+    /// Base of the wavelengths of rotary positions.
+    pub rotary_base: f64,
+    /// Buckets of distances of relative positions.
+    pub relative_buckets: usize,
+    /// Distances from here on share the last bucket.
+    pub relative_distance: usize,
     /// Multiplies embeddings by √d_model (section 3.4 of the paper).
     pub scale_embeddings: bool,
     /// Which embeddings and projections are one matrix.
     pub tie_embeddings: TieEmbeddings,
     /// Gives the query, key, value and output projections of attention a bias.
     pub attention_bias: bool,
+    /// Multiplies the scores of attention; by default 1/√d_head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention_scale: Option<f64>,
     /// Gives the output projection a bias.
     pub output_bias: bool,
+    /// Multiplies the last layer before the output projection.
+    pub logit_scale: f64,
+    /// How a classifier makes one vector of a text.
+    pub pooling: Pooling,
     /// How weights start.
     pub init: Init,
-    /// What recurrent families have besides.
+    /// What recurrent stacks have besides.
     pub recurrent: RecurrentConfig,
 }
 
@@ -79,33 +122,38 @@ pub enum Family {
     DecoderOnly,
     /// The Transformer's encoder alone: a masked language model (Devlin et al. 2019).
     EncoderOnly,
-    /// A recurrent network that gives each position a label.
+    /// A label for each position.
     Tagger,
+    /// A label for the whole text.
+    Classifier,
 }
 
-/// What a family does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Puts one sequence into another.
-    Translate,
-    /// Continues a text.
-    Generate,
-    /// Fills gaps in a text.
-    Fill,
-    /// Labels every position.
-    Tag,
+/// Which kind of stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StackKind {
+    /// Transformer layers.
+    Transformer,
+    /// Recurrent layers.
+    Recurrent,
 }
 
-impl Task {
-    /// What a model for it does, as messages say it.
-    pub fn verb(self) -> &'static str {
-        match self {
-            Self::Translate => "translates",
-            Self::Generate => "continues texts",
-            Self::Fill => "fills gaps",
-            Self::Tag => "labels tokens",
-        }
-    }
+/// What mixes the positions of a Transformer decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MixingKind {
+    /// Causal self-attention.
+    Attention,
+    /// A tanh RNN.
+    Rnn,
+    /// An LSTM.
+    Lstm,
+    /// An LSTM with coupled gates.
+    CoupledLstm,
+    /// A GRU.
+    Gru,
+    /// A simpler simple recurrent unit (Kim et al. 2019).
+    Ssru,
 }
 
 impl Family {
@@ -116,17 +164,39 @@ impl Family {
             Self::DecoderOnly => Task::Generate,
             Self::EncoderOnly => Task::Fill,
             Self::Tagger => Task::Tag,
+            Self::Classifier => Task::Classify,
         }
     }
 
-    /// Whether it has an encoder of texts.
-    pub fn has_encoder(self) -> bool {
-        matches!(self, Self::Transformer | Self::Seq2seq | Self::EncoderOnly)
+    /// Its stacks unless the configuration names others; `None` for one that it does not have.
+    fn stacks(self) -> [Option<StackKind>; 2] {
+        let (transformer, recurrent) = (Some(StackKind::Transformer), Some(StackKind::Recurrent));
+        match self {
+            Self::Transformer => [transformer, transformer],
+            Self::Seq2seq => [recurrent, recurrent],
+            Self::DecoderOnly => [None, transformer],
+            Self::EncoderOnly | Self::Classifier => [transformer, None],
+            Self::Tagger => [recurrent, None],
+        }
+    }
+}
+
+impl ModelConfig {
+    /// The encoder's stack; `None` for a family without one.
+    pub fn encoder(&self) -> Option<StackKind> {
+        let [encoder, _] = self.family.stacks();
+        encoder.map(|default| self.encoder.unwrap_or(default))
     }
 
-    /// Whether its layers are recurrent.
-    pub fn is_recurrent(self) -> bool {
-        matches!(self, Self::Seq2seq | Self::Tagger)
+    /// The decoder's stack; `None` for a family without one.
+    pub fn decoder(&self) -> Option<StackKind> {
+        let [_, decoder] = self.family.stacks();
+        decoder.map(|default| self.decoder.unwrap_or(default))
+    }
+
+    /// Whether a stack of `kind` is part of the model.
+    pub fn has(&self, kind: StackKind) -> bool {
+        [self.encoder(), self.decoder()].contains(&Some(kind))
     }
 }
 
@@ -138,138 +208,26 @@ pub struct RecurrentConfig {
     pub cell: CellKind,
     /// Width of a layer's output.
     pub d_hidden: usize,
-    /// Lets the encoder, or the tagger, read from both ends: each direction gives half of a layer's output.
+    /// Lets the encoder read from both ends: each direction gives half of a layer's output.
     pub bidirectional: bool,
-    /// How the decoder looks back at the source.
+    /// How the decoder attends to the source.
     pub attention: AttentionKind,
-    /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
+    /// Width of the vectors that a tagger or classifier reads in place of tokens; 0 for tokens.
     pub d_input: usize,
-}
-
-/// A recurrent cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CellKind {
-    /// h' = tanh(W x + U h + b) (Elman 1990).
-    Rnn,
-    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
-    Lstm,
-    /// The same with one gate for remembering and writing: i = 1 − f (Greff et al. 2017).
-    CoupledLstm,
-    /// Gated recurrent unit (Cho et al. 2014).
-    Gru,
-}
-
-/// How a recurrent decoder looks back at the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttentionKind {
-    /// Not at all: the encoder's final state is all it knows (the thought vector).
-    None,
-    /// e = vᵀ tanh(W s + U h) of the state before, and what it finds enters the next state (Bahdanau et al. 2015).
-    Additive,
-    /// e = sᵀ h of the state itself (Luong et al. 2015, section 3.1). Unlike Bahdanau's, what it finds is seen by the
-    /// prediction alone and enters no state: there is no input feeding (their section 3.3).
-    Dot,
-    /// e = sᵀ W h, else as `dot`.
-    General,
-}
-
-/// Where the norm stands around a sublayer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NormPosition {
-    /// norm(x + sublayer(x)), as in the paper.
-    Post,
-    /// x + sublayer(norm(x)), and a final norm closes each stack.
-    Pre,
-}
-
-/// Which norm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NormKind {
-    /// Layer normalisation (Ba et al. 2016): gain and bias for each feature.
-    Layer,
-    /// Root mean square normalisation (Zhang and Sennrich 2019): a gain for each feature.
-    Rms,
-    /// The tutorials' variant: one scalar gain and bias, (x − mean) / (unbiased standard deviation + ε).
-    Scalar,
-}
-
-/// Where dropout acts around a sublayer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DropoutPosition {
-    /// On the sublayer's output, before the residual is added (paper, section 5.4).
-    Sublayer,
-    /// On the result of residual and norm.
-    AfterNorm,
-}
-
-/// The feed-forward networks' non-linearity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActivationKind {
-    /// max(0, x), as in the paper.
-    Relu,
-    /// x·Φ(x), the Gaussian error linear unit.
-    Gelu,
-}
-
-/// How a position is told to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
-pub enum Positions {
-    /// Sinusoids as in the paper (section 3.5): sine and cosine interleaved, exponent 2i/d.
-    SinusoidalInterleaved,
-    /// [sin | cos] with exponent 2i/d.
-    SinusoidalConcatenated,
-    /// [sin | cos] with exponent i/(d/2 − 1), as Marian, fairseq and Tensor2Tensor have it.
-    SinusoidalTensor2tensor,
-    /// A learned vector for each position below `max_len`.
-    Learned,
-    /// Rotary (Su et al. 2021): queries and keys are turned by an angle that grows with the position.
-    Rotary,
-    /// No positions.
-    None,
-}
-
-/// Which embeddings and projections are one matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TieEmbeddings {
-    /// Three matrices.
-    None,
-    /// The decoder's input embedding is the output projection (Press and Wolf 2017).
-    Decoder,
-    /// Both input embeddings are the output projection (paper, section 3.4); needs a shared vocabulary.
-    All,
-}
-
-/// How weights start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Init {
-    /// Xavier uniform for weight matrices, zero biases, embeddings N(0, 1/d_model).
-    XavierUniform,
-    /// PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, embeddings N(0, 1).
-    Pytorch,
-    /// N(0, 0.02²) for weights and embeddings, zero biases (BERT).
-    Normal,
-    /// The same, but N(0, 0.02²/n) for the last weight of each of a stack's n sublayers, whose results residual connections
-    /// sum up (Radford et al. 2019, GPT-2, section 2.3). For recurrent families it is `normal`.
-    Gpt2,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             family: Family::Transformer,
+            encoder: None,
+            decoder: None,
+            decoder_mixing: MixingKind::Attention,
             d_model: 256,
             d_ff: 1024,
             n_heads: 4,
+            n_kv_heads: 0,
+            d_head: 0,
             n_encoder_layers: 3,
             n_decoder_layers: 3,
             max_len: 512,
@@ -279,12 +237,24 @@ impl Default for ModelConfig {
             dropout_position: DropoutPosition::Sublayer,
             norm_position: NormPosition::Post,
             norm: NormKind::Layer,
+            norm_epsilon: 1e-5,
+            embedding_norm: false,
+            final_norm: None,
             activation: ActivationKind::Relu,
+            feed_forward_gate: false,
+            feed_forward_bias: true,
             positions: Positions::SinusoidalInterleaved,
+            position_offset: 0,
+            rotary_base: 10_000.0,
+            relative_buckets: 32,
+            relative_distance: 128,
             scale_embeddings: true,
             tie_embeddings: TieEmbeddings::All,
             attention_bias: true,
+            attention_scale: None,
             output_bias: false,
+            logit_scale: 1.0,
+            pooling: Pooling::Mean,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),
         }

@@ -15,6 +15,17 @@ pub enum AttentionSite {
     Cross,
 }
 
+/// Where an attention stands in its model.
+#[derive(Clone, Debug)]
+pub struct AttentionPlace {
+    /// The field path of the layer, as in `encoder.layers.0.self_attention`.
+    pub name: String,
+    /// Who attends to whom.
+    pub site: AttentionSite,
+    /// Its number among the layers of this site, counted from 0.
+    pub layer: usize,
+}
+
 /// The weights of one attention.
 #[derive(Clone, Debug)]
 pub struct AttentionMap {
@@ -22,7 +33,7 @@ pub struct AttentionMap {
     pub name: String,
     /// Who attends to whom.
     pub site: AttentionSite,
-    /// Its number among the maps of this site, counted from 0.
+    /// Its number among the layers of this site, counted from 0.
     pub layer: usize,
     /// `[batch, n_heads, tgt_len, src_len]`: how much of each key a query takes. A row sums to 1, with exact zeros at
     /// padding and at what is still to come.
@@ -34,19 +45,12 @@ pub struct AttentionMap {
 pub struct AttentionWatch(RefCell<Vec<AttentionMap>>);
 
 impl AttentionWatch {
-    /// Layers of a site are recorded from the embeddings up; `name` is told their number.
-    pub(super) fn record(
-        &self,
-        site: AttentionSite,
-        name: impl FnOnce(usize) -> String,
-        weights: Tensor<4>,
-    ) {
-        let mut maps = self.0.borrow_mut();
-        let layer = maps.iter().filter(|map| map.site == site).count();
-        maps.push(AttentionMap {
-            name: name(layer),
-            site,
-            layer,
+    /// Takes up the weights of the attention at `place`.
+    pub(super) fn record(&self, place: &AttentionPlace, weights: Tensor<4>) {
+        self.0.borrow_mut().push(AttentionMap {
+            name: place.name.clone(),
+            site: place.site,
+            layer: place.layer,
             weights,
         });
     }

@@ -1,103 +1,164 @@
-//! The decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences and token by token.
+//! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences and token by token.
 
 use burn::module::Module;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 
+use super::decoder_state::{LayerState, TransformerState};
+use super::recurrent::select;
 use super::{
-    FeedForward, Initializer, KeysValues, MultiHeadAttention, Norm, Pass, Residual, Sequence,
+    AttentionSite, DistanceBias, FeedForward, KeysValues, MultiHeadAttention, Norm, Pass,
+    RecurrentLayer, Residual, Scope, Sequence, Visible,
 };
-use crate::config::{ModelConfig, NormPosition};
-use crate::ops::{Causality, PadMask};
+use crate::architecture::{SelfMixing, TransformerStack};
+use crate::ops::{Causality, Direction, Lengths, Starts};
 
-/// A stack of decoder layers; pre-norm stacks end with a norm.
+/// A stack of decoder layers.
 #[derive(Module, Debug)]
-pub struct Decoder {
+pub struct TransformerDecoder {
+    /// Relative positions.
+    pub distance_bias: Option<DistanceBias>,
     /// The layers, from the embeddings up.
     pub layers: Vec<DecoderLayer>,
-    /// The final norm of a pre-norm stack.
+    /// The final norm.
     pub norm: Option<Norm>,
 }
 
-/// What a decoder can look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// Itself and the encoder's memory.
-    Memory,
-    /// Itself alone: a language model.
-    Itself,
-}
-
-impl Decoder {
-    /// `config.n_decoder_layers` layers.
-    pub fn new(config: &ModelConfig, sight: Sight, init: &mut Initializer) -> Self {
+impl TransformerDecoder {
+    /// The stack at `scope`.
+    pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
+        let layers = scope.at("layers");
+        let distance_bias = match &stack.mixing {
+            SelfMixing::Attention(attention) => {
+                DistanceBias::new(attention, Causality::Causal, scope.at("distance_bias"))
+            }
+            SelfMixing::Recurrent(_) => None,
+        };
         Self {
-            layers: (0..config.n_decoder_layers)
-                .map(|_| DecoderLayer::new(config, sight, init))
+            distance_bias,
+            layers: (0..stack.n_layers)
+                .map(|number| DecoderLayer::new(stack, number, layers.at(number)))
                 .collect(),
-            norm: (config.norm_position == NormPosition::Pre)
-                .then(|| Norm::new(config.norm, config.d_model, init)),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, scope.at("norm"))),
         }
     }
 
     /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`. `memory` is there if
-    /// the decoder was made to see it.
+    /// the stack has cross-attention.
     pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Tensor<2> {
-        let Sequence { x, batch, .. } = tgt;
-        self.run(x, pass, |layer, _, x| {
+        let (batch, lengths) = (tgt.batch(), &tgt.lengths);
+        let bias = self.distance_bias(&Starts::All(0), lengths.width(), lengths.width());
+        self.run(tgt.x, pass, |layer, _, x| {
             let x = layer.self_attention_residual.forward(x, pass, |x| {
-                layer
-                    .self_attention
-                    .attend_itself(x, batch, None, Causality::Causal, pass)
+                let visible = Visible {
+                    keys: None,
+                    causality: Causality::Causal,
+                    bias: bias.clone(),
+                };
+                layer.self_attention.forward(x, lengths, visible, pass)
             });
-            let source = memory.map(|memory| (layer.keys_values(memory, pass), &memory.pad));
-            layer.finish(x, source, batch, pass)
+            layer.finish(x, pass, |attention, x| {
+                let memory = memory.expect("a decoder with cross-attention is given a memory");
+                let source = attention.keys_values(memory.x.clone(), pass);
+                let visible = Visible::all(&memory.lengths);
+                attention.attend_memory(x, source, batch, visible, pass)
+            })
         })
     }
 
-    /// What decoding `batch` sequences token by token remembers at its start.
-    pub fn start(&self, batch: usize, memory: Option<&Sequence>) -> DecoderCache {
-        let pass = Pass::inference();
-        let layers = self.layers.iter().map(|layer| LayerCache {
-            own: None,
-            memory: memory.map(|memory| layer.keys_values(memory, &pass)),
-        });
-        DecoderCache {
-            layers: layers.collect(),
-            len: 0,
-            sentences: (0..batch).collect(),
-            pad: memory.map(|memory| memory.pad.clone()),
-        }
+    /// What decoding remembers before any row is admitted.
+    pub fn start(&self) -> TransformerState {
+        TransformerState::new(self.layers.iter().map(|layer| match &layer.self_attention {
+            SelfMixer::Attention(_) => LayerState::with_keys(),
+            SelfMixer::Recurrent(layer) => LayerState::with_cell(layer.state_width()),
+        }))
     }
 
-    /// One more position of every hypothesis, or the same number of further ones: `[rows · len, d_model]` to the same.
-    pub fn step(&self, x: Tensor<2>, cache: &mut DecoderCache) -> Tensor<2> {
-        let pass = &Pass::inference();
-        let DecoderCache {
-            layers,
-            len,
-            sentences,
-            pad,
-        } = cache;
-        let batch = sentences.len();
-        let new = x.dims()[0] / batch.max(1);
-        let x = self.run(x, pass, |layer, number, x| {
-            let LayerCache { own, memory } = &mut layers[number];
-            let x = layer.self_attention_residual.forward(x, pass, |x| {
-                let (out, all) =
-                    layer
-                        .self_attention
-                        .attend_earlier(x, batch, own.take(), *len, pass);
-                *own = Some(all);
-                out
-            });
-            let source = memory.clone().zip(pad.as_ref());
-            layer.finish(x, source, batch, pass)
+    /// Adds a row for each sequence of `memory`, or `count` rows for a stack without cross-attention.
+    pub fn admit(
+        &self,
+        count: usize,
+        memory: Option<&Sequence>,
+        state: &mut TransformerState,
+        pass: &Pass<'_>,
+    ) {
+        let keys_values = self.layers.iter().map(|layer| {
+            let (memory, cross) = memory.zip(layer.cross_attention.as_ref())?;
+            let KeysValues(x) = cross.keys_values(memory.x.clone(), pass);
+            Some(memory.with(x))
         });
-        *len += new;
+        let device = self.layers[0].feed_forward.inner.weight.val().device();
+        state.admit(count, keys_values, &device);
+    }
+
+    /// Further positions of every row: `[rows · len, d_model]` to the same, of which the first `real[i]` of row i count.
+    ///
+    /// # Panics
+    /// If rows at different positions are given more than one.
+    pub fn extend(
+        &self,
+        x: Tensor<2>,
+        real: &Lengths,
+        state: &mut TransformerState,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let (rows, len) = (real.rows(), real.width());
+        let starts = state.starts();
+        let causality = match (len, &starts) {
+            (1, _) => Causality::Full,
+            (_, Starts::All(_)) => Causality::Causal,
+            (_, Starts::Each(_)) => panic!("rows at different positions go on one by one"),
+        };
+        let width = state.width_after(real);
+        let bias = self.distance_bias(&starts, len, width);
+        let groups = state.groups();
+        let x = self.run(x, pass, |layer, number, x| {
+            let layer_state = &mut state.layers[number];
+            let x = layer.self_attention_residual.forward(x, pass, |x| {
+                match &layer.self_attention {
+                    SelfMixer::Attention(attention) => {
+                        let (queries, KeysValues(new)) =
+                            attention.project_next(x, rows, &starts, pass);
+                        let (all, lengths) = layer_state.append(new, real);
+                        let visible = Visible {
+                            keys: Some(&lengths),
+                            causality,
+                            bias: bias.clone(),
+                        };
+                        attention.attend_keys(queries, KeysValues(all), rows, visible, pass)
+                    }
+                    SelfMixer::Recurrent(cell) => {
+                        let states = cell.forward(x, real, layer_state.cell(), pass);
+                        layer_state.set_cell(cell.last(&states, real));
+                        cell.hidden_part(states)
+                    }
+                }
+            });
+            layer.finish(x, pass, |attention, x| {
+                let (source, lengths) = layer_state.memory();
+                let visible = Visible::all(&lengths);
+                let source = KeysValues(source);
+                // All rows of a source are queries of one sequence.
+                let (x, places) = match groups.order_of(len) {
+                    Some((row_at, place_of)) => (select(x, &row_at), Some(place_of)),
+                    None => (x, None),
+                };
+                let out = attention.attend_memory(x, source, groups.n_groups, visible, pass);
+                match places {
+                    Some(places) => select(out, &places),
+                    None => out,
+                }
+            })
+        });
+        state.advance(real.lens());
         x
     }
 
-    /// Sends `x` through all layers, each as `run_layer(layer, number, x)` says.
+    fn distance_bias(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Option<Tensor<4>> {
+        let bias = self.distance_bias.as_ref()?;
+        Some(bias.forward(starts, tgt_len, src_len))
+    }
+
+    /// Sends `x` through all layers, each as `run_layer(layer, number, x)` says, and the final norm.
     fn run(
         &self,
         mut x: Tensor<2>,
@@ -108,153 +169,102 @@ impl Decoder {
             x = run_layer(layer, number, x);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
         }
-        self.close(x, pass)
-    }
-
-    fn close(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        match &self.norm {
-            Some(norm) => {
-                let x = norm.forward(x);
-                pass.observe(|| "decoder.norm".into(), &x);
-                x
-            }
-            None => x,
+        if let Some(norm) = &self.norm {
+            x = norm.forward(x);
+            pass.observe(|| "decoder.norm".into(), &x);
         }
+        x
     }
 }
 
-/// Causal self-attention, attention to the memory if there is one, and a feed-forward network, each in a residual
-/// connection.
+/// Causal self-attention or a recurrent cell, cross-attention if there is a memory, and a feed-forward network, each in a
+/// residual connection.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
     /// Every position sees itself and those before it.
-    pub self_attention: MultiHeadAttention,
+    pub self_attention: SelfMixer,
     /// Around it.
     pub self_attention_residual: Residual,
     /// Every position sees the whole memory.
-    pub memory_attention: Option<MultiHeadAttention>,
+    pub cross_attention: Option<MultiHeadAttention>,
     /// Around it.
-    pub memory_attention_residual: Option<Residual>,
+    pub cross_attention_residual: Option<Residual>,
     /// Each position by itself.
     pub feed_forward: FeedForward,
     /// Around it.
     pub feed_forward_residual: Residual,
 }
 
+/// What mixes the positions of a decoder layer.
+// A layer has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Module, Debug)]
+pub enum SelfMixer {
+    /// Causal self-attention.
+    Attention(MultiHeadAttention),
+    /// A recurrent cell.
+    Recurrent(RecurrentLayer),
+}
+
+impl SelfMixer {
+    fn forward(
+        &self,
+        x: Tensor<2>,
+        lengths: &Lengths,
+        visible: Visible<'_>,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        match self {
+            Self::Attention(attention) => attention.attend_itself(x, lengths.rows(), visible, pass),
+            Self::Recurrent(layer) => layer.hidden_part(layer.forward(x, lengths, None, pass)),
+        }
+    }
+}
+
 impl DecoderLayer {
-    /// One layer.
-    pub fn new(config: &ModelConfig, sight: Sight, init: &mut Initializer) -> Self {
-        let has_memory = sight == Sight::Memory;
-        let n_sublayers = (2 + usize::from(has_memory)) * config.n_decoder_layers;
+    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_>) -> Self {
+        let residual = |name| Residual::new(stack, scope.at(name));
+        let attention = |attention, site, name| {
+            MultiHeadAttention::new(attention, site, number, scope.at(name))
+        };
+        let own = scope.at("self_attention");
+        let cross = stack.cross.as_ref().map(|cross| &cross.attention);
         Self {
-            self_attention: MultiHeadAttention::for_self(config, n_sublayers, init),
-            self_attention_residual: Residual::new(config, init),
-            memory_attention: has_memory
-                .then(|| MultiHeadAttention::for_memory(config, n_sublayers, init)),
-            memory_attention_residual: has_memory.then(|| Residual::new(config, init)),
-            feed_forward: FeedForward::new(config, n_sublayers, init),
-            feed_forward_residual: Residual::new(config, init),
+            self_attention: match &stack.mixing {
+                SelfMixing::Attention(values) => SelfMixer::Attention(attention(
+                    values,
+                    AttentionSite::DecoderSelf,
+                    "self_attention",
+                )),
+                SelfMixing::Recurrent(cell) => SelfMixer::Recurrent(RecurrentLayer::new(
+                    *cell,
+                    Direction::Forward,
+                    stack.d_model,
+                    own,
+                )),
+            },
+            self_attention_residual: residual("self_attention_residual"),
+            cross_attention: cross
+                .map(|values| attention(values, AttentionSite::Cross, "cross_attention")),
+            cross_attention_residual: cross.map(|_| residual("cross_attention_residual")),
+            feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+            feed_forward_residual: residual("feed_forward_residual"),
         }
     }
 
-    fn keys_values(&self, memory: &Sequence, pass: &Pass<'_>) -> KeysValues {
-        let (attention, _) = self.to_memory();
-        attention.keys_values(memory.x.clone(), memory.batch, pass)
-    }
-
-    /// What follows the self-attention; `memory` is the memory's keys and values, and what is padding there.
+    /// What follows the self-attention; `attend` applies the cross-attention to the memory.
     fn finish(
         &self,
         x: Tensor<2>,
-        memory: Option<(KeysValues, &PadMask)>,
-        batch: usize,
         pass: &Pass<'_>,
+        attend: impl FnOnce(&MultiHeadAttention, Tensor<2>) -> Tensor<2>,
     ) -> Tensor<2> {
-        let x = match memory {
-            Some((memory, pad)) => {
-                let (attention, residual) = self.to_memory();
-                residual.forward(x, pass, |x| {
-                    attention.attend_other(x, memory, batch, pad, pass)
-                })
-            }
+        let cross = self.cross_attention.as_ref();
+        let x = match cross.zip(self.cross_attention_residual.as_ref()) {
+            Some((attention, residual)) => residual.forward(x, pass, |x| attend(attention, x)),
             None => x,
         };
         self.feed_forward_residual
             .forward(x, pass, |x| self.feed_forward.forward(x, pass))
-    }
-
-    fn to_memory(&self) -> (&MultiHeadAttention, &Residual) {
-        self.memory_attention
-            .as_ref()
-            .zip(self.memory_attention_residual.as_ref())
-            .expect("a decoder is shown a memory only if it was made to see one")
-    }
-}
-
-/// Keys and values of every layer, for the hypotheses that are still alive.
-#[derive(Clone, Debug)]
-pub struct DecoderCache {
-    layers: Vec<LayerCache>,
-    /// Positions decoded so far.
-    len: usize,
-    /// The sentence of each row: hypotheses of one sentence share what the encoder made of it.
-    sentences: Vec<usize>,
-    pad: Option<PadMask>,
-}
-
-#[derive(Clone, Debug)]
-struct LayerCache {
-    own: Option<KeysValues>,
-    memory: Option<KeysValues>,
-}
-
-impl DecoderCache {
-    /// The position that the next step decodes.
-    pub fn position(&self) -> usize {
-        self.len
-    }
-
-    /// Keeps, drops or repeats hypotheses: row `i` becomes what row `rows[i]` was.
-    pub fn select(&mut self, rows: &[usize]) {
-        let unchanged = rows.iter().copied().eq(0..self.sentences.len());
-        if unchanged {
-            return;
-        }
-        let sentences: Vec<usize> = rows.iter().map(|&row| self.sentences[row]).collect();
-        // The memory moves only when rows change their sentence, that is, when some finish or a beam opens.
-        let memory_moves = sentences != self.sentences;
-        let batch = self.sentences.len();
-        for layer in &mut self.layers {
-            layer.own = layer.own.take().map(|own| own.select(rows, batch));
-            if memory_moves {
-                layer.memory = layer.memory.take().map(|memory| memory.select(rows, batch));
-            }
-        }
-        if memory_moves {
-            self.pad = self.pad.as_ref().map(|pad| pad.select(rows));
-        }
-        self.sentences = sentences;
-    }
-}
-
-impl KeysValues {
-    fn select(self, rows: &[usize], batch: usize) -> Self {
-        let Self(x) = self;
-        let [all, width] = x.dims();
-        let len = all / batch;
-        let indices: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-        let data = TensorData::new(indices, [rows.len()]);
-        let indices = Tensor::<1, Int>::from_data(data, &x.device());
-        let selected = x.reshape([batch, len * width]).select(0, indices);
-        Self(selected.reshape([rows.len() * len, width]))
-    }
-
-    /// `new` behind what each of `batch` sequences has already.
-    pub(super) fn append(self, new: Self, batch: usize) -> Self {
-        let [old_rows, width] = self.0.dims();
-        let [new_rows, _] = new.0.dims();
-        let old = self.0.reshape([batch, old_rows / batch * width]);
-        let new = new.0.reshape([batch, new_rows / batch * width]);
-        Self(Tensor::cat(vec![old, new], 1).reshape([old_rows + new_rows, width]))
     }
 }

@@ -3,8 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Initializer, PositionEncoding};
-use crate::ops;
+use super::Scope;
 
 /// A table of token vectors.
 #[derive(Module, Debug)]
@@ -14,35 +13,10 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// A table of `vocab` vectors.
-    pub fn new(vocab: usize, d_model: usize, init: &mut Initializer) -> Self {
+    /// The table at `scope`.
+    pub fn new(scope: Scope<'_>) -> Self {
         Self {
-            weight: init.embedding(vocab, d_model),
-        }
-    }
-
-    /// dropout(`scale` · vector of the token + position), for `batch` sequences whose first position is `first`:
-    /// `[ids.len(), d_model]`.
-    pub fn forward(
-        &self,
-        ids: &[u32],
-        batch: usize,
-        first: usize,
-        scale: f64,
-        positions: Option<&PositionEncoding>,
-        dropout: Option<ops::Dropout>,
-    ) -> Tensor<2> {
-        let table = self.weight.val();
-        match positions {
-            Some(positions) if positions.learned.is_some() => {
-                let x = ops::embedding(ids, table, scale, None, None);
-                ops::dropout_add(positions.add_learned(x, batch, first), None, dropout)
-            }
-            positions => {
-                let len = ids.len() / batch.max(1);
-                let rows = positions.and_then(|positions| positions.fixed_rows(first, len));
-                ops::embedding(ids, table, scale, rows, dropout)
-            }
+            weight: scope.parameter("weight"),
         }
     }
 }

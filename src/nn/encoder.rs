@@ -1,37 +1,57 @@
-//! The encoder stack (*Attention Is All You Need*, section 3.1).
+//! The Transformer's encoder stack (*Attention Is All You Need*, section 3.1).
 
 use burn::module::Module;
 
-use super::{FeedForward, Initializer, MultiHeadAttention, Norm, Pass, Residual, Sequence};
-use crate::config::{ModelConfig, NormPosition};
-use crate::ops::Causality;
+use super::{
+    AttentionSite, DistanceBias, FeedForward, MultiHeadAttention, Norm, Pass, Residual, Scope,
+    Sequence, Visible,
+};
+use crate::architecture::{Attention, SelfMixing, TransformerStack};
+use crate::ops::{Causality, Starts};
 
-/// A stack of encoder layers; pre-norm stacks end with a norm.
+/// A stack of encoder layers.
 #[derive(Module, Debug)]
-pub struct Encoder {
+pub struct TransformerEncoder {
+    /// Relative positions.
+    pub distance_bias: Option<DistanceBias>,
     /// The layers, from the embeddings up.
     pub layers: Vec<EncoderLayer>,
-    /// The final norm of a pre-norm stack.
+    /// The final norm.
     pub norm: Option<Norm>,
 }
 
-impl Encoder {
-    /// `config.n_encoder_layers` layers.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+impl TransformerEncoder {
+    /// The stack at `scope`.
+    ///
+    /// # Panics
+    /// For a stack without self-attention.
+    pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
+        let SelfMixing::Attention(attention) = &stack.mixing else {
+            panic!("a Transformer encoder attends");
+        };
+        let layers = scope.at("layers");
+        let layer = |number| EncoderLayer::new(stack, attention, number, layers.at(number));
+        let bias = DistanceBias::new(attention, Causality::Full, scope.at("distance_bias"));
         Self {
-            layers: (0..config.n_encoder_layers)
-                .map(|_| EncoderLayer::new(config, init))
-                .collect(),
-            norm: (config.norm_position == NormPosition::Pre)
-                .then(|| Norm::new(config.norm, config.d_model, init)),
+            distance_bias: bias,
+            layers: (0..stack.n_layers).map(layer).collect(),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, scope.at("norm"))),
         }
     }
 
-    /// Embedded source sentences to the memory that the decoder attends to.
+    /// Embedded sequences to the memory that a decoder attends to.
     pub fn forward(&self, src: Sequence, pass: &Pass<'_>) -> Sequence {
         let mut memory = src;
+        let width = memory.lengths.width();
+        let bias = self.distance_bias.as_ref();
+        let bias = bias.map(|bias| bias.forward(&Starts::All(0), width, width));
         for (number, layer) in self.layers.iter().enumerate() {
-            memory = layer.forward(memory, pass);
+            let visible = Visible {
+                keys: Some(&memory.lengths.clone()),
+                causality: Causality::Full,
+                bias: bias.clone(),
+            };
+            memory = layer.forward(memory, visible, pass);
             pass.observe(|| format!("encoder.layers.{number}"), &memory.x);
         }
         match &self.norm {
@@ -59,26 +79,33 @@ pub struct EncoderLayer {
 }
 
 impl EncoderLayer {
-    /// One layer.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
-        let n_sublayers = 2 * config.n_encoder_layers;
+    fn new(
+        stack: &TransformerStack,
+        attention: &Attention,
+        number: usize,
+        scope: Scope<'_>,
+    ) -> Self {
+        let site = AttentionSite::EncoderSelf;
+        let residual = |name| Residual::new(stack, scope.at(name));
         Self {
-            self_attention: MultiHeadAttention::for_self(config, n_sublayers, init),
-            self_attention_residual: Residual::new(config, init),
-            feed_forward: FeedForward::new(config, n_sublayers, init),
-            feed_forward_residual: Residual::new(config, init),
+            self_attention: MultiHeadAttention::new(
+                attention,
+                site,
+                number,
+                scope.at("self_attention"),
+            ),
+            self_attention_residual: residual("self_attention_residual"),
+            feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+            feed_forward_residual: residual("feed_forward_residual"),
         }
     }
 
     /// Sequences to sequences of the same shape.
-    pub fn forward(&self, src: Sequence, pass: &Pass<'_>) -> Sequence {
-        let x = self
-            .self_attention_residual
-            .forward(src.x.clone(), pass, |x| {
-                let pad = Some(&src.pad);
-                self.self_attention
-                    .attend_itself(x, src.batch, pad, Causality::Full, pass)
-            });
+    fn forward(&self, src: Sequence, visible: Visible<'_>, pass: &Pass<'_>) -> Sequence {
+        let batch = src.batch();
+        let attend = |x| self.self_attention.attend_itself(x, batch, visible, pass);
+        let residual = &self.self_attention_residual;
+        let x = residual.forward(src.x.clone(), pass, attend);
         let x = self
             .feed_forward_residual
             .forward(x, pass, |x| self.feed_forward.forward(x, pass));

@@ -2,18 +2,20 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use burn::tensor::activation::gelu;
 
-use super::{Dropout, Initializer, Linear, Pass};
-use crate::config::{ActivationKind, ModelConfig};
-use crate::ops::{Activation, Finish, dropout_add};
+use super::{Dropout, Linear, Pass, Scope};
+use crate::architecture::{self, ActivationKind};
+use crate::ops::{self, Activation, Finish, dropout_add};
 
-/// activation(x·W₁ + b₁)·W₂ + b₂, for every row by itself.
+/// activation(x·W₁ + b₁)·W₂ + b₂ for every row by itself; gated, activation(x·W₁ + b₁) ∘ (x·W₃ + b₃) in place of the
+/// activation (Shazeer 2020).
 #[derive(Module, Debug)]
 pub struct FeedForward {
-    /// `[d_ff, d_model]`
+    /// `[d_ff, d_model]`: W₁.
     pub inner: Linear,
-    /// `[d_model, d_ff]`
+    /// `[d_ff, d_model]`: W₃.
+    pub gate: Option<Linear>,
+    /// `[d_model, d_ff]`: W₂.
     pub outer: Linear,
     #[module(skip)]
     activation: ActivationKind,
@@ -22,22 +24,23 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// A network of `config`'s widths, one of `n_sublayers` of its stack.
-    pub fn new(config: &ModelConfig, n_sublayers: usize, init: &mut Initializer) -> Self {
-        let ModelConfig { d_model, d_ff, .. } = *config;
+    /// The network at `scope`.
+    pub fn new(network: &architecture::FeedForward, scope: Scope<'_>) -> Self {
+        let linear = |name| Linear::new(network.bias, scope.at(name));
         Self {
-            inner: Linear::new(d_model, d_ff, true, init),
-            outer: Linear::residual(d_ff, d_model, true, n_sublayers, init),
-            activation: config.activation,
-            dropout: init.dropout(config.activation_dropout),
+            inner: linear("inner"),
+            gate: network.gated.then(|| linear("gate")),
+            outer: linear("outer"),
+            activation: network.activation,
+            dropout: scope.dropout(network.dropout),
         }
     }
 
     /// `[rows, d_model]` to the same.
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         let dropout = pass.dropout(self.dropout);
-        let hidden = match self.activation {
-            ActivationKind::Relu => self.inner.forward_finished(
+        let hidden = match (&self.gate, self.activation) {
+            (None, ActivationKind::Relu) => self.inner.forward_finished(
                 x,
                 Finish {
                     activation: Activation::Relu,
@@ -45,8 +48,24 @@ impl FeedForward {
                     precision: pass.precision(),
                 },
             ),
-            ActivationKind::Gelu => dropout_add(gelu(self.inner.forward(x, pass)), None, dropout),
+            (None, kind) => {
+                let x = self.inner.forward(x, pass);
+                dropout_add(ops::activation(x, function(kind)), None, dropout)
+            }
+            (Some(gate), kind) => {
+                let both = Linear::forward_all([&self.inner, gate], x, pass);
+                dropout_add(ops::gated_activation(both, function(kind)), None, dropout)
+            }
         };
         self.outer.forward(hidden, pass)
+    }
+}
+
+fn function(kind: ActivationKind) -> ops::Function {
+    match kind {
+        ActivationKind::Relu => ops::Function::Relu,
+        ActivationKind::Gelu => ops::Function::Gelu,
+        ActivationKind::GeluTanh => ops::Function::GeluTanh,
+        ActivationKind::Silu => ops::Function::Silu,
     }
 }

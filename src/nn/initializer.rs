@@ -1,200 +1,157 @@
-//! How parameters start.
+//! What parameters start with.
 
-use burn::module::Param;
-use burn::tensor::{Device, Tensor, TensorData};
+use std::collections::HashMap;
 
-use super::Dropout;
-use crate::config::Init;
+use burn::tensor::TensorData;
+
+use crate::architecture::{Architecture, Init, Parameter, Start};
 use crate::random::Random;
 
 /// Streams of [`Random`] below this number belong to other uses than parameters.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// Makes a model's parameters, each from a random stream of its own, and numbers its dropout places.
-///
-/// The same seed gives the same model on every device.
+/// Draws a model's parameters, each from a random stream of its own, so that the same seed gives the same model on every
+/// device.
 #[derive(Debug)]
 pub struct Initializer {
     kind: Init,
     seed: u64,
-    device: Device,
-    parameters: u64,
-    sites: u32,
+    parameters: HashMap<String, (u64, Parameter)>,
 }
 
 impl Initializer {
-    /// For one model whose parameters live on `device`.
-    pub fn new(kind: Init, seed: u64, device: &Device) -> Self {
+    /// For the parameters of `architecture`.
+    pub fn new(architecture: &Architecture, kind: Init, seed: u64) -> Self {
+        let parameters = architecture.parameters();
         Self {
             kind,
             seed,
-            device: device.clone(),
-            parameters: 0,
-            sites: 0,
+            parameters: (0..)
+                .zip(parameters)
+                .map(|(number, parameter)| (parameter.name.clone(), (number, parameter)))
+                .collect(),
         }
     }
 
-    /// The device of the parameters.
-    pub fn device(&self) -> &Device {
-        &self.device
+    /// The first values of the parameter called `name`.
+    ///
+    /// # Panics
+    /// If the architecture has no such parameter.
+    pub fn draw(&self, name: &str) -> TensorData {
+        let (number, parameter) = self
+            .parameters
+            .get(name)
+            .unwrap_or_else(|| panic!("the architecture has no parameter `{name}`"));
+        let mut random = Random::new(self.seed, FIRST_STREAM + number);
+        let values = draw(parameter, self.kind, &mut random);
+        TensorData::new(values, parameter.shape.clone())
     }
+}
 
-    /// The weight `[d_out, d_in]` of a linear map.
-    pub fn weight(&mut self, d_in: usize, d_out: usize) -> Param<Tensor<2>> {
-        let bound = match self.kind {
-            Init::XavierUniform => (6.0 / (d_in + d_out) as f64).sqrt(),
-            Init::Pytorch => 1.0 / (d_in as f64).sqrt(),
-            Init::Normal | Init::Gpt2 => return self.normal(d_out, d_in, 0.02),
-        };
-        self.draw([d_out, d_in], |random| {
-            bound * (2.0 * random.uniform() - 1.0)
-        })
+/// A distribution of numbers.
+#[derive(Clone, Copy)]
+enum Distribution {
+    /// From −bound to bound.
+    Uniform(f64),
+    /// With mean 0 and this standard deviation.
+    Normal(f64),
+    Constant(f64),
+}
+
+/// The first values of `parameter`.
+fn draw(parameter: &Parameter, kind: Init, random: &mut Random) -> Vec<f32> {
+    if let Start::GateBias { d, open } = parameter.start
+        && kind != Init::Pytorch
+    {
+        let value = |element| f32::from(u8::from(open == Some(element / d)));
+        return (0..parameter.len()).map(value).collect();
     }
+    let mut value = || match distribution(parameter, kind) {
+        Distribution::Uniform(bound) => bound * (2.0 * random.uniform() - 1.0),
+        Distribution::Normal(deviation) => deviation * random.normal(),
+        Distribution::Constant(value) => value,
+    };
+    (0..parameter.len()).map(|_| value() as f32).collect()
+}
 
-    /// The weight `[d_out, d_in]` of a map whose result a residual connection adds up, as one of `n_sublayers` of a stack.
-    pub fn residual_weight(
-        &mut self,
-        d_in: usize,
-        d_out: usize,
-        n_sublayers: usize,
-    ) -> Param<Tensor<2>> {
-        match self.kind {
-            Init::Gpt2 => self.normal(d_out, d_in, 0.02 / (n_sublayers as f64).sqrt()),
-            Init::XavierUniform | Init::Pytorch | Init::Normal => self.weight(d_in, d_out),
+fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
+    use Distribution::{Constant, Normal, Uniform};
+    let from = |d_in: usize| 1.0 / (d_in as f64).sqrt();
+    let xavier = |d_in: usize, d_out: usize| (6.0 / (d_in + d_out) as f64).sqrt();
+    match (parameter.start, kind) {
+        (Start::Constant(value), _) => Constant(value),
+        (Start::ResidualWeight { n_sublayers }, Init::Gpt2) => {
+            Normal(0.02 / (n_sublayers as f64).sqrt())
         }
-    }
-
-    /// The bias `[d_out]` of a linear map.
-    pub fn bias(&mut self, d_in: usize, d_out: usize) -> Param<Tensor<1>> {
-        match self.kind {
-            Init::XavierUniform | Init::Normal | Init::Gpt2 => self.constant(d_out, 0.0),
-            Init::Pytorch => {
-                let bound = 1.0 / (d_in as f64).sqrt();
-                self.draw([d_out], |random| bound * (2.0 * random.uniform() - 1.0))
+        (Start::Weight | Start::ResidualWeight { .. }, _) => {
+            let (d_out, d_in) = (parameter.shape[0], parameter.shape[1]);
+            match kind {
+                Init::XavierUniform => Uniform(xavier(d_in, d_out)),
+                Init::Pytorch => Uniform(from(d_in)),
+                Init::Normal | Init::Gpt2 => Normal(0.02),
             }
         }
-    }
-
-    /// A vector `[d]` that weighs `d` features, drawn like a weight of one row.
-    pub fn vector(&mut self, d: usize) -> Param<Tensor<1>> {
-        let bound = match self.kind {
-            Init::XavierUniform => (6.0 / (d + 1) as f64).sqrt(),
-            Init::Pytorch => 1.0 / (d as f64).sqrt(),
-            Init::Normal | Init::Gpt2 => {
-                return self.draw([d], |random| 0.02 * random.normal());
+        (Start::Bias { d_in } | Start::GateBias { d: d_in, .. }, Init::Pytorch) => {
+            Uniform(from(d_in))
+        }
+        (Start::Bias { .. } | Start::GateBias { .. }, _) => Constant(0.0),
+        (Start::Vector, _) => {
+            let d = parameter.len();
+            match kind {
+                Init::XavierUniform => Uniform(xavier(d, 1)),
+                Init::Pytorch => Uniform(from(d)),
+                Init::Normal | Init::Gpt2 => Normal(0.02),
             }
-        };
-        self.draw([d], |random| bound * (2.0 * random.uniform() - 1.0))
-    }
-
-    /// The bias `[gates · d]` of a recurrent layer of width `d`; that of gate number `open` starts at 1, unless biases
-    /// are drawn.
-    pub fn recurrent_bias(
-        &mut self,
-        d: usize,
-        gates: usize,
-        open: Option<usize>,
-    ) -> Param<Tensor<1>> {
-        if self.kind == Init::Pytorch {
-            return self.bias(d, gates * d);
         }
-        let mut element = 0;
-        self.draw([gates * d], |_| {
-            let gate = element / d;
-            element += 1;
-            if open == Some(gate) { 1.0 } else { 0.0 }
-        })
-    }
-
-    /// An embedding table `[rows, d_model]`.
-    pub fn embedding(&mut self, rows: usize, d_model: usize) -> Param<Tensor<2>> {
-        let deviation = match self.kind {
-            Init::XavierUniform => (d_model as f64).powf(-0.5),
-            Init::Pytorch => 1.0,
-            Init::Normal | Init::Gpt2 => 0.02,
-        };
-        self.normal(rows, d_model, deviation)
-    }
-
-    /// A parameter `[len]` filled with `value`.
-    pub fn constant(&mut self, len: usize, value: f64) -> Param<Tensor<1>> {
-        self.draw([len], |_| value)
-    }
-
-    /// The next dropout place.
-    pub fn dropout(&mut self, rate: f64) -> Dropout {
-        self.sites += 1;
-        Dropout {
-            rate,
-            site: self.sites,
+        (Start::Embedding, Init::XavierUniform) => {
+            Normal((parameter.shape[1] as f64).powf(-0.5))
         }
-    }
-
-    fn normal(&mut self, rows: usize, columns: usize, deviation: f64) -> Param<Tensor<2>> {
-        self.draw([rows, columns], |random| deviation * random.normal())
-    }
-
-    fn draw<const D: usize>(
-        &mut self,
-        shape: [usize; D],
-        mut value: impl FnMut(&mut Random) -> f64,
-    ) -> Param<Tensor<D>> {
-        let mut random = Random::new(self.seed, FIRST_STREAM + self.parameters);
-        self.parameters += 1;
-        let values: Vec<f32> = (0..shape.iter().product())
-            .map(|_| value(&mut random) as f32)
-            .collect();
-        Param::from_data(TensorData::new(values, shape), &self.device)
+        (Start::Embedding, Init::Pytorch) => Normal(1.0),
+        (Start::Embedding, Init::Normal | Init::Gpt2) => Normal(0.02),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Decoder, Encoder, Linear, Sight};
     use super::*;
     use crate::config::ModelConfig;
 
-    /// The standard deviation of a map's weights.
-    fn deviation(linear: &Linear) -> f64 {
-        let weights: Vec<f32> = linear.weight.val().into_data().iter().collect();
+    fn assert_deviation(initializer: &Initializer, name: &str, expected: f64) {
+        let weights: Vec<f32> = initializer.draw(name).iter().collect();
         let squares: f64 = weights.iter().map(|&x| f64::from(x * x)).sum();
-        (squares / weights.len() as f64).sqrt()
-    }
-
-    fn assert_deviation(linear: &Linear, expected: f64) {
-        let found = deviation(linear);
+        let found = (squares / weights.len() as f64).sqrt();
         // 4096 weights or more: five standard deviations.
         assert!(
             (found / expected - 1.0).abs() < 0.06,
-            "{found}, not {expected}"
+            "{name}: {found}, not {expected}"
         );
     }
 
     #[test]
     fn gpt2_scales_what_residual_connections_add_up() {
-        let config = ModelConfig {
-            d_model: 64,
-            d_ff: 128,
-            n_encoder_layers: 2,
-            n_decoder_layers: 3,
-            init: Init::Gpt2,
-            ..ModelConfig::default()
-        };
-        let init = &mut Initializer::new(config.init, 1, &Device::flex());
-        for layer in Encoder::new(&config, init).layers {
-            assert_deviation(&layer.self_attention.value, 0.02);
-            assert_deviation(&layer.feed_forward.inner, 0.02);
-            assert_deviation(&layer.self_attention.output, 0.02 / 2.0);
-            assert_deviation(&layer.feed_forward.outer, 0.02 / 2.0);
-        }
-        for (sight, sublayers) in [(Sight::Itself, 2.0_f64), (Sight::Memory, 3.0)] {
+        for (family, sublayers) in [("decoder_only", 2.0_f64), ("transformer", 3.0)] {
+            let config: ModelConfig = toml::from_str(&format!(
+                "family = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = 2\nn_decoder_layers = 3\ninit = 'gpt2'"
+            ))
+            .expect("a configuration");
+            let drawn = Initializer::new(&config.architecture(20, 20), config.init, 1);
             let scaled = 0.02 / (3.0 * sublayers).sqrt();
-            for layer in Decoder::new(&config, sight, init).layers {
-                assert_deviation(&layer.self_attention.query, 0.02);
-                assert_deviation(&layer.self_attention.output, scaled);
-                assert_deviation(&layer.feed_forward.outer, scaled);
-                if let Some(attention) = &layer.memory_attention {
-                    assert_deviation(&attention.output, scaled);
+            for layer in 0..3 {
+                let at = |name: &str| format!("decoder.layers.{layer}.{name}.weight");
+                assert_deviation(&drawn, &at("self_attention.query"), 0.02);
+                assert_deviation(&drawn, &at("self_attention.output"), scaled);
+                assert_deviation(&drawn, &at("feed_forward.outer"), scaled);
+                if family == "transformer" {
+                    assert_deviation(&drawn, &at("cross_attention.output"), scaled);
+                }
+            }
+            if family == "transformer" {
+                for layer in 0..2 {
+                    let at = |name: &str| format!("encoder.layers.{layer}.{name}.weight");
+                    assert_deviation(&drawn, &at("self_attention.value"), 0.02);
+                    assert_deviation(&drawn, &at("feed_forward.inner"), 0.02);
+                    assert_deviation(&drawn, &at("self_attention.output"), 0.02 / 2.0);
+                    assert_deviation(&drawn, &at("feed_forward.outer"), 0.02 / 2.0);
                 }
             }
         }

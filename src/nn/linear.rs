@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Initializer, Pass};
-use crate::ops::{self, Finish, Map};
+use super::{Pass, Scope};
+use crate::ops::{self, Finish, Map, Weight};
 
 /// y = x·Wᵀ + b.
 #[derive(Module, Debug)]
@@ -16,25 +16,11 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A map from `d_in` to `d_out` features.
-    pub fn new(d_in: usize, d_out: usize, bias: bool, init: &mut Initializer) -> Self {
+    /// The map at `scope`.
+    pub fn new(bias: bool, scope: Scope<'_>) -> Self {
         Self {
-            weight: init.weight(d_in, d_out),
-            bias: bias.then(|| init.bias(d_in, d_out)),
-        }
-    }
-
-    /// A map, with a bias if `bias`, whose result a residual connection adds up, as one of `n_sublayers` of a stack.
-    pub fn residual(
-        d_in: usize,
-        d_out: usize,
-        bias: bool,
-        n_sublayers: usize,
-        init: &mut Initializer,
-    ) -> Self {
-        Self {
-            weight: init.residual_weight(d_in, d_out, n_sublayers),
-            bias: bias.then(|| init.bias(d_in, d_out)),
+            weight: scope.parameter("weight"),
+            bias: bias.then(|| scope.parameter("bias")),
         }
     }
 
@@ -50,7 +36,7 @@ impl Linear {
         ops::linear(x, vec![self.as_map()], finish)
     }
 
-    /// The results of several maps side by side, `[rows, N · d_out]`.
+    /// The results of several maps side by side, `[rows, Σ d_out]`.
     pub fn forward_all<const N: usize>(
         maps: [&Self; N],
         x: Tensor<2>,
@@ -62,6 +48,9 @@ impl Linear {
 
     /// Weight and bias.
     pub fn as_map(&self) -> Map {
-        (self.weight.val(), self.bias.as_ref().map(Param::val))
+        Map {
+            weight: Weight::Dense(self.weight.val()),
+            bias: self.bias.as_ref().map(Param::val),
+        }
     }
 }

@@ -1,44 +1,58 @@
-//! Layers: each takes its configuration and an [`Initializer`], and maps rows of activations to rows.
+//! Layers: each is built from its value in [`crate::architecture`] at a [`Scope`], which names its parameters, and maps rows
+//! of activations to rows.
 //!
 //! A batch of sequences is one [`Sequence`]: `[batch · len, d_model]` rows, so that every linear map is one matrix
-//! product. What changes from pass to pass (dropout, probing, watching attention) travels in a [`Pass`].
+//! product. What changes from pass to pass (dropout, precision, probing, watching attention) travels in a [`Pass`].
 
 mod attention;
 mod attention_map;
 mod decoder;
+mod decoder_state;
+mod distance_bias;
 mod dropout;
 mod embedding;
 mod encoder;
 mod feed_forward;
+mod head;
 mod initializer;
+mod input;
 mod linear;
 mod norm;
-mod output;
 mod pass;
 mod position_table;
 mod positions;
+mod ragged;
 mod recurrent;
 mod recurrent_decoder;
 mod residual;
+mod rotary;
+mod scope;
 mod self_attention;
 mod sequence;
+mod sources;
 
-pub use attention::{KeysValues, MultiHeadAttention};
-pub use attention_map::{AttentionMap, AttentionSite, AttentionWatch};
-pub use decoder::{Decoder, DecoderCache, DecoderLayer, Sight};
+pub use attention::{KeysValues, MultiHeadAttention, Visible};
+pub use attention_map::{AttentionMap, AttentionPlace, AttentionSite, AttentionWatch};
+pub use decoder::{DecoderLayer, SelfMixer, TransformerDecoder};
+pub use decoder_state::TransformerState;
+pub use distance_bias::DistanceBias;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
-pub use encoder::{Encoder, EncoderLayer};
+pub use encoder::{EncoderLayer, TransformerEncoder};
 pub use feed_forward::FeedForward;
+pub use head::{Labels, Vocabulary};
 pub use initializer::Initializer;
+pub use input::{Ids, Input};
 pub use linear::Linear;
 pub use norm::Norm;
-pub use output::Output;
 pub use pass::{Pass, Probe};
 pub use position_table::PositionTable;
-pub use positions::{PositionEncoding, Rotary, sinusoids};
+pub use positions::{PositionEncoding, sinusoids};
+pub use ragged::Ragged;
 pub use recurrent::{Encoded, RecurrentEncoder, RecurrentEncoderLayer, RecurrentLayer};
-pub use recurrent_decoder::{RecurrentDecoder, RecurrentMemory, RecurrentState};
+pub use recurrent_decoder::{RecurrentDecoder, RecurrentState};
 pub use residual::Residual;
+pub use rotary::Rotary;
+pub use scope::{Construction, Scope};
 pub use self_attention::self_attention;
 pub use sequence::Sequence;

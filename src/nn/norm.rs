@@ -3,13 +3,11 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::Initializer;
-use crate::config::NormKind;
+use super::Scope;
+use crate::architecture::{self, NormKind};
 use crate::ops;
 
-const EPSILON: f64 = 1e-5;
-
-/// Normalises each row; which formula is a value of the configuration.
+/// Normalises each row.
 #[derive(Module, Debug)]
 pub struct Norm {
     /// `[d_model]`, or `[1]` for the scalar variant.
@@ -18,26 +16,28 @@ pub struct Norm {
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     kind: ops::Norm,
+    #[module(skip)]
+    epsilon: f64,
 }
 
 impl Norm {
-    /// A norm over `d_model` features, with gain 1 and bias 0.
-    pub fn new(kind: NormKind, d_model: usize, init: &mut Initializer) -> Self {
-        let (kind, width) = match kind {
-            NormKind::Layer => (ops::Norm::Layer, d_model),
-            NormKind::Rms => (ops::Norm::Rms, d_model),
-            NormKind::Scalar => (ops::Norm::Scalar, 1),
-        };
+    /// The norm at `scope`.
+    pub fn new(norm: &architecture::Norm, scope: Scope<'_>) -> Self {
         Self {
-            gain: init.constant(width, 1.0),
-            bias: (kind != ops::Norm::Rms).then(|| init.constant(width, 0.0)),
-            kind,
+            gain: scope.parameter("gain"),
+            bias: norm.has_bias().then(|| scope.parameter("bias")),
+            kind: match norm.kind {
+                NormKind::Layer => ops::Norm::Layer,
+                NormKind::Rms => ops::Norm::Rms,
+                NormKind::Scalar => ops::Norm::Scalar,
+            },
+            epsilon: norm.epsilon,
         }
     }
 
     /// `[rows, d_model]` to the same.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        ops::norm(self.kind, x, self.gain.val(), self.bias(), EPSILON)
+        ops::norm(self.kind, x, self.gain.val(), self.bias(), self.epsilon)
     }
 
     /// The norm of `x + dropout(y)`, all `[rows, d_model]`.
@@ -48,7 +48,7 @@ impl Norm {
         dropout: Option<ops::Dropout>,
     ) -> Tensor<2> {
         let gain = self.gain.val();
-        ops::residual_norm(self.kind, [x, y], dropout, gain, self.bias(), EPSILON)
+        ops::residual_norm(self.kind, [x, y], dropout, gain, self.bias(), self.epsilon)
     }
 
     fn bias(&self) -> Option<Tensor<1>> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use burn::tensor::Tensor;
 
-use super::{AttentionSite, AttentionWatch, Dropout};
+use super::{AttentionPlace, AttentionWatch, Dropout};
 use crate::ops::{self, Precision};
 
 /// One forward pass: inference or training, watched or not.
@@ -19,24 +19,30 @@ pub struct Pass<'a> {
 #[derive(Clone, Copy, Debug)]
 struct DropoutKey {
     seed: u64,
-    step: u64,
+    micro_batch: u64,
 }
 
 impl<'a> Pass<'a> {
-    /// No dropout, products in full precision.
+    /// No dropout, products in `f32`.
     pub fn inference() -> Self {
+        Self::inference_in(Precision::F32)
+    }
+
+    /// No dropout, products of linear maps in `precision`.
+    pub fn inference_in(precision: Precision) -> Self {
         Self {
             dropout: None,
-            precision: Precision::F32,
+            precision,
             probe: None,
             watch: None,
         }
     }
 
-    /// Dropout drawn for micro-batch `step` of the run seeded with `seed`, products of linear maps in `precision`.
-    pub fn training(seed: u64, step: u64, precision: Precision) -> Self {
+    /// Dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed`, products of linear maps in
+    /// `precision`.
+    pub fn training(seed: u64, micro_batch: u64, precision: Precision) -> Self {
         Self {
-            dropout: Some(DropoutKey { seed, step }),
+            dropout: Some(DropoutKey { seed, micro_batch }),
             precision,
             probe: None,
             watch: None,
@@ -66,11 +72,11 @@ impl<'a> Pass<'a> {
 
     /// The mask of `dropout` in this pass; `None` where nothing is dropped.
     pub fn dropout(&self, dropout: Dropout) -> Option<ops::Dropout> {
-        let DropoutKey { seed, step } = self.dropout?;
+        let DropoutKey { seed, micro_batch } = self.dropout?;
         (dropout.rate > 0.0).then_some(ops::Dropout {
             rate: dropout.rate as f32,
             seed,
-            step,
+            step: micro_batch,
             site: dropout.site,
         })
     }
@@ -82,15 +88,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Records attention weights, which are computed only if somebody watches; `name` is told the layer's number.
+    /// Records the weights of the attention at `place`, which are computed only if somebody watches.
     pub(super) fn record_attention(
         &self,
-        site: AttentionSite,
-        name: impl FnOnce(usize) -> String,
+        place: &AttentionPlace,
         weights: impl FnOnce() -> Tensor<4>,
     ) {
         if let Some(watch) = self.watch {
-            watch.record(site, name, weights());
+            watch.record(place, weights());
         }
     }
 }

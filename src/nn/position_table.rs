@@ -3,7 +3,11 @@
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{Initializer, Rotary, sinusoids};
-use crate::config::{ModelConfig, Positions};
+use crate::architecture::{
+    AddedPositions, Architecture, Decoder, Encoder, Init, Input, RelativePositions, SelfMixing,
+    TransformerStack,
+};
+use crate::ops::Starts;
 
 /// A row of numbers for each position, from 0 on.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,31 +17,38 @@ pub struct PositionTable {
 }
 
 impl PositionTable {
-    /// The first `len` positions of the kind that `config` names; learned ones as `seed` would begin them. `None` for a
-    /// model without positions.
+    /// The first `len` positions of what `architecture` reads first; learned ones as `init` and `seed` would start them.
+    /// `None` for a model that adds no positions and turns nothing by them.
     ///
     /// Rotary positions add no vectors, but turn those of each head. Their rows are what becomes of the vector whose first
     /// half is ones and whose second half is zeros: the cosines, then the sines of all angles.
-    pub fn new(config: &ModelConfig, len: usize, seed: u64, device: &Device) -> Option<Self> {
-        let (d_model, d_head) = (config.d_model, config.d_model / config.n_heads.max(1));
-        match config.positions {
-            Positions::SinusoidalInterleaved
-            | Positions::SinusoidalConcatenated
-            | Positions::SinusoidalTensor2tensor => {
-                sinusoids(config.positions, len, d_model).map(|values| Self::rows(values, d_model))
+    pub fn new(
+        architecture: &Architecture,
+        len: usize,
+        init: Init,
+        seed: u64,
+        device: &Device,
+    ) -> Option<Self> {
+        let (name, input) = first_input(architecture)?;
+        match input.positions {
+            AddedPositions::Sinusoidal(layout) => {
+                let d_model = input.d_model;
+                Some(Self::rows(sinusoids(layout, len, d_model), d_model))
             }
-            Positions::Learned => {
-                let table = Initializer::new(config.init, seed, device).embedding(len, d_model);
-                Some(Self::rows(numbers(table.val()), d_model))
+            AddedPositions::Learned { .. } => {
+                let name = format!("{name}.positions.learned");
+                let values = Initializer::new(architecture, init, seed).draw(&name);
+                Some(Self::rows(values.iter().collect(), input.d_model))
             }
-            Positions::Rotary => {
+            AddedPositions::None => {
+                let (d_head, base) = rotary(architecture)?;
                 let start: Vec<f32> = (0..len * d_head)
                     .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
                     .collect();
                 let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
-                Some(Self::rows(numbers(Rotary.turn(start, 1, 1, 0)), d_head))
+                let turned = Rotary::new(d_head, base).turn(start, 1, 1, &Starts::All(0));
+                Some(Self::rows(numbers(turned), d_head))
             }
-            Positions::None => None,
         }
     }
 
@@ -91,6 +102,26 @@ impl PositionTable {
     }
 }
 
+fn first_input(architecture: &Architecture) -> Option<(&'static str, &Input)> {
+    let src = architecture.src.as_ref().map(|input| ("src", input));
+    src.or(architecture.tgt.as_ref().map(|input| ("tgt", input)))
+}
+
+/// The width of a head and the base of rotary positions.
+fn rotary(architecture: &Architecture) -> Option<(usize, f64)> {
+    let stack: &TransformerStack = match (&architecture.encoder, &architecture.decoder) {
+        (Some(Encoder::Transformer(stack)), _) | (_, Some(Decoder::Transformer(stack))) => stack,
+        _ => return None,
+    };
+    let SelfMixing::Attention(attention) = &stack.mixing else {
+        return None;
+    };
+    match attention.positions {
+        RelativePositions::Rotary { base } => Some((attention.d_head, base)),
+        RelativePositions::None | RelativePositions::Buckets { .. } => None,
+    }
+}
+
 fn numbers(table: Tensor<2>) -> Vec<f32> {
     table.into_data().iter::<f32>().collect()
 }
@@ -98,15 +129,18 @@ fn numbers(table: Tensor<2>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{ModelConfig, Positions};
 
     fn table(positions: Positions) -> Option<PositionTable> {
         let config = ModelConfig {
             positions,
             d_model: 16,
             n_heads: 2,
+            max_len: 40,
             ..ModelConfig::default()
         };
-        PositionTable::new(&config, 40, 1, &Device::flex())
+        let architecture = config.architecture(10, 10);
+        PositionTable::new(&architecture, 40, config.init, 1, &Device::flex())
     }
 
     #[test]

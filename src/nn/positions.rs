@@ -1,83 +1,117 @@
-//! How a position is told to the model.
+//! Vectors that tell a stack the position.
 
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 
-use super::Initializer;
-use crate::config::{ModelConfig, Positions};
-use crate::ops::PositionRows;
+use super::Scope;
+use crate::architecture::{AddedPositions, Input, Sinusoids};
+use crate::ops::{PositionRows, Starts};
 
 /// Wavelengths run from 2π to this times 2π (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
 
-/// Vectors that are added to the embeddings; nothing for rotary and none.
+/// Vectors that are added to the embeddings; none where attention knows positions by itself.
 #[derive(Module, Debug)]
 pub struct PositionEncoding {
-    /// `[max_len, d_model]`, for learned positions alone.
+    /// `[rows, d_model]`, for learned positions alone.
     pub learned: Option<Param<Tensor<2>>>,
     /// `[max_len, d_model]`, for sinusoids alone.
     #[module(skip)]
     fixed: Option<Arc<Vec<f32>>>,
+    /// The row of the learned table that position 0 takes.
+    #[module(skip)]
+    offset: usize,
 }
 
 impl PositionEncoding {
-    /// The positions that `config` asks for.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
-        let ModelConfig {
-            d_model,
-            max_len,
-            positions,
-            ..
-        } = *config;
-        Self {
-            learned: (positions == Positions::Learned).then(|| init.embedding(max_len, d_model)),
-            fixed: sinusoids(positions, max_len, d_model).map(Arc::new),
+    /// The positions of `input`, up to `max_len`.
+    pub fn new(input: &Input, max_len: usize, scope: Scope<'_>) -> Self {
+        let none = Self {
+            learned: None,
+            fixed: None,
+            offset: 0,
+        };
+        match input.positions {
+            AddedPositions::None => none,
+            AddedPositions::Sinusoidal(layout) => Self {
+                fixed: Some(Arc::new(sinusoids(layout, max_len, input.d_model))),
+                ..none
+            },
+            AddedPositions::Learned { offset, .. } => Self {
+                learned: Some(scope.parameter("learned")),
+                offset,
+                ..none
+            },
         }
     }
 
-    /// The fixed vectors of `len` positions from `first` on, for the embedding to add.
-    pub fn fixed_rows(&self, first: usize, len: usize) -> Option<PositionRows> {
+    /// The fixed vectors of `len` positions of each sequence, for the embedding to add.
+    pub fn fixed_rows(&self, starts: &Starts, len: usize) -> Option<PositionRows> {
         let table = Arc::clone(self.fixed.as_ref()?);
-        Some(PositionRows { table, first, len })
+        Some(PositionRows {
+            table,
+            starts: starts.clone(),
+            len,
+        })
     }
 
-    /// Adds the learned vectors, if these positions are learned, of positions `first ..` to `batch` sequences.
+    /// Adds the learned vectors, if these positions are learned, to `batch` sequences.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, d_model]`
-    pub fn add_learned(&self, x: Tensor<2>, batch: usize, first: usize) -> Tensor<2> {
+    pub fn add_learned(&self, x: Tensor<2>, batch: usize, starts: &Starts) -> Tensor<2> {
         let Some(table) = &self.learned else {
             return x;
         };
         let [rows, d] = x.dims();
         let len = rows / batch.max(1);
-        let vectors = table.val().slice([first..first + len, 0..d]);
-        (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
+        match starts {
+            Starts::All(first) => {
+                let first = first + self.offset;
+                let vectors = table.val().slice([first..first + len, 0..d]);
+                (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
+            }
+            Starts::Each(firsts) => {
+                let rows = firsts.iter().flat_map(|first| *first..first + len);
+                let rows: Vec<i64> = rows.map(|row| (row + self.offset) as i64).collect();
+                let data = TensorData::new(rows, [batch * len]);
+                let rows = Tensor::<1, Int>::from_data(data, &x.device());
+                x + table.val().select(0, rows)
+            }
+        }
+    }
+
+    /// Adds the vectors of positions 0, 1, … to `batch` sequences, `[batch · len, d_model]`.
+    pub fn add(&self, x: Tensor<2>, batch: usize) -> Tensor<2> {
+        let [rows, d] = x.dims();
+        let len = rows / batch.max(1);
+        match &self.fixed {
+            Some(table) => {
+                let data = TensorData::new(table[..len * d].to_vec(), [1, len, d]);
+                let vectors = Tensor::<3>::from_data(data, &x.device());
+                (x.reshape([batch, len, d]) + vectors).reshape([rows, d])
+            }
+            None => self.add_learned(x, batch, &Starts::All(0)),
+        }
     }
 }
 
-/// The table of a sinusoidal encoding, `[len, d_model]`; `None` for the other kinds.
-///
-/// With angles t = position / 10000^e the paper interleaves sin t and cos t with e = 2i/d; the concatenated form puts all
-/// sines before all cosines; the Tensor2Tensor form does so too, with e = i / (d/2 − 1).
-pub fn sinusoids(positions: Positions, len: usize, d_model: usize) -> Option<Vec<f32>> {
+/// The table of a sinusoidal encoding, `[len, d_model]`; see [`Sinusoids`] for the layouts.
+pub fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
     let half = d_model / 2;
-    let exponent = |i: usize| match positions {
-        Positions::SinusoidalTensor2tensor => i as f64 / (half.max(2) - 1) as f64,
-        _ => 2.0 * i as f64 / d_model as f64,
+    let exponent = |i: usize| match layout {
+        Sinusoids::Tensor2tensor => i as f64 / (half.max(2) - 1) as f64,
+        Sinusoids::Interleaved | Sinusoids::Concatenated => 2.0 * i as f64 / d_model as f64,
     };
-    let columns = |i: usize| match positions {
-        Positions::SinusoidalInterleaved => Some((2 * i, 2 * i + 1)),
-        Positions::SinusoidalConcatenated | Positions::SinusoidalTensor2tensor => {
-            Some((i, half + i))
-        }
-        Positions::Learned | Positions::Rotary | Positions::None => None,
+    let columns = |i: usize| match layout {
+        Sinusoids::Interleaved => (2 * i, 2 * i + 1),
+        Sinusoids::Concatenated | Sinusoids::Tensor2tensor => (i, half + i),
     };
     let mut table = vec![0.0; len * d_model];
     for i in 0..half {
-        let (sine, cosine) = columns(i)?;
+        let (sine, cosine) = columns(i);
         let frequency = BASE.powf(-exponent(i));
         for (position, row) in table.chunks_exact_mut(d_model).enumerate() {
             let (s, c) = (position as f64 * frequency).sin_cos();
@@ -85,44 +119,7 @@ pub fn sinusoids(positions: Positions, len: usize, d_model: usize) -> Option<Vec
             row[cosine] = c as f32;
         }
     }
-    columns(0).map(|_| table)
-}
-
-/// Rotary positions (Su et al. 2021): pairs of features of queries and keys turn by position · 10000^(−2i/d_head).
-#[derive(Clone, Copy, Debug)]
-pub struct Rotary;
-
-impl Rotary {
-    /// Turns `batch` sequences whose first position is `first`; feature i of a head is paired with feature i + d_head/2.
-    ///
-    /// # Shapes
-    /// - `x`, result: `[batch · len, n_heads · d_head]`
-    pub fn turn(&self, x: Tensor<2>, n_heads: usize, batch: usize, first: usize) -> Tensor<2> {
-        let [rows, d] = x.dims();
-        let (len, d_head) = (rows / batch.max(1), d / n_heads);
-        let half = d_head / 2;
-        let (mut sines, mut cosines) = (Vec::new(), Vec::new());
-        for position in first..first + len {
-            for i in 0..half {
-                let angle = position as f64 * BASE.powf(-2.0 * i as f64 / d_head as f64);
-                sines.push(angle.sin() as f32);
-                cosines.push(angle.cos() as f32);
-            }
-        }
-        let options = (&x.device(), x.dtype());
-        let table = |values| {
-            let data = TensorData::new(values, [1, len, 1, half]).convert_dtype(x.dtype());
-            Tensor::<4>::from_data(data, options)
-        };
-        let (sin, cos) = (table(sines), table(cosines));
-        let x = x.reshape([batch, len, n_heads, d_head]);
-        let (a, b) = (x.clone().narrow(3, 0, half), x.narrow(3, half, half));
-        let turned = vec![
-            a.clone() * cos.clone() - b.clone() * sin.clone(),
-            b * cos + a * sin,
-        ];
-        Tensor::cat(turned, 3).reshape([rows, d])
-    }
+    table
 }
 
 #[cfg(test)]
@@ -131,39 +128,13 @@ mod tests {
 
     #[test]
     fn sinusoids_follow_their_formulas() {
-        let table = |kind| sinusoids(kind, 3, 4).expect("sinusoidal");
+        let table = |kind| sinusoids(kind, 3, 4);
         let at = |t: f64| (t.sin() as f32, t.cos() as f32);
         let (s0, c0) = at(2.0);
         let (s1, c1) = at(2.0 / 100.0);
-        assert_eq!(
-            table(Positions::SinusoidalInterleaved)[8..],
-            [s0, c0, s1, c1]
-        );
-        assert_eq!(
-            table(Positions::SinusoidalConcatenated)[8..],
-            [s0, s1, c0, c1]
-        );
+        assert_eq!(table(Sinusoids::Interleaved)[8..], [s0, c0, s1, c1]);
+        assert_eq!(table(Sinusoids::Concatenated)[8..], [s0, s1, c0, c1]);
         let (s1, c1) = at(2.0 / 10_000.0);
-        assert_eq!(
-            table(Positions::SinusoidalTensor2tensor)[8..],
-            [s0, s1, c0, c1]
-        );
-        assert_eq!(sinusoids(Positions::Rotary, 3, 4), None);
-    }
-
-    #[test]
-    fn rotary_scores_depend_on_distance_alone() {
-        let device = burn::tensor::Device::flex();
-        let vector = |values: [f32; 4]| Tensor::<2>::from_data([values], &device);
-        let (q, k) = (vector([0.3, -1.0, 0.5, 2.0]), vector([1.0, 0.2, -0.7, 0.4]));
-        let score = |i, j| -> f32 {
-            let (q, k) = (
-                Rotary.turn(q.clone(), 2, 1, i),
-                Rotary.turn(k.clone(), 2, 1, j),
-            );
-            (q * k).sum().into_scalar()
-        };
-        assert!((score(3, 1) - score(9, 7)).abs() < 1e-5);
-        assert!((score(3, 1) - score(3, 2)).abs() > 1e-3);
+        assert_eq!(table(Sinusoids::Tensor2tensor)[8..], [s0, s1, c0, c1]);
     }
 }

@@ -3,48 +3,45 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{Dropout, Initializer, Linear, Pass};
-use crate::config::{CellKind, ModelConfig};
+use super::{Dropout, Linear, Pass, Scope};
+use crate::architecture::{self, CellKind};
 use crate::ops::{self, Cell, Direction, Lengths, Recurrence};
 
 /// One direction of one recurrent layer.
 #[derive(Module, Debug)]
 pub struct RecurrentLayer {
+    /// `[d, d_in]`: the forget gate of an SSRU, whose candidate is `input`.
+    pub forget: Option<Linear>,
     /// `[gates · d, d_in]`: the input's share of the gates, for all positions in one product.
     pub input: Linear,
-    /// `[gates · d, d]`: the state's share.
-    pub hidden: Linear,
+    /// `[gates · d, d]`: the state's share; an SSRU has none.
+    pub hidden: Option<Linear>,
     #[module(skip)]
     cell: Cell,
     #[module(skip)]
     direction: Direction,
+    #[module(skip)]
+    d: usize,
 }
 
 impl RecurrentLayer {
-    /// A layer of `kind` from `d_in` to `d` features.
-    pub fn new(
-        kind: CellKind,
-        direction: Direction,
-        d_in: usize,
-        d: usize,
-        init: &mut Initializer,
-    ) -> Self {
+    /// The layer at `scope`, of `d` features.
+    pub fn new(kind: CellKind, direction: Direction, d: usize, scope: Scope<'_>) -> Self {
         let cell = match kind {
             CellKind::Rnn => Cell::Rnn,
             CellKind::Lstm => Cell::Lstm,
             CellKind::CoupledLstm => Cell::CoupledLstm,
             CellKind::Gru => Cell::Gru,
+            CellKind::Ssru => Cell::Ssru,
         };
-        let gates = cell.gates() * d;
-        let input = Linear {
-            weight: init.weight(d_in, gates),
-            bias: Some(init.recurrent_bias(d, cell.gates(), forget_gate(cell))),
-        };
+        let has_hidden = cell != Cell::Ssru;
         Self {
-            input,
-            hidden: Linear::new(d, gates, true, init),
+            forget: (!has_hidden).then(|| Linear::new(true, scope.at("forget"))),
+            input: Linear::new(has_hidden, scope.at("input")),
+            hidden: has_hidden.then(|| Linear::new(true, scope.at("hidden"))),
             cell,
             direction,
+            d,
         }
     }
 
@@ -61,17 +58,29 @@ impl RecurrentLayer {
         initial: Option<Tensor<2>>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let projected = self.input.forward(x, pass);
-        let recurrence = self.recurrence(initial);
+        let projected = self.project(x, pass);
         let (cell, direction) = (self.cell, self.direction);
         ops::recurrent(
             cell,
             direction,
             lengths,
             projected,
-            recurrence,
+            self.recurrence(initial),
             pass.precision(),
         )
+    }
+
+    /// The input's share of the gates, `[rows, gates · d]`.
+    pub(super) fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        match &self.forget {
+            Some(forget) => Linear::forward_all([forget, &self.input], x, pass),
+            None => self.input.forward(x, pass),
+        }
+    }
+
+    /// Width of a state, c included.
+    pub fn state_width(&self) -> usize {
+        self.cell.states() * self.d
     }
 
     /// The states alone that the next position reads, out of [`RecurrentLayer::forward`]'s result: those of the last
@@ -98,23 +107,13 @@ impl RecurrentLayer {
     /// What makes a state from the one before.
     pub(super) fn recurrence(&self, initial: Option<Tensor<2>>) -> Recurrence {
         Recurrence {
-            weight: self.hidden.weight.val(),
-            bias: self.hidden.bias.as_ref().map(Param::val),
+            hidden: self.hidden.as_ref().map(Linear::as_map),
             initial,
         }
     }
 
     pub(super) fn cell(&self) -> Cell {
         self.cell
-    }
-}
-
-/// The number of the gate that decides what is kept: it begins open, so that states last (Jozefowicz et al. 2015).
-fn forget_gate(cell: Cell) -> Option<usize> {
-    match cell {
-        Cell::Lstm => Some(1),
-        Cell::CoupledLstm => Some(0),
-        Cell::Rnn | Cell::Gru => None,
     }
 }
 
@@ -143,16 +142,12 @@ pub struct Encoded {
 }
 
 impl RecurrentEncoder {
-    /// `config.n_encoder_layers` layers, of which the first reads `d_in` features.
-    pub fn new(config: &ModelConfig, d_in: usize, init: &mut Initializer) -> Self {
-        let d_hidden = config.recurrent.d_hidden;
-        let widths = std::iter::once(d_in).chain(std::iter::repeat(d_hidden));
+    /// The stack at `scope`.
+    pub fn new(stack: &architecture::RecurrentEncoder, scope: Scope<'_>) -> Self {
+        let layers = scope.at("layers");
+        let layer = |number| RecurrentEncoderLayer::new(stack, number, layers.at(number));
         Self {
-            layers: widths
-                .take(config.n_encoder_layers)
-                .enumerate()
-                .map(|(number, d_in)| RecurrentEncoderLayer::new(config, number, d_in, init))
-                .collect(),
+            layers: (0..stack.n_layers).map(layer).collect(),
         }
     }
 
@@ -183,15 +178,15 @@ pub struct RecurrentEncoderLayer {
 }
 
 impl RecurrentEncoderLayer {
-    fn new(config: &ModelConfig, number: usize, d_in: usize, init: &mut Initializer) -> Self {
-        let recurrent = &config.recurrent;
-        let directions = if recurrent.bidirectional { 2 } else { 1 };
-        let d = recurrent.d_hidden / directions;
-        let mut layer = |direction| RecurrentLayer::new(recurrent.cell, direction, d_in, d, init);
+    fn new(stack: &architecture::RecurrentEncoder, number: usize, scope: Scope<'_>) -> Self {
+        let d = stack.d_hidden / if stack.bidirectional { 2 } else { 1 };
+        let layer = |direction, name| {
+            RecurrentLayer::new(stack.cell, direction, d, scope.at(name))
+        };
         Self {
-            forward: layer(Direction::Forward),
-            backward: recurrent.bidirectional.then(|| layer(Direction::Backward)),
-            dropout: (number > 0).then(|| init.dropout(config.dropout)),
+            forward: layer(Direction::Forward, "forward"),
+            backward: (stack.bidirectional).then(|| layer(Direction::Backward, "backward")),
+            dropout: (number > 0).then(|| scope.dropout(stack.dropout)),
         }
     }
 

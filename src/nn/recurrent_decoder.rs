@@ -4,11 +4,14 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
 
+use super::sources::Sources;
 use super::recurrent::select;
-use super::{AttentionSite, Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
-use crate::config::{AttentionKind, ModelConfig};
+use super::{
+    AttentionPlace, AttentionSite, Dropout, Linear, Pass, Ragged, RecurrentLayer, Scope, Sequence,
+};
+use crate::architecture::{self, AttentionKind, InitialState};
 use crate::ops::{
-    self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, PadMask,
+    self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, Scores,
 };
 
 #[cfg(test)]
@@ -24,6 +27,8 @@ pub struct RecurrentDecoder {
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, 2 · d_hidden]` with attention: W of t.
     pub readout: Linear,
+    #[module(skip)]
+    start: InitialState,
     /// On what each layer hands to the next, and on t.
     #[module(skip)]
     dropouts: Vec<Dropout>,
@@ -62,102 +67,173 @@ pub struct MultiplicativeAttention {
     pub query: Option<Linear>,
 }
 
-/// What attention reads.
+/// What attention reads of sequences.
 #[derive(Clone, Debug)]
-pub struct RecurrentMemory {
-    /// U h for additive attention; h twice, side by side, for multiplicative.
+struct Memory {
+    /// U h for additive attention, `[batch · src_len, d_hidden]`; h twice, side by side, for multiplicative.
     keys: Tensor<2>,
-    /// h, `[batch · src_len, d_hidden]`
-    values: Tensor<2>,
-    pad: PadMask,
+    /// h for additive attention, `[batch · src_len, d_memory]`.
+    values: Option<Tensor<2>>,
+    lengths: Lengths,
 }
 
-/// What decoding token by token remembers of each hypothesis.
+/// The rows that a recurrent decoder is writing.
 #[derive(Clone, Debug)]
 pub struct RecurrentState {
-    /// Of each layer, `[rows, states · d_hidden]`.
+    /// Of each layer, `[rows, states · d_hidden]`; none without rows.
     layers: Vec<Tensor<2>>,
-    memory: Option<RecurrentMemory>,
-    /// The sentence of each row.
-    sentences: Vec<usize>,
+    /// [`Memory::keys`], one row a source.
+    keys: Ragged,
+    /// [`Memory::values`], one row a source.
+    values: Ragged,
+    sources: Sources,
+    /// The memory of each row, as long as the rows keep their sources.
+    of_rows: Option<Memory>,
 }
 
 impl RecurrentDecoder {
-    /// `config.n_decoder_layers` layers.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
-        let recurrent = &config.recurrent;
-        let d = recurrent.d_hidden;
-        let widths = std::iter::once(config.d_model).chain(std::iter::repeat(d));
-        let layers: Vec<RecurrentLayer> = widths
-            .take(config.n_decoder_layers)
-            .map(|d_in| RecurrentLayer::new(recurrent.cell, Direction::Forward, d_in, d, init))
-            .collect();
-        let attention = RecurrentAttention::new(recurrent.attention, &layers[0], d, init);
-        let read = if attention.is_some() { 2 * d } else { d };
+    /// The stack at `scope`.
+    pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_>) -> Self {
+        let layers = scope.at("layers");
+        let layer = |number| {
+            let forward = Direction::Forward;
+            RecurrentLayer::new(stack.cell, forward, stack.d_hidden, layers.at(number))
+        };
         Self {
-            readout: Linear::new(read, config.d_model, true, init),
-            dropouts: layers
-                .iter()
-                .map(|_| init.dropout(config.dropout))
+            layers: (0..stack.n_layers).map(layer).collect(),
+            attention: RecurrentAttention::new(stack, scope.at("attention")),
+            readout: Linear::new(true, scope.at("readout")),
+            start: stack.start,
+            dropouts: (0..stack.n_layers)
+                .map(|_| scope.dropout(stack.dropout))
                 .collect(),
-            layers,
-            attention,
         }
     }
 
-    /// What attention will read of the encoder's output.
-    pub fn memory(&self, h: Tensor<2>, pad: PadMask, pass: &Pass<'_>) -> Option<RecurrentMemory> {
-        let keys = match self.attention.as_ref()? {
-            RecurrentAttention::Additive(attention) => attention.key.forward(h.clone(), pass),
-            RecurrentAttention::Multiplicative(_) => Tensor::cat(vec![h.clone(), h.clone()], 1),
+    /// What attention reads of the encoder's output.
+    fn memory(&self, memory: &Sequence, pass: &Pass<'_>) -> Option<Memory> {
+        let h = memory.x.clone();
+        let (keys, values) = match self.attention.as_ref()? {
+            RecurrentAttention::Additive(attention) => {
+                (attention.key.forward(h.clone(), pass), Some(h))
+            }
+            RecurrentAttention::Multiplicative(_) => (Tensor::cat(vec![h.clone(), h], 1), None),
         };
-        Some(RecurrentMemory {
+        Some(Memory {
             keys,
-            values: h,
-            pad,
+            values,
+            lengths: memory.lengths.clone(),
         })
     }
 
-    /// Where decoding begins: each layer in the final state of the encoder's layer at the same height, or of its top
-    /// layer.
-    pub fn start(&self, encoded: Encoded, pad: PadMask, pass: &Pass<'_>) -> RecurrentState {
-        let Encoded { memory, finals } = encoded;
-        let top = finals.len() - 1;
-        let [batch, _] = finals[top].dims();
+    /// The state of each layer before the first of `batch` sequences' positions, given the encoder's `finals`.
+    fn before(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
+        let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
+            (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
+            _ => {
+                let device = self.readout.weight.val().device();
+                Tensor::zeros([batch, layer.state_width()], &device)
+            }
+        };
+        self.layers.iter().enumerate().map(state).collect()
+    }
+
+    /// All positions of whole sequences: t of each, `[batch · len, d_model]`. `memory` is the encoder's output, `finals`
+    /// the final state of each of its layers if it is recurrent.
+    ///
+    /// # Shapes
+    /// - `tgt.x`: `[batch · len, d_model]`
+    pub fn forward(
+        &self,
+        tgt: Sequence,
+        memory: Option<&Sequence>,
+        finals: &[Tensor<2>],
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let mut before = self.before(tgt.batch(), finals);
+        let memory = memory.and_then(|memory| self.memory(memory, pass));
+        self.run(tgt.x, &tgt.lengths, &mut before, memory.as_ref(), pass)
+    }
+
+    /// What decoding remembers before any row is admitted.
+    pub fn start(&self) -> RecurrentState {
         RecurrentState {
-            layers: (0..self.layers.len())
-                .map(|number| finals[number.min(top)].clone())
-                .collect(),
-            memory: self.memory(memory, pad, pass),
-            sentences: (0..batch).collect(),
+            layers: Vec::new(),
+            keys: Ragged::new(),
+            values: Ragged::new(),
+            sources: Sources::default(),
+            of_rows: None,
         }
     }
 
-    /// All positions from `state` on: t of each, `[batch · len, d_model]`. `state` becomes that behind the last.
-    ///
-    /// # Shapes
-    /// - `x`: `[batch · len, d_model]`
-    pub fn forward(
+    /// Adds `count` rows, one for each sequence of `memory` if there is one.
+    pub fn admit(
+        &self,
+        count: usize,
+        memory: Option<&Sequence>,
+        finals: &[Tensor<2>],
+        state: &mut RecurrentState,
+        pass: &Pass<'_>,
+    ) {
+        let new = self.before(count, finals);
+        state.layers = match std::mem::take(&mut state.layers) {
+            old if old.is_empty() => new,
+            old => {
+                let both = old.into_iter().zip(new);
+                both.map(|(old, new)| Tensor::cat(vec![old, new], 0)).collect()
+            }
+        };
+        if let Some(memory) = memory.and_then(|memory| self.memory(memory, pass)) {
+            let lengths = &memory.lengths;
+            state.keys.extend(Ragged::padded(memory.keys, lengths));
+            if let Some(values) = memory.values {
+                state.values.extend(Ragged::padded(values, lengths));
+            }
+        }
+        state.sources.admit(count);
+        state.of_rows = None;
+    }
+
+    /// Further positions of every row: t of each, `[rows · len, d_model]`.
+    pub fn extend(
+        &self,
+        x: Tensor<2>,
+        real: &Lengths,
+        state: &mut RecurrentState,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        if self.attention.is_some() && state.of_rows.is_none() {
+            state.of_rows = Some(state.memory_of_rows());
+        }
+        let RecurrentState {
+            layers, of_rows, ..
+        } = state;
+        self.run(x, real, layers, of_rows.as_ref(), pass)
+    }
+
+    /// All positions from `before` on, which becomes the state behind the last: t of each.
+    fn run(
         &self,
         x: Tensor<2>,
         lengths: &Lengths,
-        state: &mut RecurrentState,
+        before: &mut [Tensor<2>],
+        memory: Option<&Memory>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
         let mut x = x;
         let mut context = None;
         let top = self.layers.len() - 1;
         for (number, layer) in self.layers.iter().enumerate() {
-            let before = state.layers[number].clone();
-            let states = match (number, &self.attention, &state.memory) {
+            let initial = before[number].clone();
+            let states = match (number, &self.attention, memory) {
                 (0, Some(RecurrentAttention::Additive(attention)), Some(memory)) => {
-                    let (states, found) = attention.run(layer, x, lengths, before, memory, pass);
+                    let (states, found) = attention.run(layer, x, lengths, initial, memory, pass);
                     context = Some(found);
                     states
                 }
-                _ => layer.forward(x, lengths, Some(before), pass),
+                _ => layer.forward(x, lengths, Some(initial), pass),
             };
-            state.layers[number] = layer.last(&states, lengths);
+            before[number] = layer.last(&states, lengths);
             x = layer.hidden_part(states);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
             if number < top {
@@ -165,7 +241,7 @@ impl RecurrentDecoder {
             }
         }
         if let (Some(RecurrentAttention::Multiplicative(attention)), Some(memory)) =
-            (&self.attention, &state.memory)
+            (&self.attention, memory)
         {
             context = Some(attention.attend(x.clone(), lengths, memory, pass));
         }
@@ -179,26 +255,19 @@ impl RecurrentDecoder {
 }
 
 impl RecurrentAttention {
-    fn new(
-        kind: AttentionKind,
-        bottom: &RecurrentLayer,
-        d: usize,
-        init: &mut Initializer,
-    ) -> Option<Self> {
+    fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_>) -> Option<Self> {
+        let linear = |name| Linear::new(false, scope.at(name));
         let multiplicative = |query| Self::Multiplicative(MultiplicativeAttention { query });
-        match kind {
+        match stack.attention {
             AttentionKind::None => None,
             AttentionKind::Dot => Some(multiplicative(None)),
-            AttentionKind::General => Some(multiplicative(Some(Linear::new(d, d, false, init)))),
-            AttentionKind::Additive => {
-                let gates = bottom.cell().gates() * d;
-                Some(Self::Additive(AdditiveAttention {
-                    query: Linear::new(d, d, false, init),
-                    key: Linear::new(d, d, false, init),
-                    score: init.vector(d),
-                    context: Linear::new(d, gates, false, init),
-                }))
-            }
+            AttentionKind::General => Some(multiplicative(Some(linear("query")))),
+            AttentionKind::Additive => Some(Self::Additive(AdditiveAttention {
+                query: linear("query"),
+                key: linear("key"),
+                score: scope.parameter("score"),
+                context: linear("context"),
+            })),
         }
     }
 }
@@ -211,23 +280,25 @@ impl AdditiveAttention {
         x: Tensor<2>,
         lengths: &Lengths,
         initial: Tensor<2>,
-        memory: &RecurrentMemory,
+        memory: &Memory,
         pass: &Pass<'_>,
     ) -> (Tensor<2>, Tensor<2>) {
-        let projected = layer.input.forward(x, pass);
+        let projected = layer.project(x, pass);
+        let values = memory.values.clone().expect("additive attention reads values");
+        let [_, d_value] = values.dims();
         let recurrence = || AttentiveRecurrence {
             state: layer.recurrence(Some(initial.clone())),
             query: self.query.weight.val(),
             score: self.score.val(),
             context: self.context.weight.val(),
             keys: memory.keys.clone(),
-            values: memory.values.clone(),
-            pad: memory.pad.clone(),
+            values: values.clone(),
+            lengths: memory.lengths.clone(),
         };
         let cell = layer.cell();
         let both =
             ops::attentive_recurrent(cell, lengths, projected, recurrence(), pass.precision());
-        let ([_, width], [_, d_value]) = (both.dims(), memory.values.dims());
+        let [_, width] = both.dims();
         let states = both.clone().narrow(1, 0, width - d_value);
         record(pass, || {
             let h = |states| layer.hidden_part(states);
@@ -244,39 +315,49 @@ impl MultiplicativeAttention {
         &self,
         h: Tensor<2>,
         lengths: &Lengths,
-        memory: &RecurrentMemory,
+        memory: &Memory,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let ([_, d], batch) = (h.dims(), lengths.batch());
+        let [_, width] = memory.keys.dims();
+        let d = width / 2;
         let shape = AttentionShape {
-            batch,
+            batch: lengths.rows(),
             n_heads: 1,
-            tgt_len: lengths.len,
-            src_len: memory.values.dims()[0] / batch.max(1),
+            n_kv_heads: 1,
+            tgt_len: lengths.width(),
+            src_len: memory.lengths.width(),
             d_head: d,
         };
         let queries = match &self.query {
             Some(query) => query.forward(h, pass),
             None => h,
         };
-        // The operation divides scores by √d, which these do without.
+        // Both factors cancel; runs of earlier versions resume to the bit with them.
         let attended = Attended::Other {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
         };
+        let scores = || Scores {
+            scale: 1.0 / (d as f32).sqrt(),
+            causality: Causality::Full,
+            bias: None,
+        };
+        let keys = Some(&memory.lengths);
         record(pass, || {
-            let weights =
-                ops::attention_weights(shape, &attended, Some(&memory.pad), Causality::Full);
-            weights.squeeze_dim(1)
+            ops::attention_weights(shape, &attended, keys, &scores()).squeeze_dim(1)
         });
-        ops::attention(shape, attended, Some(&memory.pad), Causality::Full, None)
+        ops::attention(shape, attended, keys, scores(), None)
     }
 }
 
 /// Records the weights `[batch, len, src_len]` of the one head that a recurrent decoder has.
 fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
-    let name = |_| "decoder.attention".into();
-    pass.record_attention(AttentionSite::Cross, name, || weights().unsqueeze_dim(1));
+    let place = AttentionPlace {
+        name: "decoder.attention".into(),
+        site: AttentionSite::Cross,
+        layer: 0,
+    };
+    pass.record_attention(&place, || weights().unsqueeze_dim(1));
 }
 
 /// What each position finds: `initial` `[batch, d]`, and the states `[batch · len, d]` without the last of each sequence;
@@ -289,39 +370,47 @@ fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
 }
 
 impl RecurrentState {
-    /// The number of hypotheses.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.sentences.len()
+        self.sources.rows()
     }
 
-    /// Keeps, drops or repeats hypotheses: row `i` becomes what row `rows[i]` was.
+    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
     pub fn select(&mut self, rows: &[usize]) {
-        if rows.iter().copied().eq(0..self.sentences.len()) {
+        if rows.iter().copied().eq(0..self.rows()) {
             return;
         }
-        let batch = self.sentences.len();
-        let sentences: Vec<usize> = rows.iter().map(|&row| self.sentences[row]).collect();
+        if rows.is_empty() {
+            self.layers.clear();
+        }
         for layer in &mut self.layers {
             *layer = select(layer.clone(), rows);
         }
-        if sentences != self.sentences {
-            self.memory = self.memory.take().map(|memory| memory.select(rows, batch));
+        let before = self.sources.slots().to_vec();
+        let kept = self.sources.select(rows);
+        if let Some(kept) = &kept {
+            self.keys.select(kept);
+            self.values.select(kept);
         }
-        self.sentences = sentences;
+        if kept.is_some() || self.sources.slots() != before {
+            self.of_rows = None;
+        }
     }
-}
 
-impl RecurrentMemory {
-    fn select(self, rows: &[usize], batch: usize) -> Self {
-        let sentences = |x: Tensor<2>| {
-            let [all, d] = x.dims();
-            let len = all / batch;
-            select(x.reshape([batch, len * d]), rows).reshape([rows.len() * len, d])
+    /// The memory of each row.
+    fn memory_of_rows(&mut self) -> Memory {
+        let slots = self.sources.slots().to_vec();
+        let of_rows = |memory: &mut Ragged| {
+            let mut memory = memory.clone();
+            memory.select(&slots);
+            memory.view()
         };
-        Self {
-            keys: sentences(self.keys),
-            values: sentences(self.values),
-            pad: self.pad.select(rows),
+        let (keys, lengths) = of_rows(&mut self.keys);
+        let has_values = self.values.rows() > 0;
+        Memory {
+            keys,
+            values: has_values.then(|| of_rows(&mut self.values).0),
+            lengths,
         }
     }
 }

@@ -3,8 +3,8 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::{Dropout, Initializer, Norm, Pass};
-use crate::config::{DropoutPosition, ModelConfig, NormPosition};
+use super::{Dropout, Norm, Pass, Scope};
+use crate::architecture::{DropoutPosition, NormPosition, TransformerStack};
 use crate::ops::dropout_add;
 
 /// Joins a sublayer's output with its input (*Attention Is All You Need*, sections 3.1 and 5.4).
@@ -21,13 +21,13 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// The connection around one sublayer.
-    pub fn new(config: &ModelConfig, init: &mut Initializer) -> Self {
+    /// The connection around one sublayer of `stack`.
+    pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
         Self {
-            norm: Norm::new(config.norm, config.d_model, init),
-            dropout: init.dropout(config.dropout),
-            norm_position: config.norm_position,
-            dropout_position: config.dropout_position,
+            norm: Norm::new(&stack.norm, scope.at("norm")),
+            dropout: scope.dropout(stack.dropout),
+            norm_position: stack.norm_position,
+            dropout_position: stack.dropout_position,
         }
     }
 

@@ -1,0 +1,163 @@
+//! A model as a value: its stacks, head and special tokens, and the name and shape of every parameter; no weights.
+//!
+//! A configuration turns into an [`Architecture`], and so can another tool's. Variants of a model are values here, never
+//! copies of code: [`crate::model::Model`] is built from one, and whatever asks only for names and shapes
+//! (loading, averaging, `info`, the prediction of memory) needs nothing else.
+
+mod attention;
+mod choices;
+mod feed_forward;
+mod head;
+mod input;
+mod layout;
+mod norm;
+mod parameter;
+mod recurrent;
+mod tokens;
+mod transformer;
+
+pub use attention::{Attention, RelativePositions};
+pub use choices::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
+    Positions, TieEmbeddings,
+};
+pub use feed_forward::FeedForward;
+pub use head::{Head, Labels, Vocabulary};
+pub use input::{AddedPositions, Input, Items, Sinusoids};
+pub use norm::Norm;
+pub use parameter::{Parameter, Start};
+pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
+pub use tokens::TokenContract;
+pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
+
+use layout::Layout;
+
+/// A model without its weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Architecture {
+    /// What the encoder reads; absent without an encoder.
+    pub src: Option<Input>,
+    /// What the decoder reads; absent without a decoder.
+    pub tgt: Option<Input>,
+    /// Reads whole sequences.
+    pub encoder: Option<Encoder>,
+    /// Writes token by token.
+    pub decoder: Option<Decoder>,
+    /// Makes predictions of the last layer.
+    pub head: Head,
+    /// The longest sequence that the model accepts, in tokens.
+    pub max_len: usize,
+}
+
+/// A stack that reads a whole sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Encoder {
+    /// Self-attention in every layer.
+    Transformer(TransformerStack),
+    /// Recurrent layers.
+    Recurrent(RecurrentEncoder),
+}
+
+/// A stack that sees a position and those before it, and the memory if there is an encoder.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoder {
+    /// Causal self-attention, or a recurrent cell in its place, and cross-attention.
+    Transformer(TransformerStack),
+    /// Recurrent layers with or without attention.
+    Recurrent(RecurrentDecoder),
+}
+
+/// What a model does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Maps a sequence to another.
+    Translate,
+    /// Continues a text.
+    Generate,
+    /// Predicts masked tokens.
+    Fill,
+    /// Labels every position.
+    Tag,
+    /// Labels a whole text.
+    Classify,
+}
+
+impl Task {
+    /// What a model for this task does, as messages say it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Translate => "translates",
+            Self::Generate => "continues texts",
+            Self::Fill => "predicts masked tokens",
+            Self::Tag => "labels tokens",
+            Self::Classify => "classifies texts",
+        }
+    }
+}
+
+impl Architecture {
+    /// What the model does.
+    pub fn task(&self) -> Task {
+        match (&self.head, &self.encoder, &self.decoder) {
+            (Head::Positions(_), ..) => Task::Tag,
+            (Head::Sequence { .. }, ..) => Task::Classify,
+            (Head::Vocabulary(_), Some(_), Some(_)) => Task::Translate,
+            (Head::Vocabulary(_), _, Some(_)) => Task::Generate,
+            (Head::Vocabulary(_), _, None) => Task::Fill,
+        }
+    }
+
+    /// Every parameter: name, shape and how it starts. Their order is that in which random numbers are given out, so it
+    /// never changes for a model that could be built before.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut layout = Layout::default();
+        let tables = [("src", &self.src), ("tgt", &self.tgt)];
+        for (name, input) in &tables {
+            if let Some(input) = input {
+                layout.at(name, |layout| input.lay_out_table(layout));
+            }
+        }
+        if let Head::Vocabulary(head) = &self.head {
+            layout.at("head", |layout| head.lay_out(layout));
+        }
+        for (name, input) in &tables {
+            if let Some(input) = input {
+                layout.at(name, |layout| input.lay_out_rest(layout));
+            }
+        }
+        match &self.encoder {
+            Some(Encoder::Transformer(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
+            Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
+            None => {}
+        }
+        match &self.decoder {
+            Some(Decoder::Transformer(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
+            Some(Decoder::Recurrent(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
+            None => {}
+        }
+        if let Head::Positions(labels) | Head::Sequence { labels, .. } = &self.head {
+            layout.at("head", |layout| labels.lay_out(layout));
+        }
+        layout.into_parameters()
+    }
+
+    /// The number of weights.
+    pub fn n_weights(&self) -> usize {
+        self.parameters().iter().map(Parameter::len).sum()
+    }
+
+    /// Width of the encoder's output; `None` without an encoder.
+    pub fn d_memory(&self) -> Option<usize> {
+        self.encoder.as_ref().map(Encoder::d_out)
+    }
+}
+
+impl Encoder {
+    /// Width of its output.
+    pub fn d_out(&self) -> usize {
+        match self {
+            Self::Transformer(stack) => stack.d_model,
+            Self::Recurrent(stack) => stack.d_hidden,
+        }
+    }
+}

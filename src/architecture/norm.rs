@@ -1,0 +1,33 @@
+//! Normalisation.
+
+use super::layout::Layout;
+use super::{NormKind, Start};
+
+/// A norm over the features of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    /// The formula.
+    pub kind: NormKind,
+    /// Keeps the divisor away from 0.
+    pub epsilon: f64,
+}
+
+impl Norm {
+    /// Whether it has a bias beside its gain.
+    pub fn has_bias(&self) -> bool {
+        self.kind != NormKind::Rms
+    }
+
+    pub(super) fn lay_out(&self, name: &str, d: usize, layout: &mut Layout) {
+        let width = match self.kind {
+            NormKind::Layer | NormKind::Rms => d,
+            NormKind::Scalar => 1,
+        };
+        layout.at(name, |layout| {
+            layout.add("gain", [width], Start::Constant(1.0));
+            if self.has_bias() {
+                layout.add("bias", [width], Start::Constant(0.0));
+            }
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! Recurrent stacks.
+
+use super::layout::Layout;
+use super::{AttentionKind, CellKind, Start};
+
+/// A stack of recurrent layers that reads from the left, or from both ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecurrentEncoder {
+    /// Layers.
+    pub n_layers: usize,
+    /// Width of what the first layer reads.
+    pub d_in: usize,
+    /// Width of a layer's output, both directions together.
+    pub d_hidden: usize,
+    /// The cell.
+    pub cell: CellKind,
+    /// Reads from both ends (Schuster and Paliwal 1997); each direction gives half of the output.
+    pub bidirectional: bool,
+    /// Dropout between layers.
+    pub dropout: f64,
+}
+
+/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecurrentDecoder {
+    /// Layers.
+    pub n_layers: usize,
+    /// Width of what the first layer reads, and of the readout.
+    pub d_model: usize,
+    /// Width of a layer's output.
+    pub d_hidden: usize,
+    /// The cell.
+    pub cell: CellKind,
+    /// How it attends to the memory.
+    pub attention: AttentionKind,
+    /// Width of the memory; 0 without an encoder.
+    pub d_memory: usize,
+    /// The state before the first position.
+    pub start: InitialState,
+    /// Dropout between layers and on the readout.
+    pub dropout: f64,
+}
+
+/// A recurrent decoder's state before the first position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialState {
+    /// Zeros.
+    Zeros,
+    /// Each layer starts in the final state of the encoder's layer at the same height, or of its top layer.
+    Encoder,
+}
+
+impl CellKind {
+    /// Gates, that is, widths of state that the input is mapped to.
+    pub fn gates(self) -> usize {
+        match self {
+            Self::Rnn => 1,
+            Self::Lstm => 4,
+            Self::CoupledLstm | Self::Gru => 3,
+            Self::Ssru => 2,
+        }
+    }
+
+    /// The gate that decides what is kept: it starts open, so that states last (Jozefowicz et al. 2015).
+    pub fn forget_gate(self) -> Option<usize> {
+        match self {
+            Self::Lstm => Some(1),
+            Self::CoupledLstm | Self::Ssru => Some(0),
+            Self::Rnn | Self::Gru => None,
+        }
+    }
+
+    /// One direction of a layer from `d_in` to `d` features.
+    pub(super) fn lay_out(self, d_in: usize, d: usize, layout: &mut Layout) {
+        let (gates, open) = (self.gates() * d, self.forget_gate());
+        match self {
+            // Kim et al. 2019: the candidate has no bias, and nothing is read of the state but by the gate.
+            Self::Ssru => {
+                layout.at("forget", |layout| {
+                    layout.add("weight", [d, d_in], Start::Weight);
+                    layout.add("bias", [d], Start::GateBias { d, open });
+                });
+                layout.linear("input", d_in, d, false);
+            }
+            _ => {
+                layout.at("input", |layout| {
+                    layout.add("weight", [gates, d_in], Start::Weight);
+                    layout.add("bias", [gates], Start::GateBias { d, open });
+                });
+                layout.linear("hidden", d, gates, true);
+            }
+        }
+    }
+}
+
+impl RecurrentEncoder {
+    pub(super) fn lay_out(&self, layout: &mut Layout) {
+        let directions: &[&str] = match self.bidirectional {
+            true => &["forward", "backward"],
+            false => &["forward"],
+        };
+        let d = self.d_hidden / directions.len();
+        layout.at("layers", |layout| {
+            for number in 0..self.n_layers {
+                let d_in = if number == 0 { self.d_in } else { self.d_hidden };
+                layout.at(number, |layout| {
+                    for direction in directions {
+                        layout.at(direction, |layout| self.cell.lay_out(d_in, d, layout));
+                    }
+                });
+            }
+        });
+    }
+}
+
+impl RecurrentDecoder {
+    pub(super) fn lay_out(&self, layout: &mut Layout) {
+        let Self {
+            d_model,
+            d_hidden: d,
+            d_memory,
+            ..
+        } = *self;
+        layout.at("layers", |layout| {
+            for number in 0..self.n_layers {
+                let d_in = if number == 0 { d_model } else { d };
+                layout.at(number, |layout| self.cell.lay_out(d_in, d, layout));
+            }
+        });
+        let gates = self.cell.gates() * d;
+        layout.at("attention", |layout| match self.attention {
+            AttentionKind::None | AttentionKind::Dot => {}
+            AttentionKind::General => layout.linear("query", d, d_memory, false),
+            AttentionKind::Additive => {
+                layout.linear("query", d, d, false);
+                layout.linear("key", d_memory, d, false);
+                layout.add("score", [d], Start::Vector);
+                layout.linear("context", d_memory, gates, false);
+            }
+        });
+        layout.linear("readout", self.d_read(), d_model, true);
+    }
+
+    /// Width of what the readout reads.
+    pub fn d_read(&self) -> usize {
+        match self.attention {
+            AttentionKind::None => self.d_hidden,
+            _ => self.d_hidden + self.d_memory,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Transformer stacks.
+
+use super::layout::Layout;
+use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPosition};
+
+/// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransformerStack {
+    /// Layers.
+    pub n_layers: usize,
+    /// Width of a position's vector.
+    pub d_model: usize,
+    /// How positions of one sequence are mixed.
+    pub mixing: SelfMixing,
+    /// Attention to the memory, in decoders.
+    pub cross: Option<CrossAttention>,
+    /// Each position by itself.
+    pub feed_forward: FeedForward,
+    /// The norm of every sublayer.
+    pub norm: Norm,
+    /// Where the norm stands around a sublayer.
+    pub norm_position: NormPosition,
+    /// Dropout around each sublayer.
+    pub dropout: f64,
+    /// Where that acts.
+    pub dropout_position: DropoutPosition,
+    /// A norm behind the last layer.
+    pub final_norm: bool,
+}
+
+/// How positions of one sequence are mixed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelfMixing {
+    /// Self-attention.
+    Attention(Attention),
+    /// A recurrent cell in place of causal self-attention (as the SSRU in Kim et al. 2019).
+    Recurrent(CellKind),
+}
+
+/// Attention to the memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrossAttention {
+    /// Heads and scores.
+    pub attention: Attention,
+    /// Width of the memory.
+    pub d_memory: usize,
+}
+
+impl TransformerStack {
+    /// Sublayers of the whole stack.
+    pub fn n_sublayers(&self) -> usize {
+        (2 + usize::from(self.cross.is_some())) * self.n_layers
+    }
+
+    pub(super) fn lay_out(&self, layout: &mut Layout) {
+        if let SelfMixing::Attention(attention) = &self.mixing {
+            attention.lay_out_buckets(layout);
+        }
+        layout.at("layers", |layout| {
+            for number in 0..self.n_layers {
+                layout.at(number, |layout| self.lay_out_layer(layout));
+            }
+        });
+        if self.final_norm {
+            self.norm.lay_out("norm", self.d_model, layout);
+        }
+    }
+
+    fn lay_out_layer(&self, layout: &mut Layout) {
+        let (d, n_sublayers) = (self.d_model, self.n_sublayers());
+        let residual = |name: &str, layout: &mut Layout| {
+            layout.at(name, |layout| self.norm.lay_out("norm", d, layout));
+        };
+        match &self.mixing {
+            SelfMixing::Attention(attention) => {
+                attention.lay_out("self_attention", [d, d], n_sublayers, layout);
+            }
+            SelfMixing::Recurrent(cell) => {
+                layout.at("self_attention", |layout| cell.lay_out(d, d, layout));
+            }
+        }
+        residual("self_attention_residual", layout);
+        if let Some(CrossAttention { attention, d_memory }) = &self.cross {
+            attention.lay_out("cross_attention", [d, *d_memory], n_sublayers, layout);
+            residual("cross_attention_residual", layout);
+        }
+        self.feed_forward.lay_out(d, n_sublayers, layout);
+        residual("feed_forward_residual", layout);
+    }
+}

@@ -1,0 +1,124 @@
+//! Relative positions as a bias of the scores (Raffel et al. 2020, section 2.1).
+
+use burn::module::{Module, Param};
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::Scope;
+use crate::architecture::{Attention, RelativePositions};
+use crate::ops::{Causality, Starts};
+
+/// A learned bias for each head and bucket of distances between a query and a key.
+#[derive(Module, Debug)]
+pub struct DistanceBias {
+    /// `[n_buckets, n_heads]`
+    pub table: Param<Tensor<2>>,
+    #[module(skip)]
+    max_distance: usize,
+    #[module(skip)]
+    causality: Causality,
+}
+
+impl DistanceBias {
+    /// The biases of `attention`, if it has any, in a stack that sees as `causality` says.
+    pub fn new(attention: &Attention, causality: Causality, scope: Scope<'_>) -> Option<Self> {
+        let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
+            return None;
+        };
+        Some(Self {
+            table: scope.parameter("table"),
+            max_distance,
+            causality,
+        })
+    }
+
+    /// The biases of `tgt_len` queries that begin at `starts`, and keys from position 0 on:
+    /// `[1 or rows, n_heads, tgt_len, src_len]`.
+    pub fn forward(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Tensor<4> {
+        let table = self.table.val();
+        let [n_buckets, n_heads] = table.dims();
+        let firsts = match starts {
+            Starts::All(first) => vec![*first],
+            Starts::Each(firsts) => firsts.to_vec(),
+        };
+        let queries = firsts.iter().flat_map(|first| *first..first + tgt_len);
+        let buckets: Vec<i64> = queries
+            .flat_map(|query| (0..src_len).map(move |key| (query, key)))
+            .map(|(query, key)| self.bucket(query, key, n_buckets) as i64)
+            .collect();
+        let data = TensorData::new(buckets, [firsts.len() * tgt_len * src_len]);
+        let buckets = Tensor::<1, Int>::from_data(data, &table.device());
+        table
+            .select(0, buckets)
+            .reshape([firsts.len(), tgt_len * src_len, n_heads])
+            .swap_dims(1, 2)
+            .reshape([firsts.len(), n_heads, tgt_len, src_len])
+    }
+
+    /// Half of the buckets hold one distance each, the other half distances that grow logarithmically up to
+    /// `max_distance`. Where later keys are seen, they have half of all buckets.
+    fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
+        let (first, n_buckets) = match self.causality {
+            Causality::Full => (if key > query { n_buckets / 2 } else { 0 }, n_buckets / 2),
+            Causality::Causal => (0, n_buckets),
+        };
+        let distance = match self.causality {
+            Causality::Full => query.abs_diff(key),
+            Causality::Causal => query.saturating_sub(key),
+        };
+        let exact = n_buckets / 2;
+        if distance < exact {
+            return first + distance;
+        }
+        // In f32, as the models of this kind were trained.
+        let growth = (distance as f32 / exact as f32).ln()
+            / (self.max_distance as f32 / exact as f32).ln()
+            * (n_buckets - exact) as f32;
+        first + (exact + growth as usize).min(n_buckets - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    fn bias(causality: Causality) -> DistanceBias {
+        let table: Vec<f32> = (0..64).map(|i| i as f32).collect();
+        let table = TensorData::new(table, [32, 2]);
+        DistanceBias {
+            table: Param::from_data(table, &Device::flex()),
+            max_distance: 128,
+            causality,
+        }
+    }
+
+    /// Distances key − query and their buckets of T5: 32 buckets up to 128.
+    #[test]
+    fn buckets_are_those_of_t5() {
+        let both = bias(Causality::Full);
+        let cases = [(0, 0), (-1, 1), (-7, 7), (-8, 8), (-15, 9), (-127, 15), (-500, 15), (1, 17), (7, 23), (8, 24), (500, 31)];
+        for (distance, bucket) in cases {
+            let key = (600 + distance) as usize;
+            assert_eq!(both.bucket(600, key, 32), bucket, "{distance}");
+        }
+        let causal = bias(Causality::Causal);
+        for (distance, bucket) in [(0, 0), (-1, 1), (-15, 15), (-16, 16), (-31, 21), (-127, 31), (-500, 31), (3, 0)] {
+            let key = (600 + distance) as usize;
+            assert_eq!(causal.bucket(600, key, 32), bucket, "{distance}");
+        }
+    }
+
+    #[test]
+    fn a_step_has_the_row_of_the_whole() {
+        let causal = bias(Causality::Causal);
+        let whole = causal.forward(&Starts::All(0), 6, 6);
+        let starts = Starts::Each([4, 2].into());
+        let steps = causal.forward(&starts, 1, 6);
+        for (row, position) in [(0, 4), (1, 2)] {
+            let expected = whole.clone().narrow(2, position, 1);
+            let found = steps.clone().narrow(0, row, 1);
+            assert_eq!(found.into_data(), expected.into_data());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! From the last layer to predictions.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use super::{Dropout, Embedding, Pass, Scope};
+use crate::architecture;
+use crate::ops::{self, Map, Weight};
+
+/// The output projection, which may be an embedding's table (Press and Wolf 2017).
+#[derive(Module, Debug)]
+pub struct Vocabulary {
+    /// `[vocab, d_model]`, unless an embedding's table takes its place.
+    pub weight: Option<Param<Tensor<2>>>,
+    /// `[vocab]`
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    scale: f64,
+}
+
+/// A linear classifier.
+#[derive(Module, Debug)]
+pub struct Labels {
+    /// `[labels, d_in]`
+    pub weight: Param<Tensor<2>>,
+    /// `[labels]`
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    dropout: Dropout,
+}
+
+impl Vocabulary {
+    /// The projection at `scope`.
+    pub fn new(head: &architecture::Vocabulary, scope: Scope<'_>) -> Self {
+        Self {
+            weight: (!head.tied).then(|| scope.parameter("weight")),
+            bias: head.bias.then(|| scope.parameter("bias")),
+            scale: head.scale,
+        }
+    }
+
+    /// What the projection reads: the last layer times the scale.
+    pub fn scaled(&self, x: Tensor<2>) -> Tensor<2> {
+        match self.scale {
+            1.0 => x,
+            scale => x * scale,
+        }
+    }
+
+    /// The linear map to logits; `embedding` is what it may be tied with.
+    pub fn as_map(&self, embedding: Option<&Embedding>) -> Map {
+        let tied = embedding.map(|embedding| &embedding.weight);
+        let weight = self.weight.as_ref().or(tied);
+        let weight = weight.expect("a tied projection has an embedding to be tied with");
+        Map {
+            weight: Weight::Dense(weight.val()),
+            bias: self.bias.as_ref().map(Param::val),
+        }
+    }
+}
+
+impl Labels {
+    /// The classifier at `scope`.
+    pub fn new(labels: &architecture::Labels, scope: Scope<'_>) -> Self {
+        Self {
+            weight: scope.parameter("weight"),
+            bias: scope.parameter("bias"),
+            dropout: scope.dropout(labels.dropout),
+        }
+    }
+
+    /// What labels are predicted from: `x` after dropout.
+    pub fn dropped(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        ops::dropout_add(x, None, pass.dropout(self.dropout))
+    }
+
+    /// The linear map to logits.
+    pub fn as_map(&self) -> Map {
+        Map {
+            weight: Weight::Dense(self.weight.val()),
+            bias: Some(self.bias.val()),
+        }
+    }
+}

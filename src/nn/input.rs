@@ -1,0 +1,77 @@
+//! From token ids to the vectors that a stack reads.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+use super::{Dropout, Embedding, Norm, Pass, PositionEncoding, Scope};
+use crate::architecture::{self, Items};
+use crate::ops::{self, Starts};
+
+/// Embeddings, positions and what follows them.
+#[derive(Module, Debug)]
+pub struct Input {
+    /// Absent if the encoder's table serves, or vectors are read.
+    pub embedding: Option<Embedding>,
+    /// What is added for each position.
+    pub positions: PositionEncoding,
+    /// Normalises the sum.
+    pub norm: Option<Norm>,
+    #[module(skip)]
+    scale: f64,
+    #[module(skip)]
+    dropout: Dropout,
+}
+
+/// Token ids of a batch: rows of equal length.
+#[derive(Clone, Copy, Debug)]
+pub struct Ids<'a> {
+    /// Row after row.
+    pub ids: &'a [u32],
+    /// The number of rows.
+    pub rows: usize,
+    /// The position of each row's first token.
+    pub starts: &'a Starts,
+}
+
+impl Input {
+    /// The input at `scope`.
+    pub fn new(input: &architecture::Input, max_len: usize, scope: Scope<'_>) -> Self {
+        let (scale, own) = match input.items {
+            Items::Tokens { scale, shared, .. } => (scale, !shared),
+            Items::Vectors => (1.0, false),
+        };
+        Self {
+            embedding: own.then(|| Embedding::new(scope.at("embedding"))),
+            positions: PositionEncoding::new(input, max_len, scope.at("positions")),
+            norm: (input.norm.as_ref()).map(|norm| Norm::new(norm, scope.at("norm"))),
+            scale,
+            dropout: scope.dropout(input.dropout),
+        }
+    }
+
+    /// dropout(norm(scale · embedding + position)), where `table` holds the embeddings: `[ids.len(), d_model]`.
+    pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Tensor<2> {
+        let Ids { ids, rows, starts } = ids;
+        let (table, dropout) = (table.weight.val(), pass.dropout(self.dropout));
+        let positions = self.positions.fixed_rows(starts, ids.len() / rows.max(1));
+        if self.positions.learned.is_none() && self.norm.is_none() {
+            return ops::embedding(ids, table, self.scale, positions, dropout);
+        }
+        let x = ops::embedding(ids, table, self.scale, positions, None);
+        let x = self.positions.add_learned(x, rows, starts);
+        let x = match &self.norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        };
+        ops::dropout_add(x, None, dropout)
+    }
+
+    /// Vectors `[rows · len, d_model]` as they are, but for added positions and the norm.
+    pub fn read_vectors(&self, vectors: Tensor<2>, rows: usize) -> Tensor<2> {
+        let x = self.positions.add(vectors, rows);
+        match &self.norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        }
+    }
+}
