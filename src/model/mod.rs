@@ -24,7 +24,7 @@ use burn::tensor::{Device, Tensor};
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Family, ModelConfig};
 use crate::nn::{Pass, Sequence};
-use crate::ops::{self, CrossEntropy, Finish, LossSums, Map, PadMask};
+use crate::ops::{self, CrossEntropy, Finish, Lengths, LossSums, Map};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
@@ -183,6 +183,6 @@ fn sequence(tokens: &Padded, x: Tensor<2>) -> Sequence {
         x,
         batch: tokens.rows(),
         len: tokens.width,
-        pad: PadMask::from_lens(&tokens.lens, tokens.width),
+        pad: Lengths::new(tokens.lens.as_slice(), tokens.width),
     }
 }

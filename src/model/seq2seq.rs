@@ -11,7 +11,7 @@ use crate::nn::{
     Dropout, Embedding, Encoded, Initializer, Output, Pass, RecurrentDecoder, RecurrentEncoder,
     RecurrentState,
 };
-use crate::ops::{self, Lengths, Map, PadMask};
+use crate::ops::{self, Lengths, Map};
 
 /// A recurrent encoder and decoder. Without attention the encoder's final states are all that the decoder knows.
 #[derive(Module, Debug)]
@@ -110,10 +110,7 @@ impl Stepper for Seq2seq {
     fn step(&self, last: &[TokenId], state: &mut RecurrentState) -> Tensor<2> {
         let pass = &Pass::inference();
         let x = self.embed(self.tgt_embedding(), last, None);
-        let one = Lengths {
-            lens: vec![1; last.len()].into(),
-            len: 1,
-        };
+        let one = Lengths::new(vec![1; last.len()], 1);
         let x = self.decoder.forward(x, &one, state, pass);
         logits(x, self.projection(), pass)
     }
@@ -127,14 +124,11 @@ impl Stepper for Seq2seq {
     }
 }
 
-fn pad(tokens: &Padded) -> PadMask {
-    PadMask::from_lens(&tokens.lens, tokens.width)
+fn pad(tokens: &Padded) -> Lengths {
+    Lengths::new(tokens.lens.as_slice(), tokens.width)
 }
 
 /// How the rows of `tokens` belong to sequences.
 pub(super) fn lengths(tokens: &Padded) -> Lengths {
-    Lengths {
-        lens: tokens.lens.as_slice().into(),
-        len: tokens.width,
-    }
+    Lengths::new(tokens.lens.as_slice(), tokens.width)
 }

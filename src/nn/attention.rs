@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{AttentionSite, Dropout, Initializer, Linear, Pass, Rotary};
 use crate::config::{ModelConfig, Positions};
-use crate::ops::{self, Attended, AttentionShape, Causality, PadMask};
+use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Scores};
 
 /// Queries, keys and values of all heads by one matrix each, attention head by head, and the output projection.
 #[derive(Module, Debug)]
@@ -71,7 +71,7 @@ impl MultiHeadAttention {
         &self,
         x: Tensor<2>,
         batch: usize,
-        pad: Option<&PadMask>,
+        pad: Option<&Lengths>,
         causality: Causality,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
@@ -115,7 +115,7 @@ impl MultiHeadAttention {
         x: Tensor<2>,
         source: KeysValues,
         batch: usize,
-        pad: &PadMask,
+        pad: &Lengths,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
         let attended = Attended::Other {
@@ -129,7 +129,7 @@ impl MultiHeadAttention {
         &self,
         attended: Attended,
         batch: usize,
-        pad: Option<&PadMask>,
+        pad: Option<&Lengths>,
         causality: Causality,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
@@ -144,10 +144,12 @@ impl MultiHeadAttention {
         let shape = AttentionShape {
             batch,
             n_heads: self.n_heads,
+            n_kv_heads: self.n_heads,
             tgt_len,
             src_len,
             d_head: d_model / self.n_heads,
         };
+        let scores = Scores::scaled(shape.d_head, causality);
         let site = match (&attended, causality) {
             (_, Causality::Causal) => AttentionSite::DecoderSelf,
             (Attended::Itself(_), Causality::Full) => AttentionSite::EncoderSelf,
@@ -160,10 +162,10 @@ impl MultiHeadAttention {
                 AttentionSite::DecoderSelf => format!("decoder.layers.{layer}.self_attention"),
                 AttentionSite::Cross => format!("decoder.layers.{layer}.memory_attention"),
             },
-            || ops::attention_weights(shape, &attended, pad, causality),
+            || ops::attention_weights(shape, &attended, pad, &scores),
         );
         let dropout = pass.dropout(self.dropout);
-        let context = ops::attention(shape, attended, pad, causality, dropout);
+        let context = ops::attention(shape, attended, pad, &scores, dropout);
         self.output.forward(context, pass)
     }
 
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn recorded_weights_make_the_output() {
-        let pad = PadMask::from_lens(&LENS, LEN);
+        let pad = Lengths::new(LENS, LEN);
         for positions in [Positions::None, Positions::Rotary] {
             let layer = attention(&config(positions));
             let (x, batch) = (rows(LEN), LENS.len());

@@ -7,7 +7,7 @@ use super::{
     FeedForward, Initializer, KeysValues, MultiHeadAttention, Norm, Pass, Residual, Sequence,
 };
 use crate::config::{ModelConfig, NormPosition};
-use crate::ops::{Causality, PadMask};
+use crate::ops::{Causality, Lengths};
 
 /// A stack of decoder layers; pre-norm stacks end with a norm.
 #[derive(Module, Debug)]
@@ -166,7 +166,7 @@ impl DecoderLayer {
     fn finish(
         &self,
         x: Tensor<2>,
-        memory: Option<(KeysValues, &PadMask)>,
+        memory: Option<(KeysValues, &Lengths)>,
         batch: usize,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
@@ -199,7 +199,7 @@ pub struct DecoderCache {
     len: usize,
     /// The sentence of each row: hypotheses of one sentence share what the encoder made of it.
     sentences: Vec<usize>,
-    pad: Option<PadMask>,
+    pad: Option<Lengths>,
 }
 
 #[derive(Clone, Debug)]

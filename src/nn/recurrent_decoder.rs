@@ -8,7 +8,7 @@ use super::recurrent::select;
 use super::{AttentionSite, Dropout, Encoded, Initializer, Linear, Pass, RecurrentLayer};
 use crate::config::{AttentionKind, ModelConfig};
 use crate::ops::{
-    self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, PadMask,
+    self, Attended, AttentionShape, AttentiveRecurrence, Causality, Direction, Lengths, Scores,
 };
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ pub struct RecurrentMemory {
     keys: Tensor<2>,
     /// h, `[batch · src_len, d_hidden]`
     values: Tensor<2>,
-    pad: PadMask,
+    pad: Lengths,
 }
 
 /// What decoding token by token remembers of each hypothesis.
@@ -106,7 +106,7 @@ impl RecurrentDecoder {
     }
 
     /// What attention will read of the encoder's output.
-    pub fn memory(&self, h: Tensor<2>, pad: PadMask, pass: &Pass<'_>) -> Option<RecurrentMemory> {
+    pub fn memory(&self, h: Tensor<2>, pad: Lengths, pass: &Pass<'_>) -> Option<RecurrentMemory> {
         let keys = match self.attention.as_ref()? {
             RecurrentAttention::Additive(attention) => attention.key.forward(h.clone(), pass),
             RecurrentAttention::Multiplicative(_) => Tensor::cat(vec![h.clone(), h.clone()], 1),
@@ -120,7 +120,7 @@ impl RecurrentDecoder {
 
     /// Where decoding begins: each layer in the final state of the encoder's layer at the same height, or of its top
     /// layer.
-    pub fn start(&self, encoded: Encoded, pad: PadMask, pass: &Pass<'_>) -> RecurrentState {
+    pub fn start(&self, encoded: Encoded, pad: Lengths, pass: &Pass<'_>) -> RecurrentState {
         let Encoded { memory, finals } = encoded;
         let top = finals.len() - 1;
         let [batch, _] = finals[top].dims();
@@ -222,7 +222,7 @@ impl AdditiveAttention {
             context: self.context.weight.val(),
             keys: memory.keys.clone(),
             values: memory.values.clone(),
-            pad: memory.pad.clone(),
+            src_lengths: memory.pad.clone(),
         };
         let cell = layer.cell();
         let both =
@@ -247,11 +247,12 @@ impl MultiplicativeAttention {
         memory: &RecurrentMemory,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let ([_, d], batch) = (h.dims(), lengths.batch());
+        let ([_, d], batch) = (h.dims(), lengths.rows());
         let shape = AttentionShape {
             batch,
             n_heads: 1,
-            tgt_len: lengths.len,
+            n_kv_heads: 1,
+            tgt_len: lengths.width(),
             src_len: memory.values.dims()[0] / batch.max(1),
             d_head: d,
         };
@@ -264,12 +265,12 @@ impl MultiplicativeAttention {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
         };
+        let scores = Scores::scaled(d, Causality::Full);
         record(pass, || {
-            let weights =
-                ops::attention_weights(shape, &attended, Some(&memory.pad), Causality::Full);
+            let weights = ops::attention_weights(shape, &attended, Some(&memory.pad), &scores);
             weights.squeeze_dim(1)
         });
-        ops::attention(shape, attended, Some(&memory.pad), Causality::Full, None)
+        ops::attention(shape, attended, Some(&memory.pad), &scores, None)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use crate::ops::PadMask;
+use crate::ops::Lengths;
 
 /// Activations of a batch of equally long (padded) sequences, flattened to rows.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Sequence {
     /// Positions of each, padding included.
     pub len: usize,
     /// Which positions are padding.
-    pub pad: PadMask,
+    pub pad: Lengths,
 }
 
 impl Sequence {

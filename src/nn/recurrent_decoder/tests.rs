@@ -42,11 +42,8 @@ fn gathered(weights: Tensor<4>, values: Tensor<2>) -> Tensor<2> {
 #[test]
 fn recorded_weights_make_the_contexts() {
     let batch = SRC_LENS.len();
-    let pad = PadMask::from_lens(&SRC_LENS, SRC_LEN);
-    let lengths = Lengths {
-        lens: vec![LEN; batch].into(),
-        len: LEN,
-    };
+    let pad = Lengths::new(SRC_LENS, SRC_LEN);
+    let lengths = Lengths::new(vec![LEN; batch], LEN);
     for (attention, cell) in [
         (AttentionKind::Additive, CellKind::Lstm),
         (AttentionKind::Additive, CellKind::Gru),
@@ -151,11 +148,8 @@ fn by_the_formulas(
 #[test]
 fn the_decoder_follows_its_formulas() {
     let pass = &Pass::inference();
-    let pad = PadMask::from_lens(&[SRC_LEN], SRC_LEN);
-    let lengths = Lengths {
-        lens: vec![LEN].into(),
-        len: LEN,
-    };
+    let pad = Lengths::new([SRC_LEN], SRC_LEN);
+    let lengths = Lengths::new(vec![LEN], LEN);
     for attention in [
         AttentionKind::None,
         AttentionKind::Additive,
