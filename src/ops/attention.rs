@@ -1,183 +1,207 @@
 //! Scaled dot-product attention of all heads (*Attention Is All You Need*, equation 1).
 
-use std::sync::Arc;
-
+use attentive_kernels::Lengths;
 use attentive_kernels::attention::{
-    AttentionInputs, Operands, OperandsMut, attention as kernel, attention_backward,
+    AttentionInputs, Operands, OperandsMut, ScoreBias as KernelBias, ScoreBiasMut,
+    Scores as KernelScores, attention as kernel, attention_backward, scale_of,
 };
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Pass};
+use super::fused::{self, Context, Kernel, Operand, Pass};
 use super::{Dropout, buffers};
 
-/// Which positions of a batch are padding: true (non-zero) = ignored.
-#[derive(Clone, Debug)]
-pub struct PadMask {
-    ignored: Arc<[u8]>,
-    width: usize,
-}
-
-impl PadMask {
-    /// The mask of rows whose first `lens[i]` of `width` positions are real.
-    pub fn from_lens(lens: &[usize], width: usize) -> Self {
-        let ignored = lens
-            .iter()
-            .flat_map(|&len| (0..width).map(move |position| u8::from(position >= len)))
-            .collect();
-        Self { ignored, width }
-    }
-
-    /// Non-zero = ignored, row after row.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.ignored
-    }
-
-    /// 1 where a position is real, else 0.
-    pub(super) fn seen(&self) -> impl Iterator<Item = u8> {
-        self.ignored.iter().map(|&ignored| u8::from(ignored == 0))
-    }
-
-    /// The mask of the rows numbered `rows`, in that order.
-    pub fn select(&self, rows: &[usize]) -> Self {
-        let ignored = rows
-            .iter()
-            .flat_map(|&row| &self.ignored[row * self.width..(row + 1) * self.width])
-            .copied()
-            .collect();
-        Self {
-            ignored,
-            width: self.width,
-        }
-    }
-}
-
-/// What attends to what; rows are `[d_model]` = all heads, one behind the other.
+/// What attends to what; a row holds the features of all heads, head after head.
 // A value lives for one call: its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Attended {
-    /// A sequence to itself: queries, keys and values side by side, `[batch · len, 3 · d_model]`.
+    /// A sequence to itself: queries, keys and values side by side,
+    /// `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
     Itself(Tensor<2>),
     /// A sequence to another.
     Other {
-        /// `[batch · tgt_len, d_model]`
+        /// `[batch · tgt_len, n_heads · d_head]`
         queries: Tensor<2>,
-        /// Keys and values side by side, `[batch · src_len, 2 · d_model]`.
+        /// Keys and values side by side, `[batch · src_len, 2 · n_kv_heads · d_head]`.
         keys_values: Tensor<2>,
     },
 }
 
-/// softmax(q·kᵀ / √d_head)·v for every head; heads are column blocks of width `d_head`.
+/// A term added to the scaled scores, such as that of relative positions (Raffel et al. 2020).
+#[derive(Clone, Debug)]
+pub enum ScoreBias {
+    /// `[n_heads, tgt_len, src_len]`, the same for every sequence.
+    Shared(Tensor<3>),
+    /// `[batch, n_heads, tgt_len, src_len]`, for sequences at different positions.
+    Each(Tensor<4>),
+}
+
+/// The scores of attention: `scale` · q·k + `bias`.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    /// The factor of the dot products.
+    pub scale: f32,
+    /// Which keys a query may see.
+    pub causality: Causality,
+    /// What is added to the scaled dot products.
+    pub bias: Option<ScoreBias>,
+}
+
+impl Scores {
+    /// q·k / √`d_head` (*Attention Is All You Need*, equation 1).
+    pub fn scaled(d_head: usize, causality: Causality) -> Self {
+        Self {
+            scale: scale_of(d_head),
+            causality,
+            bias: None,
+        }
+    }
+}
+
+/// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///
 /// The scores are never stored: the backward pass computes them, and the dropout mask, anew. A query that may see no key
 /// gives zeros.
 ///
 /// # Shapes
-/// - `pad`: `batch` rows of width `src_len`
+/// - `lengths`: of the keys, `batch` rows of width `src_len`
 /// - result: `[batch · tgt_len, n_heads · d_head]`
 pub fn attention(
     shape: AttentionShape,
     attended: Attended,
-    pad: Option<&PadMask>,
-    causality: Causality,
+    lengths: Option<&Lengths>,
+    scores: &Scores,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     let (Attended::Itself(first) | Attended::Other { queries: first, .. }) = &attended;
     if !fused::applies(first) {
-        return portable(shape, attended, pad, causality, dropout);
+        return portable(shape, attended, lengths, scores, dropout);
     }
     let kernel = Attention {
         shape,
-        pad: pad.cloned(),
-        causality,
+        lengths: lengths.cloned(),
+        scale: scores.scale,
+        causality: scores.causality,
+        joined: matches!(attended, Attended::Itself(_)),
+        bias: scores.bias.as_ref().map(|bias| match bias {
+            ScoreBias::Shared(_) => BiasForm::Shared,
+            ScoreBias::Each(_) => BiasForm::Each,
+        }),
         dropout,
     };
-    let operands = match attended {
+    let mut operands = match attended {
         Attended::Itself(joined) => vec![joined.into()],
         Attended::Other {
             queries,
             keys_values,
         } => vec![queries.into(), keys_values.into()],
     };
-    let (rows, width) = (shape.batch * shape.tgt_len, shape.n_heads * shape.d_head);
-    fused::apply(kernel, operands, [rows, width])
+    operands.extend(scores.bias.as_ref().map(|bias| match bias {
+        ScoreBias::Shared(bias) => Operand::from(bias.clone()),
+        ScoreBias::Each(bias) => Operand::from(bias.clone()),
+    }));
+    let rows = shape.batch * shape.tgt_len;
+    fused::apply(kernel, operands, [rows, shape.query_width()])
 }
 
 pub(super) fn portable(
     shape: AttentionShape,
     attended: Attended,
-    pad: Option<&PadMask>,
-    causality: Causality,
+    lengths: Option<&Lengths>,
+    scores: &Scores,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    let AttentionShape {
-        batch,
-        n_heads,
-        tgt_len,
-        src_len,
-        d_head,
-    } = shape;
-    let mut weights = attention_weights(shape, &attended, pad, causality);
+    let mut weights = attention_weights(shape, &attended, lengths, scores);
     let [_, _, values] = attended.parts(&shape);
     if let Some(dropout) = dropout {
         weights = super::dropout::portable(weights, dropout);
     }
     weights
-        .matmul(heads(&shape, values, src_len))
+        .matmul(keys_of_heads(&shape, values))
         .swap_dims(1, 2)
-        .reshape([batch * tgt_len, n_heads * d_head])
+        .reshape([shape.batch * shape.tgt_len, shape.query_width()])
 }
 
-/// The weights by which [`attention`] gathers values, softmax(q·kᵀ / √d_head): zeros where a query does not see a key. To
-/// look at; attention itself never holds them.
+/// The weights by which [`attention`] gathers values: zeros where a query does not see a key. To look at; attention itself
+/// never holds them.
 ///
 /// # Shapes
-/// - `pad`: `batch` rows of width `src_len`
+/// - `lengths`: of the keys, `batch` rows of width `src_len`
 /// - result: `[batch, n_heads, tgt_len, src_len]`
 pub fn attention_weights(
     shape: AttentionShape,
     attended: &Attended,
-    pad: Option<&PadMask>,
-    causality: Causality,
+    lengths: Option<&Lengths>,
+    scores: &Scores,
 ) -> Tensor<4> {
     let [queries, keys, _] = attended.parts(&shape);
-    let ignored = ignored(&shape, pad, causality, &queries);
-    let (queries, keys) = (
-        heads(&shape, queries, shape.tgt_len),
-        heads(&shape, keys, shape.src_len),
-    );
-    let scores = queries.matmul(keys.transpose()) / (shape.d_head as f64).sqrt();
+    let ignored = ignored(&shape, lengths, scores.causality, &queries);
+    let queries = heads(&shape, queries, shape.tgt_len, shape.n_heads);
+    let products =
+        queries.matmul(keys_of_heads(&shape, keys).transpose()) * f64::from(scores.scale);
+    let scores = match &scores.bias {
+        None => products,
+        Some(ScoreBias::Shared(bias)) => products + bias.clone().unsqueeze(),
+        Some(ScoreBias::Each(bias)) => products + bias.clone(),
+    };
     // The second fill turns the uniform weights of a row that sees nothing into zeros.
     softmax(scores.mask_fill(ignored.clone(), -1e30), 3).mask_fill(ignored, 0.0)
 }
 
 impl Attended {
-    /// Queries, keys and values, `[batch · len, d_model]` each.
+    /// Queries, `[batch · tgt_len, n_heads · d_head]`, keys and values, `[batch · src_len, n_kv_heads · d_head]`.
     fn parts(&self, shape: &AttentionShape) -> [Tensor<2>; 3] {
-        let width = shape.n_heads * shape.d_head;
-        let part = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * width, width);
+        let (width, kv_width) = (shape.query_width(), shape.kv_width());
+        let part = |x: &Tensor<2>, first: usize| x.clone().narrow(1, first, kv_width);
         match self {
-            Self::Itself(all) => [0, 1, 2].map(|number| part(all, number)),
+            Self::Itself(all) => [
+                all.clone().narrow(1, 0, width),
+                part(all, width),
+                part(all, width + kv_width),
+            ],
             Self::Other {
                 queries,
                 keys_values,
-            } => [queries.clone(), part(keys_values, 0), part(keys_values, 1)],
+            } => [
+                queries.clone(),
+                part(keys_values, 0),
+                part(keys_values, kv_width),
+            ],
         }
     }
 }
 
-/// Rows of all heads to `[batch, n_heads, len, d_head]`.
-fn heads(shape: &AttentionShape, x: Tensor<2>, len: usize) -> Tensor<4> {
-    x.reshape([shape.batch, len, shape.n_heads, shape.d_head])
+/// Rows of `n_heads` heads to `[batch, n_heads, len, d_head]`.
+fn heads(shape: &AttentionShape, x: Tensor<2>, len: usize, n_heads: usize) -> Tensor<4> {
+    x.reshape([shape.batch, len, n_heads, shape.d_head])
         .swap_dims(1, 2)
+}
+
+/// Keys or values, each head as often as heads of queries share it: `[batch, n_heads, src_len, d_head]`.
+fn keys_of_heads(shape: &AttentionShape, x: Tensor<2>) -> Tensor<4> {
+    let x = heads(shape, x, shape.src_len, shape.n_kv_heads);
+    if shape.n_kv_heads == shape.n_heads {
+        return x;
+    }
+    let AttentionShape {
+        batch,
+        n_heads,
+        n_kv_heads,
+        src_len,
+        d_head,
+        ..
+    } = *shape;
+    let x: Tensor<5> = x.unsqueeze_dim(2);
+    x.repeat_dim(2, n_heads / n_kv_heads)
+        .reshape([batch, n_heads, src_len, d_head])
 }
 
 /// `[batch, n_heads, tgt_len, src_len]`: true = this query does not see this key.
 fn ignored(
     shape: &AttentionShape,
-    pad: Option<&PadMask>,
+    lengths: Option<&Lengths>,
     causality: Causality,
     like: &Tensor<2>,
 ) -> Tensor<4, Bool> {
@@ -192,7 +216,7 @@ fn ignored(
     for row in 0..batch {
         for query in 0..tgt_len {
             for key in 0..src_len {
-                let padded = pad.is_some_and(|pad| pad.ignored[row * src_len + key] != 0);
+                let padded = lengths.is_some_and(|lengths| key >= lengths.lens()[row]);
                 let future = causality == Causality::Causal && key + tgt_len > query + src_len;
                 ignored.push(padded || future);
             }
@@ -202,19 +226,35 @@ fn ignored(
     Tensor::<4, Bool>::from_data(data, &like.device()).expand([batch, n_heads, tgt_len, src_len])
 }
 
-/// Inputs: those of an [`Attended`].
+/// Inputs: those of an [`Attended`], and the bias if there is one.
 #[derive(Clone, Debug)]
 struct Attention {
     shape: AttentionShape,
-    pad: Option<PadMask>,
+    lengths: Option<Lengths>,
+    scale: f32,
     causality: Causality,
+    joined: bool,
+    bias: Option<BiasForm>,
     dropout: Option<Dropout>,
 }
 
+/// The form of a [`ScoreBias`].
+#[derive(Clone, Copy, Debug)]
+enum BiasForm {
+    Shared,
+    Each,
+}
+
 impl Attention {
+    /// The number of operands before the bias.
+    fn attended(&self) -> usize {
+        if self.joined { 1 } else { 2 }
+    }
+
     fn inputs<'a>(&'a self, inputs: &[&'a [f32]]) -> AttentionInputs<'a> {
+        let (attended, bias) = inputs.split_at(self.attended());
         AttentionInputs {
-            operands: match *inputs {
+            operands: match *attended {
                 [joined] => Operands::Joined(joined),
                 [queries, keys_values] => Operands::Apart {
                     queries,
@@ -222,8 +262,15 @@ impl Attention {
                 },
                 _ => unreachable!("one input or two"),
             },
-            pad: self.pad.as_ref().map(|pad| &*pad.ignored),
-            causality: self.causality,
+            lengths: self.lengths.as_ref(),
+            scores: KernelScores {
+                scale: self.scale,
+                causality: self.causality,
+                bias: self.bias.map(|form| match form {
+                    BiasForm::Shared => KernelBias::Shared(bias[0]),
+                    BiasForm::Each => KernelBias::Each(bias[0]),
+                }),
+            },
             dropout: self.dropout,
         }
     }
@@ -241,20 +288,15 @@ impl Kernel for Attention {
             tgt_len,
             src_len,
             d_head,
+            ..
         } = self.shape;
         let product = 2.0 * (batch * n_heads * tgt_len * src_len * d_head) as f64;
         [2.0 * product, 5.0 * product]
     }
 
     fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
-        let AttentionShape {
-            batch,
-            n_heads,
-            tgt_len,
-            d_head,
-            ..
-        } = self.shape;
-        let mut out = buffers::take(batch * tgt_len * n_heads * d_head);
+        let AttentionShape { batch, tgt_len, .. } = self.shape;
+        let mut out = buffers::take(batch * tgt_len * self.shape.query_width());
         kernel(self.shape, self.inputs(inputs), &mut out);
         (out, ())
     }
@@ -262,7 +304,8 @@ impl Kernel for Attention {
     fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
         let inputs = context.inputs.iter();
         let mut gradients: Vec<_> = inputs.map(|input| buffers::take(input.len())).collect();
-        let targets = match &mut gradients[..] {
+        let (attended, bias) = gradients.split_at_mut(self.attended());
+        let targets = match attended {
             [joined] => OperandsMut::Joined(joined),
             [queries, keys_values] => OperandsMut::Apart {
                 queries,
@@ -270,8 +313,15 @@ impl Kernel for Attention {
             },
             _ => unreachable!("one input or two"),
         };
+        let bias = self
+            .bias
+            .zip(bias.first_mut())
+            .map(|(form, room)| match form {
+                BiasForm::Shared => ScoreBiasMut::Shared(room),
+                BiasForm::Each => ScoreBiasMut::Each(room),
+            });
         let inputs = self.inputs(context.inputs);
-        attention_backward(self.shape, inputs, context.grad, targets);
+        attention_backward(self.shape, inputs, context.grad, targets, bias);
         gradients.into_iter().map(Some).collect()
     }
 }

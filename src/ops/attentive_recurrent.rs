@@ -11,8 +11,8 @@ use burn::tensor::activation::{softmax, tanh};
 use burn::tensor::{Tensor, TensorData};
 
 use super::fused::{self, Context, Kernel, Operand, Pass};
-use super::recurrent::step;
-use super::{Cell, Direction, Lengths, PadMask, Precision, Recurrence, buffers};
+use super::recurrent::{real_at, step};
+use super::{Cell, Direction, Lengths, Precision, Recurrence, buffers};
 
 /// What makes a state, and the context that enters it, from the state before.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub struct AttentiveRecurrence {
     pub keys: Tensor<2>,
     /// `[batch · src_len, d_value]`
     pub values: Tensor<2>,
-    /// Which keys are padding.
-    pub pad: PadMask,
+    /// The keys of each sequence.
+    pub src_lengths: Lengths,
 }
 
 /// The states of all positions from the left, and the contexts that entered them; zeros at padding. A sequence that sees no
@@ -57,9 +57,9 @@ pub fn attentive_recurrent(
         context,
         keys,
         values,
-        pad,
+        src_lengths,
     } = recurrence;
-    let ([d_key, d], [src_rows, d_value]) = (query.dims(), values.dims());
+    let ([d_key, d], [_, d_value]) = (query.dims(), values.dims());
     assert_eq!(
         width,
         cell.gates() * d,
@@ -68,11 +68,10 @@ pub fn attentive_recurrent(
     let kernel = AttentiveRecurrent {
         cell,
         lengths: lengths.clone(),
-        src_len: src_rows / lengths.batch().max(1),
         d,
         d_key,
         d_value,
-        pad,
+        src_lengths,
         precision,
         has_bias: state.bias.is_some(),
     };
@@ -97,7 +96,7 @@ pub(super) fn portable(
     recurrence: AttentiveRecurrence,
 ) -> Tensor<2> {
     let [rows, width] = projected.dims();
-    let (batch, len, d) = (lengths.batch(), lengths.len, width / cell.gates());
+    let (batch, len, d) = (lengths.rows(), lengths.width(), width / cell.gates());
     let options = (&projected.device(), projected.dtype());
     let d_value = recurrence.values.dims()[1];
     let mut state = recurrence
@@ -108,9 +107,7 @@ pub(super) fn portable(
     let inputs: Tensor<3> = projected.reshape([batch, len, width]);
     let mut outputs: Vec<Tensor<3>> = Vec::with_capacity(len);
     for position in 0..len {
-        let real = lengths.real(position).map(f64::from).collect::<Vec<_>>();
-        let data = TensorData::new(real, [batch, 1]).convert_dtype(options.1);
-        let real = Tensor::<2>::from_data(data, options);
+        let real = real_at(lengths, position, &state);
         let hidden = state.clone().narrow(1, 0, d);
         let context = attend(&recurrence, hidden.clone());
         let x = inputs.clone().narrow(1, position, 1);
@@ -173,7 +170,8 @@ fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
     let scores: Tensor<2> = (tanh(keys + query) * v)
         .sum_dim(2)
         .reshape([batch, src_len]);
-    let seen = recurrence.pad.seen().map(f64::from).collect::<Vec<_>>();
+    let mask = recurrence.src_lengths.mask();
+    let seen: Vec<f64> = mask.map(|pad| f64::from(!pad)).collect();
     let data = TensorData::new(seen, [batch, src_len]).convert_dtype(options.1);
     let seen = Tensor::<2>::from_data(data, options);
     let hidden = (seen.clone() - 1.0) * 1e9;
@@ -185,11 +183,10 @@ fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
 struct AttentiveRecurrent {
     cell: Cell,
     lengths: Lengths,
-    src_len: usize,
     d: usize,
     d_key: usize,
     d_value: usize,
-    pad: PadMask,
+    src_lengths: Lengths,
     precision: Precision,
     has_bias: bool,
 }
@@ -207,12 +204,11 @@ impl AttentiveRecurrent {
             recurrent: RecurrentCall {
                 cell: self.cell,
                 direction: Direction::Forward,
-                lens: &self.lengths.lens,
-                len: self.lengths.len,
+                lengths: &self.lengths,
                 d: self.d,
                 precision: self.precision,
             },
-            src_len: self.src_len,
+            src_len: self.src_lengths.width(),
             d_key: self.d_key,
             d_value: self.d_value,
         }
@@ -226,7 +222,7 @@ impl AttentiveRecurrent {
             context_weight: inputs[3],
             keys: inputs[4],
             values: inputs[5],
-            pad: Some(self.pad.bytes()),
+            src_lengths: Some(&self.src_lengths),
             recurrence: KernelRecurrence {
                 weight: inputs[6],
                 bias: self.has_bias.then(|| inputs[7]),
@@ -236,7 +232,7 @@ impl AttentiveRecurrent {
     }
 
     fn rows(&self) -> usize {
-        self.lengths.batch() * self.lengths.len
+        self.lengths.positions()
     }
 }
 
@@ -249,7 +245,7 @@ impl Kernel for AttentiveRecurrent {
     }
 
     fn flops(&self) -> [f64; 2] {
-        let positions: usize = self.lengths.lens.iter().sum();
+        let positions = self.lengths.total();
         let gates = self.cell.gates() * self.d;
         let weights = gates * (self.d + self.d_value) + self.d_key * self.d;
         let product = 2.0 * (positions * weights) as f64;
@@ -261,7 +257,7 @@ impl Kernel for AttentiveRecurrent {
         let mut out = buffers::take(self.rows() * call.out_cols());
         let mut saved = match pass {
             Pass::Tracked => Some(Saved {
-                attention_weights: buffers::take(self.rows() * self.src_len),
+                attention_weights: buffers::take(self.rows() * self.src_lengths.width()),
                 gates: buffers::take(self.rows() * self.cell.saved() * self.d),
             }),
             Pass::Plain => None,

@@ -21,7 +21,10 @@ mod recurrent;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{Attended, AttentionShape, Causality, PadMask, attention, attention_weights};
+pub use attention::{
+    Attended, AttentionShape, Causality, ScoreBias, Scores, attention, attention_weights,
+};
+pub use attentive_kernels::Lengths;
 pub use attentive_kernels::cross_entropy::LossSums;
 pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::Precision;
@@ -37,4 +40,4 @@ pub use embedding::{PositionRows, embedding};
 pub use linear::{Finish, Map, linear};
 pub use norm::{norm, residual_norm};
 pub use profile::{Spent, profiled};
-pub use recurrent::{Cell, Direction, Lengths, Recurrence, recurrent};
+pub use recurrent::{Cell, Direction, Recurrence, recurrent};

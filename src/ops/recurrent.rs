@@ -1,7 +1,5 @@
 //! One direction of one recurrent layer, over whole sequences.
 
-use std::sync::Arc;
-
 pub use attentive_kernels::recurrent::{Cell, Direction};
 use attentive_kernels::recurrent::{
     Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
@@ -11,41 +9,7 @@ use burn::tensor::activation::{sigmoid, tanh};
 use burn::tensor::{Tensor, TensorData};
 
 use super::fused::{self, Context, Kernel, Operand, Pass};
-use super::{Precision, buffers};
-
-/// How the rows of a batch belong to sequences: `lens.len()` sequences of `len` rows, of which the first `lens[i]` are
-/// real.
-#[derive(Clone, Debug)]
-pub struct Lengths {
-    /// Real positions of each sequence.
-    pub lens: Arc<[usize]>,
-    /// Positions of every sequence, padding included.
-    pub len: usize,
-}
-
-impl Lengths {
-    /// The number of sequences.
-    pub fn batch(&self) -> usize {
-        self.lens.len()
-    }
-
-    /// For each sequence 1 if position `position` is real, else 0.
-    pub(super) fn real(&self, position: usize) -> impl Iterator<Item = u8> {
-        self.lens.iter().map(move |&len| u8::from(position < len))
-    }
-
-    /// The row of each sequence's last real position; its first row if it has none.
-    pub fn last_rows(&self) -> Vec<usize> {
-        let lens = self.lens.iter().enumerate();
-        lens.map(|(i, &len)| i * self.len + len.saturating_sub(1))
-            .collect()
-    }
-
-    /// The first row of each sequence.
-    pub fn first_rows(&self) -> Vec<usize> {
-        (0..self.batch()).map(|i| i * self.len).collect()
-    }
-}
+use super::{Lengths, Precision, buffers};
 
 /// What makes a state from the one before.
 #[derive(Clone, Debug)]
@@ -103,7 +67,7 @@ pub(super) fn portable(
     recurrence: Recurrence,
 ) -> Tensor<2> {
     let [rows, width] = projected.dims();
-    let (batch, len, d) = (lengths.batch(), lengths.len, width / cell.gates());
+    let (batch, len, d) = (lengths.rows(), lengths.width(), width / cell.gates());
     let options = (&projected.device(), projected.dtype());
     let states = cell.states() * d;
     let mut state = match recurrence.initial {
@@ -117,9 +81,7 @@ pub(super) fn portable(
         Direction::Backward => (0..len).rev().collect(),
     };
     for position in order {
-        let real: Vec<f64> = lengths.real(position).map(f64::from).collect();
-        let real = TensorData::new(real, [batch, 1]).convert_dtype(options.1);
-        let real = Tensor::<2>::from_data(real, options);
+        let real = real_at(lengths, position, &state);
         let x: Tensor<2> = inputs
             .clone()
             .narrow(1, position, 1)
@@ -135,6 +97,13 @@ pub(super) fn portable(
         state = next + state * (-real + 1.0);
     }
     Tensor::cat(outputs, 1).reshape([rows, states])
+}
+
+/// 1 for each sequence that has `position`, else 0: `[batch, 1]`.
+pub(super) fn real_at(lengths: &Lengths, position: usize, like: &Tensor<2>) -> Tensor<2> {
+    let real: Vec<f64> = lengths.real_at(position).map(f64::from).collect();
+    let data = TensorData::new(real, [lengths.rows(), 1]).convert_dtype(like.dtype());
+    Tensor::from_data(data, (&like.device(), like.dtype()))
 }
 
 /// The next states from the input's and the hidden state's share of the gates.
@@ -186,8 +155,7 @@ impl Recurrent {
         RecurrentCall {
             cell: self.cell,
             direction: self.direction,
-            lens: &self.lengths.lens,
-            len: self.lengths.len,
+            lengths: &self.lengths,
             d: self.d,
             precision: self.precision,
         }
@@ -202,7 +170,7 @@ impl Recurrent {
     }
 
     fn rows(&self) -> usize {
-        self.lengths.batch() * self.lengths.len
+        self.lengths.positions()
     }
 }
 
@@ -220,7 +188,7 @@ impl Kernel for Recurrent {
     }
 
     fn flops(&self) -> [f64; 2] {
-        let positions: usize = self.lengths.lens.iter().sum();
+        let positions = self.lengths.total();
         let product = 2.0 * (positions * self.cell.gates() * self.d * self.d) as f64;
         [product, 2.0 * product]
     }

@@ -44,10 +44,7 @@ fn check(name: &str, cell: CellKind, states: usize) {
     let model = map_parameters(fresh, &device, |parameter, _, _| {
         expected(&format!("weights.{parameter}"))
     });
-    let lengths = Lengths {
-        lens: LENS.into(),
-        len: LENS[0],
-    };
+    let lengths = Lengths::new(LENS, LENS[0]);
     let x = tensor("x", D_IN).require_grad();
     let encoded = model.forward(x.clone(), &lengths, &Pass::inference());
     let finals = Tensor::cat(encoded.finals, 0);

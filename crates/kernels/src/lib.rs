@@ -18,9 +18,12 @@
 mod simd;
 mod additive_attention;
 mod area;
+mod lengths;
 mod parallel;
 mod scratch;
 mod tile;
+
+pub use lengths::Lengths;
 
 pub mod attention;
 pub mod attentive_recurrent;

@@ -7,10 +7,7 @@ const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
 fn recurrent_matches() {
     let lens = [3, 0, 4, 1];
     let (len, d) = (4, 3);
-    let lengths = Lengths {
-        lens: lens.into(),
-        len,
-    };
+    let lengths = Lengths::new(lens, len);
     let rows = lens.len() * len;
     for (seed, cell) in (0..).zip(CELLS) {
         let (gates, states) = (cell.gates() * d, cell.states() * d);
@@ -46,11 +43,8 @@ fn recurrent_matches() {
 fn attentive_recurrent_matches() {
     let (lens, src_lens) = ([3, 0, 2], [2, 1, 0]);
     let (len, src_len, d, d_key, d_value) = (3, 2, 3, 4, 2);
-    let lengths = Lengths {
-        lens: lens.into(),
-        len,
-    };
-    let pad = PadMask::from_lens(&src_lens, src_len);
+    let lengths = Lengths::new(lens, len);
+    let src_lengths = Lengths::new(src_lens, src_len);
     for (seed, cell) in (0..).zip(CELLS) {
         let (gates, states) = (cell.gates() * d, cell.states() * d);
         for (biased, begun) in [(true, true), (true, false), (false, true)] {
@@ -72,7 +66,7 @@ fn attentive_recurrent_matches() {
                     context: inputs[3].clone(),
                     keys: inputs[4].clone(),
                     values: inputs[5].clone(),
-                    pad: pad.clone(),
+                    src_lengths: src_lengths.clone(),
                     state: Recurrence {
                         weight: inputs[6].clone(),
                         bias: biased.then(|| vector(&inputs[7])),

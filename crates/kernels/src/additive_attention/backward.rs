@@ -28,12 +28,11 @@ vectorised! {
     /// The gradients of the weights; zeros at padding.
     fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
         let d = grad.len();
-        for (j, dweight) in dweights.iter_mut().enumerate() {
-            *dweight = match row.sees(j) {
-                true => sum_of_two(grad, &row.values[j * d..][..d], |grad, value| grad * value),
-                false => 0.0,
-            };
+        let (seen, padding) = dweights.split_at_mut(row.n_keys);
+        for (j, dweight) in seen.iter_mut().enumerate() {
+            *dweight = sum_of_two(grad, &row.values[j * d..][..d], |grad, value| grad * value);
         }
+        padding.fill(0.0);
     }
 }
 
@@ -49,10 +48,7 @@ vectorised! {
     ) {
         let d = dquery.len();
         dquery.fill(0.0);
-        for (j, &dscore) in dscores.iter().enumerate() {
-            if !row.sees(j) {
-                continue;
-            }
+        for (j, &dscore) in dscores[..row.n_keys].iter().enumerate() {
             bounded_sums(row.query, row.key(j), room);
             add_scaled(dscore, room, dv);
             for (y, &v) in room.iter_mut().zip(row.v) {

@@ -7,6 +7,7 @@
 mod backward;
 
 use crate::attention::softmax_row;
+use crate::lengths::Lengths;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of_two, tanh};
@@ -40,8 +41,8 @@ pub(crate) struct AdditiveAttentionInputs<'a> {
     pub(crate) keys: &'a [f32],
     /// `[rows * src_len, d_value]`
     pub(crate) values: &'a [f32],
-    /// `[rows * src_len]`: keys that are not 0 here are ignored.
-    pub(crate) pad: Option<&'a [u8]>,
+    /// The keys of each sentence, all of them without lengths.
+    pub(crate) lengths: Option<&'a Lengths>,
     /// `[d_key]`
     pub(crate) v: &'a [f32],
 }
@@ -58,8 +59,9 @@ impl<'a> AdditiveAttentionInputs<'a> {
         let keys = rows * src_len;
         assert_eq!(self.keys.len(), keys * d_key, "`keys` of {shape:?}");
         assert_eq!(self.values.len(), keys * d_value, "`values` of {shape:?}");
-        if let Some(pad) = self.pad {
-            assert_eq!(pad.len(), keys, "`pad` of {shape:?}");
+        if let Some(lengths) = self.lengths {
+            let found = (lengths.rows(), lengths.width());
+            assert_eq!(found, (rows, src_len), "`lengths` of {shape:?}");
         }
         assert_eq!(self.v.len(), d_key, "`v` of {shape:?}");
     }
@@ -82,7 +84,7 @@ impl<'a> AdditiveAttentionInputs<'a> {
             query: &self.queries[query * d_key..][..d_key],
             keys: &self.keys[first * d_key..][..src_len * d_key],
             values: &self.values[first * d_value..][..src_len * d_value],
-            pad: self.pad.map(|pad| &pad[first..][..src_len]),
+            n_keys: (self.lengths).map_or(src_len, |lengths| lengths.lens()[sentence]),
             v: self.v,
         }
     }
@@ -97,8 +99,8 @@ pub(crate) struct Row<'a> {
     keys: &'a [f32],
     /// `[src_len, d_value]`
     values: &'a [f32],
-    /// `[src_len]`
-    pad: Option<&'a [u8]>,
+    /// Keys that are no padding.
+    n_keys: usize,
     /// `[d_key]`
     v: &'a [f32],
 }
@@ -107,14 +109,8 @@ impl Row<'_> {
     /// The `weights` `[src_len]` and the `context` `[d_value]`; both are zeros for a query that sees no key.
     pub(crate) fn attend(self, weights: &mut [f32], context: &mut [f32]) {
         with_scratch(self.query.len(), |room| scores(self, room, weights));
-        softmax_row(weights, weights.len(), self.pad, 1.0);
+        softmax_row(weights, self.n_keys, 1.0, None);
         weighted_mean(self, weights, context);
-    }
-
-    /// Whether key `j` is there.
-    #[inline(always)]
-    fn sees(&self, j: usize) -> bool {
-        self.pad.is_none_or(|pad| pad[j] == 0)
     }
 
     /// Key `j`.
@@ -127,13 +123,12 @@ impl Row<'_> {
 vectorised! {
     /// The scores of the keys that are seen; those of others become 0. `room` is for `d_key` numbers.
     fn scores(row: Row<'_>, room: &mut [f32], scores: &mut [f32]) {
-        for (j, score) in scores.iter_mut().enumerate() {
-            *score = 0.0;
-            if row.sees(j) {
-                bounded_sums(row.query, row.key(j), room);
-                *score = sum_of_two(row.v, room, |v, y| v * y);
-            }
+        let (seen, padding) = scores.split_at_mut(row.n_keys);
+        for (j, score) in seen.iter_mut().enumerate() {
+            bounded_sums(row.query, row.key(j), room);
+            *score = sum_of_two(row.v, room, |v, y| v * y);
         }
+        padding.fill(0.0);
     }
 }
 
@@ -150,11 +145,9 @@ vectorised! {
     fn weighted_mean(row: Row<'_>, weights: &[f32], context: &mut [f32]) {
         let d = context.len();
         context.fill(0.0);
-        for (j, &weight) in weights.iter().enumerate() {
-            if row.sees(j) {
-                for (sum, &value) in context.iter_mut().zip(&row.values[j * d..][..d]) {
-                    *sum += weight * value;
-                }
+        for (j, &weight) in weights[..row.n_keys].iter().enumerate() {
+            for (sum, &value) in context.iter_mut().zip(&row.values[j * d..][..d]) {
+                *sum += weight * value;
             }
         }
     }

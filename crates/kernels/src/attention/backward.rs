@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::softmax::{drop_weights, softmax_backward_row};
+use super::operands::{Targets, Views};
+use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_row};
 use super::{
-    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, is_large, query_block,
-    row_stride,
+    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, ScoreBiasMut, is_large,
+    query_block, row_stride,
 };
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
@@ -13,7 +14,8 @@ use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// The gradients of [`super::attention`] from `grad_out` `[batch, tgt_len, n_heads * d_head]`.
+/// The gradients of [`super::attention`] from `grad_out` `[batch, tgt_len, n_heads * d_head]`; that of the scores' bias
+/// is computed if `bias` says where it goes.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or `gradients` have another form than the operands.
@@ -22,40 +24,90 @@ pub fn attention_backward(
     inputs: AttentionInputs<'_>,
     grad_out: &[f32],
     gradients: OperandsMut<'_>,
+    bias: Option<ScoreBiasMut<'_>>,
 ) {
     let views = inputs.views(shape);
-    let AttentionShape {
-        batch,
-        n_heads,
-        tgt_len,
-        src_len,
-        d_head,
-    } = shape;
-    let width = shape.width();
-    let elements = shape.elements(tgt_len, 1);
+    let width = shape.query_width();
+    let elements = shape.elements(shape.tgt_len, width);
     assert_eq!(grad_out.len(), elements, "`grad_out` of {shape:?}");
-    let targets = gradients.targets(shape);
-    for_each(batch * n_heads, is_large(shape), |index| {
-        let head = Head::new(shape, inputs, views, index);
-        let (sentence, number) = (index / n_heads, index % n_heads);
-        // SAFETY: each task has a sentence and head of its own, and this call borrows the gradients mutably.
-        let [q, k, v] = unsafe { targets.head(shape, sentence, number) };
-        let mut part = Gradients { q, k, v };
-        for key in 0..src_len {
-            part.k.row_mut(key).fill(0.0);
-            part.v.row_mut(key).fill(0.0);
-        }
-        let grad_out = View::rows(grad_out, width).from(sentence * tgt_len, number * d_head);
-        for block in 0..tgt_len.div_ceil(QUERY_BLOCK) {
-            block_backward(
-                &head,
-                inputs.dropout,
-                query_block(tgt_len, block),
-                grad_out,
-                &mut part,
-            );
-        }
+    let cols = shape.tgt_len * shape.src_len;
+    let bias = bias.map(|bias| {
+        bias.check(shape);
+        let (ScoreBiasMut::Shared(values) | ScoreBiasMut::Each(values)) = bias;
+        values.fill(0.0);
+        let rows = values.len() / cols.max(1);
+        let shared = rows != shape.batch * shape.n_heads;
+        (shared, TileMut::new(values, rows, cols, cols))
     });
+    let backward = Backward {
+        shape,
+        inputs,
+        views,
+        grad_out: View::rows(grad_out, width),
+        targets: gradients.targets(shape),
+        bias,
+    };
+    let AttentionShape {
+        batch, n_kv_heads, ..
+    } = shape;
+    // What the sentences share adds up on one thread, in their order.
+    match backward.bias {
+        Some((true, _)) => for_each(n_kv_heads, is_large(shape), |kv_head| {
+            (0..batch).for_each(|sentence| backward.head_group(sentence, kv_head));
+        }),
+        _ => for_each(batch * n_kv_heads, is_large(shape), |index| {
+            backward.head_group(index / n_kv_heads, index % n_kv_heads);
+        }),
+    }
+}
+
+/// What a backward pass reads and writes.
+struct Backward<'a> {
+    shape: AttentionShape,
+    inputs: AttentionInputs<'a>,
+    views: Views<'a>,
+    /// `[batch * tgt_len, n_heads * d_head]`
+    grad_out: View<'a>,
+    targets: Targets<'a>,
+    /// Whether the sentences share a bias, and its gradient: a row of `tgt_len * src_len` for each head.
+    bias: Option<(bool, TileMut<'a>)>,
+}
+
+impl Backward<'_> {
+    /// The heads of one sentence that share head `kv_head` of keys and values, one after the other.
+    fn head_group(&self, sentence: usize, kv_head: usize) {
+        let shape = self.shape;
+        // SAFETY: each task has these heads of a sentence to itself, and the call borrows the gradients mutably.
+        let [mut k, mut v] = unsafe { self.targets.keys_values(shape, sentence, kv_head) };
+        for key in 0..shape.src_len {
+            k.row_mut(key).fill(0.0);
+            v.row_mut(key).fill(0.0);
+        }
+        for number in kv_head * shape.group()..(kv_head + 1) * shape.group() {
+            let index = sentence * shape.n_heads + number;
+            let head = Head::new(shape, self.inputs, self.views, index);
+            // SAFETY: as above; a bias that sentences share is written by the task of its heads alone.
+            let (q, bias) = unsafe {
+                let bias = self.bias.as_ref().map(|(shared, bias)| {
+                    let row = if *shared { number } else { index };
+                    bias.part(row, 0, 1, shape.tgt_len * shape.src_len)
+                });
+                (self.targets.queries(shape, sentence, number), bias)
+            };
+            let mut part = Gradients {
+                q,
+                k: &k,
+                v: &v,
+                bias,
+            };
+            let column = number * shape.d_head;
+            let grad_out = self.grad_out.from(sentence * shape.tgt_len, column);
+            for block in 0..shape.tgt_len.div_ceil(QUERY_BLOCK) {
+                let queries = query_block(shape.tgt_len, block);
+                block_backward(&head, self.inputs.dropout, queries, grad_out, &mut part);
+            }
+        }
+    }
 }
 
 /// Where the gradients of one head go.
@@ -63,9 +115,11 @@ struct Gradients<'a> {
     /// `[tgt_len, d_head]`, overwritten block by block.
     q: TileMut<'a>,
     /// `[src_len, d_head]`, added to.
-    k: TileMut<'a>,
+    k: &'a TileMut<'a>,
     /// As `k`.
-    v: TileMut<'a>,
+    v: &'a TileMut<'a>,
+    /// One row of `tgt_len * src_len`, added to.
+    bias: Option<TileMut<'a>>,
 }
 
 /// What a block of queries of one head contributes.
@@ -86,8 +140,11 @@ fn block_backward(
     with_scratch(2 * rows * stride + scales_len, |scratch| {
         let (weights, rest) = scratch.split_at_mut(rows * stride);
         let (grad, scales) = rest.split_at_mut(rows * stride);
-        weights_and_scores(head, dropout, &queries, grad_out, weights, grad, scales);
-        // SAFETY: `gradients` is borrowed mutably, and the three parts lie in different matrices.
+        let bias = gradients.bias.as_mut().map(|bias| bias.row_mut(0));
+        weights_and_scores(
+            head, dropout, &queries, grad_out, weights, grad, scales, bias,
+        );
+        // SAFETY: `gradients` is borrowed mutably, no other task has its tiles, and the three do not overlap.
         let (mut dq, mut dk, mut dv) = unsafe {
             (
                 gradients.q.part(queries.start, 0, rows, d_head),
@@ -124,7 +181,9 @@ fn block_backward(
 }
 
 /// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the scores before they
-/// were scaled, both in rows of [`row_stride`]. `scales` is room for the dropout mask.
+/// were scaled, both in rows of [`row_stride`]; adds those of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
+/// is room for the dropout mask.
+#[allow(clippy::too_many_arguments)]
 fn weights_and_scores(
     head: &Head<'_>,
     dropout: Option<Dropout>,
@@ -133,6 +192,7 @@ fn weights_and_scores(
     weights: &mut [f32],
     grad: &mut [f32],
     scales: &mut [f32],
+    bias: Option<&mut [f32]>,
 ) {
     let AttentionShape {
         src_len, d_head, ..
@@ -150,10 +210,23 @@ fn weights_and_scores(
         dropout.scales(head.dropout_start(queries), scales);
         drop_weights(grad, stride, keys, scales, src_len);
     }
+    // The bias is not scaled.
+    let scale = if bias.is_some() {
+        1.0
+    } else {
+        head.scores.scale
+    };
     let grad_rows = grad.chunks_exact_mut(stride);
     for (weights, grad) in weights.chunks_exact(stride).zip(grad_rows) {
         grad[keys..].fill(0.0);
-        softmax_backward_row(weights, grad, head.scale());
+        softmax_backward_row(weights, grad, scale);
+    }
+    if let Some(bias) = bias {
+        let bias = bias[queries.start * src_len..].chunks_exact_mut(src_len);
+        for (grad, bias) in grad.chunks_exact_mut(stride).zip(bias) {
+            add_row(bias, &grad[..keys]);
+            scale_row(grad, head.scores.scale);
+        }
     }
     if dropout.is_some() {
         drop_weights(weights, stride, keys, scales, src_len);

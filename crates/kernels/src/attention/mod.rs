@@ -1,14 +1,17 @@
-//! Scaled dot-product attention: softmax(QKᵀ/√d)V for all heads (*Attention Is All You Need*, section 3.2.1).
+//! Scaled dot-product attention: softmax(scale · QKᵀ + bias)V for all heads (*Attention Is All You Need*, section
+//! 3.2.1).
 //!
-//! Scores live only for one block of queries of one head. Keys behind the last one that is no padding are never read,
-//! so padding a batch further changes nothing.
+//! Scores exist only for one block of queries of one head at a time. Padded keys are never read, so padding a batch
+//! further changes nothing.
 
 mod backward;
 mod operands;
+mod scores;
 mod softmax;
 
 pub use backward::attention_backward;
 pub use operands::{Operands, OperandsMut};
+pub use scores::{Causality, ScoreBias, ScoreBiasMut, Scores, scale_of};
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use std::ops::Range;
@@ -16,6 +19,7 @@ use std::ops::Range;
 use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
+use crate::lengths::Lengths;
 use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
@@ -32,8 +36,11 @@ const LARGE: usize = 1 << 18;
 pub struct AttentionShape {
     /// Sentences.
     pub batch: usize,
-    /// Heads.
+    /// Heads of queries.
     pub n_heads: usize,
+    /// Heads of keys and values, a divisor of `n_heads`: as many heads of queries in a row share one (Ainslie et al.
+    /// 2023).
+    pub n_kv_heads: usize,
     /// Queries of a sentence.
     pub tgt_len: usize,
     /// Keys of a sentence.
@@ -43,30 +50,41 @@ pub struct AttentionShape {
 }
 
 impl AttentionShape {
-    /// Columns of all heads together.
-    fn width(&self) -> usize {
+    /// Columns of queries, and of the result.
+    pub fn query_width(&self) -> usize {
         area(self.n_heads, self.d_head)
     }
 
-    /// Numbers in `parts` matrices of all heads of sentences of length `len`.
-    fn elements(&self, len: usize, parts: usize) -> usize {
-        area(area(self.batch, len), area(parts, self.width()))
+    /// Columns of keys, and of values.
+    pub fn kv_width(&self) -> usize {
+        area(self.n_kv_heads, self.d_head)
+    }
+
+    /// Columns of queries, keys and values side by side.
+    pub fn joined_width(&self) -> usize {
+        self.query_width() + 2 * self.kv_width()
+    }
+
+    /// Heads of queries that share one of keys and values.
+    fn group(&self) -> usize {
+        self.n_heads / self.n_kv_heads.max(1)
+    }
+
+    /// Numbers in a matrix with rows of `width` for sentences of length `len`.
+    fn elements(&self, len: usize, width: usize) -> usize {
+        area(area(self.batch, len), width)
+    }
+
+    fn check(&self) {
+        let divides = self.n_kv_heads > 0 && self.n_heads.is_multiple_of(self.n_kv_heads);
+        assert!(divides || self.n_heads == 0, "the heads of {self:?}");
     }
 
     /// Multiply-adds of one product of scores.
     fn work(&self) -> usize {
-        let queries = self.elements(self.tgt_len, 1);
+        let queries = self.elements(self.tgt_len, self.query_width());
         queries.saturating_mul(self.src_len)
     }
-}
-
-/// Which keys a query may see.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Causality {
-    /// All.
-    Full,
-    /// Query i sees key j if j ≤ i + (`src_len` − `tgt_len`): the last query sees all keys.
-    Causal,
 }
 
 /// What attention reads.
@@ -74,19 +92,27 @@ pub enum Causality {
 pub struct AttentionInputs<'a> {
     /// Queries, keys and values.
     pub operands: Operands<'a>,
-    /// `[batch, src_len]`: keys that are not 0 here are ignored.
-    pub pad: Option<&'a [u8]>,
-    /// Which keys a query may see.
-    pub causality: Causality,
+    /// The keys of each sentence, all of them without lengths.
+    pub lengths: Option<&'a Lengths>,
+    /// How scores come about.
+    pub scores: Scores<'a>,
     /// Drops attention weights; element `((b * n_heads + h) * tgt_len + i) * src_len + j`.
     pub dropout: Option<Dropout>,
 }
 
 impl<'a> AttentionInputs<'a> {
     fn views(&self, shape: AttentionShape) -> Views<'a> {
-        if let Some(pad) = self.pad {
-            let expected = area(shape.batch, shape.src_len);
-            assert_eq!(pad.len(), expected, "`pad` of {shape:?}");
+        shape.check();
+        if let Some(lengths) = self.lengths {
+            let found = (lengths.rows(), lengths.width());
+            assert_eq!(
+                found,
+                (shape.batch, shape.src_len),
+                "`lengths` of {shape:?}"
+            );
+        }
+        if let Some(bias) = self.scores.bias {
+            bias.check(shape);
         }
         self.operands.views(shape)
     }
@@ -106,10 +132,11 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
         d_head,
         ..
     } = shape;
-    let elements = shape.elements(tgt_len, 1);
+    let width = shape.query_width();
+    let elements = shape.elements(tgt_len, width);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
     let blocks = tgt_len.div_ceil(QUERY_BLOCK);
-    let out = TileMut::new(out, batch * tgt_len, shape.width(), shape.width());
+    let out = TileMut::new(out, batch * tgt_len, width, width);
     for_each(batch * n_heads * blocks, is_large(shape), |task| {
         let head = Head::new(shape, inputs, views, task / blocks);
         let queries = query_block(tgt_len, task % blocks);
@@ -155,13 +182,13 @@ fn query_block(tgt_len: usize, block: usize) -> Range<usize> {
 /// One head of one sentence.
 struct Head<'a> {
     shape: AttentionShape,
-    causality: Causality,
+    scores: Scores<'a>,
+    /// `[tgt_len, src_len]`
+    bias: Option<&'a [f32]>,
     /// Its place among all heads of all sentences.
     index: usize,
-    /// Keys up to the last that is no padding.
+    /// Keys that are no padding.
     n_keys: usize,
-    /// `[src_len]`
-    pad: Option<&'a [u8]>,
     q: View<'a>,
     k: View<'a>,
     v: View<'a>,
@@ -174,30 +201,27 @@ impl<'a> Head<'a> {
         views: Views<'a>,
         index: usize,
     ) -> Self {
-        let (sentence, col) = (index / shape.n_heads, index % shape.n_heads * shape.d_head);
-        let part = |view: View<'a>, len| view.from(sentence * len, col);
-        let pad = inputs
-            .pad
-            .map(|pad| &pad[sentence * shape.src_len..][..shape.src_len]);
+        let (sentence, head) = (index / shape.n_heads, index % shape.n_heads);
+        let keys = |view: View<'a>| {
+            let kv_head = head / shape.group();
+            view.from(sentence * shape.src_len, kv_head * shape.d_head)
+        };
+        let bias = inputs.scores.bias;
         Self {
             shape,
-            causality: inputs.causality,
+            scores: inputs.scores,
+            bias: bias.map(|bias| bias.head(shape, sentence, head)),
             index,
-            n_keys: pad.map_or(shape.src_len, |pad| {
-                pad.iter()
-                    .rposition(|&pad| pad == 0)
-                    .map_or(0, |last| last + 1)
-            }),
-            pad,
-            q: part(views.q, shape.tgt_len),
-            k: part(views.k, shape.src_len),
-            v: part(views.v, shape.src_len),
+            n_keys: (inputs.lengths).map_or(shape.src_len, |lengths| lengths.lens()[sentence]),
+            q: views.q.from(sentence * shape.tgt_len, head * shape.d_head),
+            k: keys(views.k),
+            v: keys(views.v),
         }
     }
 
-    /// How many keys `query` sees, padding between them included.
+    /// How many keys `query` sees.
     fn visible(&self, query: usize) -> usize {
-        match self.causality {
+        match self.scores.causality {
             Causality::Full => self.n_keys,
             Causality::Causal => (query + 1 + self.shape.src_len)
                 .saturating_sub(self.shape.tgt_len)
@@ -230,14 +254,11 @@ impl<'a> Head<'a> {
         );
         if keys > 0 {
             for (query, row) in queries.clone().zip(weights.chunks_exact_mut(stride)) {
-                softmax::softmax_row(row, self.visible(query), self.pad, self.scale());
+                let src_len = self.shape.src_len;
+                let bias = self.bias.map(|bias| &bias[query * src_len..][..src_len]);
+                softmax_row(row, self.visible(query), self.scores.scale, bias);
             }
         }
-    }
-
-    /// 1/√d_head
-    fn scale(&self) -> f32 {
-        1.0 / (self.shape.d_head as f32).sqrt()
     }
 
     /// The dropout element of the first key of the first of `queries`.

@@ -8,13 +8,13 @@ use crate::tile::TileMut;
 #[derive(Clone, Copy, Debug)]
 pub enum Operands<'a> {
     /// Attention within a sequence: rows of queries, keys and values side by side,
-    /// `[batch, len, 3 * n_heads * d_head]`.
+    /// `[batch, len, (n_heads + 2 * n_kv_heads) * d_head]`.
     Joined(&'a [f32]),
     /// Attention to another sequence.
     Apart {
         /// `[batch, tgt_len, n_heads * d_head]`
         queries: &'a [f32],
-        /// Rows of keys and values side by side, `[batch, src_len, 2 * n_heads * d_head]`.
+        /// Rows of keys and values side by side, `[batch, src_len, 2 * n_kv_heads * d_head]`.
         keys_values: &'a [f32],
     },
 }
@@ -33,7 +33,7 @@ pub enum OperandsMut<'a> {
     },
 }
 
-/// Queries, keys and values as matrices `[batch * len, n_heads * d_head]`.
+/// Queries, keys and values as matrices `[batch * len, heads * d_head]`.
 #[derive(Clone, Copy)]
 pub(super) struct Views<'a> {
     pub(super) q: View<'a>,
@@ -45,15 +45,16 @@ impl<'a> Operands<'a> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn views(self, shape: AttentionShape) -> Views<'a> {
-        let width = shape.width();
+        let (width, kv_width) = (shape.query_width(), shape.kv_width());
         match self {
             Self::Joined(joined) => {
                 check_joined(shape, joined.len());
-                let columns = |part: usize| View::rows(joined, 3 * width).from(0, part * width);
+                let columns =
+                    |first: usize| View::rows(joined, shape.joined_width()).from(0, first);
                 Views {
                     q: columns(0),
-                    k: columns(1),
-                    v: columns(2),
+                    k: columns(width),
+                    v: columns(width + kv_width),
                 }
             }
             Self::Apart {
@@ -61,12 +62,11 @@ impl<'a> Operands<'a> {
                 keys_values,
             } => {
                 check_apart(shape, queries.len(), keys_values.len());
-                let columns =
-                    |part: usize| View::rows(keys_values, 2 * width).from(0, part * width);
+                let columns = |first: usize| View::rows(keys_values, 2 * kv_width).from(0, first);
                 Views {
                     q: View::rows(queries, width),
                     k: columns(0),
-                    v: columns(1),
+                    v: columns(kv_width),
                 }
             }
         }
@@ -95,7 +95,7 @@ impl<'a> OperandsMut<'a> {
         match self {
             Self::Joined(joined) => {
                 check_joined(shape, joined.len());
-                Targets::Joined(tile(joined, batch * tgt_len, 3 * shape.width()))
+                Targets::Joined(tile(joined, batch * tgt_len, shape.joined_width()))
             }
             Self::Apart {
                 queries,
@@ -103,8 +103,8 @@ impl<'a> OperandsMut<'a> {
             } => {
                 check_apart(shape, queries.len(), keys_values.len());
                 Targets::Apart(
-                    tile(queries, batch * tgt_len, shape.width()),
-                    tile(keys_values, batch * src_len, 2 * shape.width()),
+                    tile(queries, batch * tgt_len, shape.query_width()),
+                    tile(keys_values, batch * src_len, 2 * shape.kv_width()),
                 )
             }
         }
@@ -112,37 +112,46 @@ impl<'a> OperandsMut<'a> {
 }
 
 impl Targets<'_> {
-    /// The gradients of queries, keys and values of one head of one sentence.
+    /// The gradient of the queries of one head of one sentence.
     ///
     /// # Safety
-    /// While they are used, nothing else may touch their elements.
-    pub(super) unsafe fn head(
+    /// While it is used, nothing else may touch its elements.
+    pub(super) unsafe fn queries(
         &self,
         shape: AttentionShape,
         sentence: usize,
         head: usize,
-    ) -> [TileMut<'_>; 3] {
+    ) -> TileMut<'_> {
         let AttentionShape {
-            tgt_len,
-            src_len,
-            d_head,
-            ..
+            tgt_len, d_head, ..
         } = shape;
-        let column = |part: usize| part * shape.width() + head * d_head;
-        let (query, key) = (sentence * tgt_len, sentence * src_len);
-        // SAFETY: passed on to the caller; the three parts are disjoint.
-        unsafe {
-            match self {
-                Self::Joined(all) => {
-                    [0, 1, 2].map(|part| all.part(query, column(part), tgt_len, d_head))
-                }
-                Self::Apart(queries, keys_values) => [
-                    queries.part(query, column(0), tgt_len, d_head),
-                    keys_values.part(key, column(0), src_len, d_head),
-                    keys_values.part(key, column(1), src_len, d_head),
-                ],
-            }
-        }
+        let (Self::Joined(matrix) | Self::Apart(matrix, _)) = self;
+        // SAFETY: passed on to the caller.
+        unsafe { matrix.part(sentence * tgt_len, head * d_head, tgt_len, d_head) }
+    }
+
+    /// The gradients of the keys and values of one of their heads of one sentence.
+    ///
+    /// # Safety
+    /// While they are used, nothing else may touch their elements.
+    pub(super) unsafe fn keys_values(
+        &self,
+        shape: AttentionShape,
+        sentence: usize,
+        kv_head: usize,
+    ) -> [TileMut<'_>; 2] {
+        let AttentionShape {
+            src_len, d_head, ..
+        } = shape;
+        let (matrix, first) = match self {
+            Self::Joined(all) => (all, shape.query_width()),
+            Self::Apart(_, keys_values) => (keys_values, 0),
+        };
+        [0, 1].map(|part| {
+            let column = first + part * shape.kv_width() + kv_head * d_head;
+            // SAFETY: passed on to the caller; the two parts are disjoint.
+            unsafe { matrix.part(sentence * src_len, column, src_len, d_head) }
+        })
     }
 }
 
@@ -151,13 +160,13 @@ fn check_joined(shape: AttentionShape, found: usize) {
         shape.tgt_len, shape.src_len,
         "joined operands are of one sequence"
     );
-    let expected = shape.elements(shape.tgt_len, 3);
+    let expected = shape.elements(shape.tgt_len, shape.joined_width());
     assert_eq!(found, expected, "queries, keys and values of {shape:?}");
 }
 
 fn check_apart(shape: AttentionShape, queries: usize, keys_values: usize) {
-    let expected = shape.elements(shape.tgt_len, 1);
+    let expected = shape.elements(shape.tgt_len, shape.query_width());
     assert_eq!(queries, expected, "queries of {shape:?}");
-    let expected = shape.elements(shape.src_len, 2);
+    let expected = shape.elements(shape.src_len, 2 * shape.kv_width());
     assert_eq!(keys_values, expected, "keys and values of {shape:?}");
 }

@@ -3,18 +3,16 @@
 use crate::simd::{exp_and_sum, max_of, sum_of_two};
 
 vectorised! {
-    /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores whose key
-    /// is not padding; all others become 0. Without such a key all do.
-    pub(crate) fn softmax_row(row: &mut [f32], visible: usize, pad: Option<&[u8]>, scale: f32) {
+    /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
+    /// `bias` if there is one; all others become 0.
+    pub(crate) fn softmax_row(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
         let (seen, hidden) = row.split_at_mut(visible);
         hidden.fill(f32::NEG_INFINITY);
-        match pad {
-            Some(pad) => {
-                for (score, &pad) in seen.iter_mut().zip(pad) {
-                    *score = if pad == 0 { *score * scale } else { f32::NEG_INFINITY };
-                }
+        seen.iter_mut().for_each(|score| *score *= scale);
+        if let Some(bias) = bias {
+            for (score, &bias) in seen.iter_mut().zip(bias) {
+                *score += bias;
             }
-            None => seen.iter_mut().for_each(|score| *score *= scale),
         }
         let max = max_of(row);
         if max == f32::NEG_INFINITY && row.iter().all(|score| *score == max) {
@@ -44,6 +42,24 @@ vectorised! {
             for (weight, &scale) in weights[..keys].iter_mut().zip(scales) {
                 *weight *= scale;
             }
+        }
+    }
+}
+
+vectorised! {
+    /// `sums` += `terms`
+    pub(super) fn add_row(sums: &mut [f32], terms: &[f32]) {
+        for (sum, &term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
+    }
+}
+
+vectorised! {
+    /// `row` = `scale` · `row`
+    pub(super) fn scale_row(row: &mut [f32], scale: f32) {
+        for x in row {
+            *x *= scale;
         }
     }
 }

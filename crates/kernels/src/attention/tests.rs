@@ -9,7 +9,8 @@ struct Case {
     k: Vec<f32>,
     v: Vec<f32>,
     grad: Vec<f32>,
-    pad: Option<Vec<u8>>,
+    lengths: Option<Lengths>,
+    bias: Option<Vec<f32>>,
     causality: Causality,
     dropout: Option<Dropout>,
 }
@@ -19,13 +20,18 @@ impl Case {
         let shape = AttentionShape {
             batch,
             n_heads,
+            n_kv_heads: n_heads,
             tgt_len,
             src_len,
             d_head,
         };
+        Self::of(shape)
+    }
+
+    fn of(shape: AttentionShape) -> Self {
         let (queries, keys) = (
-            batch * tgt_len * n_heads * d_head,
-            batch * src_len * n_heads * d_head,
+            shape.batch * shape.tgt_len * shape.query_width(),
+            shape.batch * shape.src_len * shape.kv_width(),
         );
         Self {
             shape,
@@ -33,7 +39,8 @@ impl Case {
             k: random(keys, 2),
             v: random(keys, 3),
             grad: random(queries, 4),
-            pad: None,
+            lengths: None,
+            bias: None,
             causality: Causality::Full,
             dropout: None,
         }
@@ -42,50 +49,76 @@ impl Case {
     fn inputs<'a>(&'a self, operands: Operands<'a>) -> AttentionInputs<'a> {
         AttentionInputs {
             operands,
-            pad: self.pad.as_deref(),
-            causality: self.causality,
+            lengths: self.lengths.as_ref(),
+            scores: Scores {
+                bias: self.bias.as_deref().map(|bias| match self.is_shared(bias) {
+                    true => ScoreBias::Shared(bias),
+                    false => ScoreBias::Each(bias),
+                }),
+                ..Scores::scaled(self.shape.d_head, self.causality)
+            },
             dropout: self.dropout,
         }
     }
 
-    fn width(&self) -> usize {
-        self.shape.n_heads * self.shape.d_head
+    fn is_shared(&self, bias: &[f32]) -> bool {
+        bias.len() == self.shape.n_heads * self.shape.tgt_len * self.shape.src_len
     }
 
-    /// Output, dq, dk, dv.
-    fn run(&self) -> [Vec<f32>; 4] {
-        let keys_values = side_by_side(&[&self.k, &self.v], self.width());
+    /// Room for the gradient of the bias.
+    fn bias_gradient<'a>(&self, room: &'a mut [f32]) -> Option<ScoreBiasMut<'a>> {
+        self.bias.as_ref().map(|bias| match self.is_shared(bias) {
+            true => ScoreBiasMut::Shared(room),
+            false => ScoreBiasMut::Each(room),
+        })
+    }
+
+    /// Output, dq, dk, dv, dbias.
+    fn run(&self) -> [Vec<f32>; 5] {
+        let width = self.shape.kv_width();
+        let keys_values = side_by_side(&[(&self.k, width), (&self.v, width)]);
         let operands = Operands::Apart {
             queries: &self.q,
             keys_values: &keys_values,
         };
         let mut out = vec![f32::NAN; self.q.len()];
         let (mut dq, mut dkv) = (out.clone(), vec![f32::NAN; keys_values.len()]);
+        let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         attention(self.shape, self.inputs(operands), &mut out);
         let gradients = OperandsMut::Apart {
             queries: &mut dq,
             keys_values: &mut dkv,
         };
-        attention_backward(self.shape, self.inputs(operands), &self.grad, gradients);
-        let [dk, dv] = columns(&dkv, self.width());
-        [out, dq, dk, dv]
+        let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
+        attention_backward(self.shape, inputs, &self.grad, gradients, bias);
+        let [dk, dv] = columns(&dkv, [width; 2]);
+        [out, dq, dk, dv, dbias]
     }
 
     /// The same from joined operands.
-    fn run_joined(&self) -> [Vec<f32>; 4] {
-        let joined = side_by_side(&[&self.q, &self.k, &self.v], self.width());
+    fn run_joined(&self) -> [Vec<f32>; 5] {
+        let (width, kv_width) = (self.shape.query_width(), self.shape.kv_width());
+        let parts = [
+            (&self.q[..], width),
+            (&self.k, kv_width),
+            (&self.v, kv_width),
+        ];
+        let joined = side_by_side(&parts);
+        let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         let operands = Operands::Joined(&joined);
         let mut out = vec![f32::NAN; self.q.len()];
         let mut gradient = vec![f32::NAN; joined.len()];
         attention(self.shape, self.inputs(operands), &mut out);
         let gradients = OperandsMut::Joined(&mut gradient);
-        attention_backward(self.shape, self.inputs(operands), &self.grad, gradients);
-        let [dq, dk, dv] = columns(&gradient, self.width());
-        [out, dq, dk, dv]
+        let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
+        attention_backward(self.shape, inputs, &self.grad, gradients, bias);
+        let [dq, dk, dv] = columns(&gradient, [width, kv_width, kv_width]);
+        [out, dq, dk, dv, dbias]
     }
 
     fn assert_matches_the_twin(&self) {
         let (q, k, v) = (wide(&self.q), wide(&self.k), wide(&self.v));
+        let bias = self.bias.as_ref().map(|bias| wide(bias));
         let Self {
             shape,
             causality,
@@ -97,13 +130,15 @@ impl Case {
             q: &q,
             k: &k,
             v: &v,
-            pad: self.pad.as_deref(),
+            lens: self.lengths.as_ref().map(Lengths::lens),
             causality,
+            scale: 1.0 / (shape.d_head as f64).sqrt(),
+            bias: bias.as_deref(),
             dropout,
         };
         let what = format!(
             "{shape:?}, {causality:?}, padded {}, dropped {}",
-            self.pad.is_some(),
+            self.lengths.is_some(),
             dropout.is_some()
         );
         let [out, gradients @ ..] = self.run();
@@ -114,25 +149,32 @@ impl Case {
     }
 }
 
-/// Matrices with rows of `width` as columns of one.
-fn side_by_side(parts: &[&[f32]], width: usize) -> Vec<f32> {
-    let rows = parts[0].len() / width.max(1);
+/// Matrices with rows of some width each as columns of one.
+fn side_by_side(parts: &[(&[f32], usize)]) -> Vec<f32> {
+    let rows = parts[0].0.len() / parts[0].1.max(1);
     let row = |row: usize| {
-        parts
-            .iter()
-            .flat_map(move |part| &part[row * width..][..width])
+        let parts = parts.iter();
+        parts.flat_map(move |(part, width)| &part[row * width..][..*width])
     };
     (0..rows).flat_map(row).copied().collect()
 }
 
 /// The opposite of [`side_by_side`].
-fn columns<const N: usize>(joined: &[f32], width: usize) -> [Vec<f32>; N] {
-    std::array::from_fn(|part| {
-        let rows = joined.chunks(N * width.max(1));
-        rows.flat_map(|row| &row[part * width..][..width])
-            .copied()
-            .collect()
+fn columns<const N: usize>(joined: &[f32], widths: [usize; N]) -> [Vec<f32>; N] {
+    let mut first = 0;
+    widths.map(|width| {
+        let rows = joined.chunks(widths.iter().sum::<usize>().max(1));
+        let part = rows.flat_map(|row| &row[first..][..width]).copied();
+        let part = part.collect();
+        first += width;
+        part
     })
+}
+
+/// Lengths from `src_len` down.
+fn ragged(batch: usize, src_len: usize) -> Lengths {
+    let lens: Vec<usize> = (0..batch).map(|b| src_len * (3 - b % 3) / 3).collect();
+    Lengths::new(lens, src_len)
 }
 
 #[test]
@@ -140,7 +182,7 @@ fn joined_operands_give_the_same_bits() {
     for causality in [Causality::Full, Causality::Causal] {
         let mut case = Case::new(2, 3, 140, 140, 5);
         case.causality = causality;
-        case.pad = Some((0..280).map(|i| u8::from(i % 140 > 120)).collect());
+        case.lengths = Some(Lengths::new([121, 140], 140));
         case.dropout = Some(Dropout {
             rate: 0.2,
             seed: 1,
@@ -176,11 +218,7 @@ fn forward_and_backward_match_the_twins() {
                     let mut case = Case::new(batch, n_heads, tgt_len, src_len, d_head);
                     case.causality = causality;
                     case.dropout = dropout;
-                    case.pad = padded.then(|| {
-                        (0..batch * src_len)
-                            .map(|i| u8::from(i % 3 == 1 || i % 7 > 4))
-                            .collect()
-                    });
+                    case.lengths = padded.then(|| ragged(batch, src_len));
                     case.assert_matches_the_twin();
                 }
             }
@@ -204,9 +242,9 @@ fn a_query_without_keys_gives_zeros() {
     let [out, dq, ..] = no_key.run();
     assert!(out.iter().chain(&dq).all(|&x| x == 0.0));
     no_key = Case::new(2, 2, 3, 4, 5);
-    no_key.pad = Some(vec![1, 1, 1, 1, 0, 0, 0, 0]);
+    no_key.lengths = Some(Lengths::new([0, 4], 4));
     let width = 10;
-    let [out, dq, dk, dv] = no_key.run();
+    let [out, dq, dk, dv, _] = no_key.run();
     for (part, len) in [(&out, 3), (&dq, 3), (&dk, 4), (&dv, 4)] {
         assert!(
             part[..len * width].iter().all(|&x| x == 0.0),
@@ -223,12 +261,8 @@ fn a_query_without_keys_gives_zeros() {
 fn further_padding_changes_no_bit() {
     let (batch, tgt_len, src_len, d_head) = (2, 6, 11, 8);
     let mut narrow = Case::new(batch, 1, tgt_len, src_len, d_head);
-    narrow.pad = Some(
-        (0..batch * src_len)
-            .map(|i| u8::from(i == 4 || i >= 20))
-            .collect(),
-    );
-    let [out, dq, dk, dv] = narrow.run();
+    narrow.lengths = Some(Lengths::new([11, 9], src_len));
+    let [out, dq, dk, dv, _] = narrow.run();
     for extra in [1, 5, 300] {
         // Padded keys and values hold what must never be read.
         let widen = |x: &[f32]| -> Vec<f32> {
@@ -239,12 +273,8 @@ fn further_padding_changes_no_bit() {
         };
         let mut padded = Case::new(batch, 1, tgt_len, src_len + extra, d_head);
         (padded.k, padded.v) = (widen(&narrow.k), widen(&narrow.v));
-        padded.pad = narrow.pad.as_ref().map(|pad| {
-            pad.chunks(src_len)
-                .flat_map(|p| [p, &vec![1; extra][..]].concat())
-                .collect()
-        });
-        let [wide_out, wide_dq, wide_dk, wide_dv] = padded.run();
+        padded.lengths = Some(Lengths::new([11, 9], src_len + extra));
+        let [wide_out, wide_dq, wide_dk, wide_dv, _] = padded.run();
         assert_eq!(bits(&wide_out), bits(&out));
         assert_eq!(bits(&wide_dq), bits(&dq));
         for (wide, narrow) in [(&wide_dk, &dk), (&wide_dv, &dv)] {
@@ -306,6 +336,114 @@ fn threads_change_nothing() {
         step: 1,
         site: 1,
     });
-    case.pad = Some((0..3 * 210).map(|i| u8::from(i % 11 == 10)).collect());
+    case.lengths = Some(ragged(3, 210));
     assert_same_on_all_pools(|| case.run().concat());
+}
+
+/// Grouped keys and values, and both forms of bias.
+fn grouped() -> impl Iterator<Item = Case> {
+    let shape = AttentionShape {
+        batch: 3,
+        n_heads: 6,
+        n_kv_heads: 2,
+        tgt_len: 140,
+        src_len: 140,
+        d_head: 5,
+    };
+    let one = 6 * 140 * 140;
+    [None, Some(one), Some(3 * one)]
+        .into_iter()
+        .map(move |bias| {
+            let mut case = Case::of(shape);
+            case.bias = bias.map(|len| random(len, 6));
+            case.lengths = Some(ragged(3, 140));
+            case.causality = Causality::Causal;
+            case.dropout = Some(Dropout {
+                rate: 0.2,
+                seed: 1,
+                step: 2,
+                site: 3,
+            });
+            case
+        })
+}
+
+#[test]
+fn shared_heads_and_biases_match_the_twin() {
+    for mut case in grouped() {
+        case.assert_matches_the_twin();
+        let found = case.run().map(|part| bits(&part));
+        assert_eq!(found, case.run_joined().map(|part| bits(&part)));
+        case.causality = Causality::Full;
+        case.dropout = None;
+        case.assert_matches_the_twin();
+        case.shape.n_kv_heads = 1;
+        (case.k, case.v) = (random(3 * 140 * 5, 2), random(3 * 140 * 5, 3));
+        case.assert_matches_the_twin();
+    }
+}
+
+#[test]
+fn threads_change_no_gradient_of_a_bias() {
+    for case in grouped() {
+        assert_same_on_all_pools(|| case.run().concat());
+    }
+}
+
+#[test]
+fn a_shared_bias_is_that_of_every_sentence() {
+    let [_, mut shared, mut each] = grouped()
+        .collect::<Vec<_>>()
+        .try_into()
+        .ok()
+        .expect("three");
+    let bias = shared.bias.take().expect("a bias");
+    each.bias = Some(bias.repeat(3));
+    shared.bias = Some(bias);
+    let (shared, each) = (shared.run(), each.run());
+    for (one, other) in shared[..4].iter().zip(&each) {
+        assert_eq!(bits(one), bits(other));
+    }
+    let one = shared[4].len();
+    let sum = |i: usize| (0.0 + each[4][i] + each[4][one + i]) + each[4][2 * one + i];
+    let sums: Vec<f32> = (0..one).map(sum).collect();
+    assert_eq!(bits(&shared[4]), bits(&sums));
+}
+
+#[test]
+fn a_sentence_with_a_bias_does_not_depend_on_its_batch() {
+    for batch in grouped() {
+        let all = batch.run();
+        for sentence in 0..3 {
+            let mut alone = Case::of(AttentionShape {
+                batch: 1,
+                ..batch.shape
+            });
+            let take = |x: &[f32]| x[x.len() / 3 * sentence..][..x.len() / 3].to_vec();
+            (alone.q, alone.k, alone.v) = (take(&batch.q), take(&batch.k), take(&batch.v));
+            alone.bias = batch.bias.as_ref().map(|bias| match batch.is_shared(bias) {
+                true => bias.clone(),
+                false => take(bias),
+            });
+            alone.causality = Causality::Causal;
+            let lens = batch.lengths.as_ref().expect("lengths").lens();
+            alone.lengths = Some(Lengths::new([lens[sentence]], 140));
+            let mut undropped = Case::of(batch.shape);
+            undropped.bias = batch.bias.clone();
+            undropped.lengths = batch.lengths.clone();
+            undropped.causality = Causality::Causal;
+            (undropped.q, undropped.k) = (batch.q.clone(), batch.k.clone());
+            undropped.v = batch.v.clone();
+            assert_eq!(bits(&alone.run()[0]), bits(&take(&undropped.run()[0])));
+        }
+        assert!(all.iter().flatten().all(|x| x.is_finite()));
+    }
+}
+
+#[test]
+#[should_panic(expected = "the heads of AttentionShape")]
+fn heads_that_cannot_be_grouped_are_refused() {
+    let mut case = Case::new(1, 3, 2, 2, 2);
+    case.shape.n_kv_heads = 2;
+    case.run();
 }

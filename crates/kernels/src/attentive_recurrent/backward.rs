@@ -293,7 +293,7 @@ impl Layer<'_> {
             d_value,
             ..
         } = self.call;
-        let (batch, len) = (recurrent.batch(), recurrent.len);
+        let (batch, len) = (recurrent.batch(), recurrent.lengths.width());
         let weights = View::rows(self.result.attention_weights, src_len);
         let dcontexts = View::rows(dcontexts, d_value);
         let values = TileMut::new(values, batch * src_len, d_value, d_value);
@@ -303,7 +303,7 @@ impl Layer<'_> {
             // SAFETY: each task has a sequence of its own.
             let mut values = unsafe { values.part(sequence * src_len, 0, src_len, d_value) };
             gemm_tile(
-                recurrent.lens[sequence],
+                recurrent.lengths.lens()[sequence],
                 weights.from(first, 0).t(),
                 dcontexts.from(first, 0),
                 &mut values,

@@ -21,6 +21,7 @@ pub use backward::{
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::parallel::for_each;
 use crate::recurrent::{ForwardPass, Recurrence, RecurrentCall, Schedule, state_product};
@@ -72,8 +73,8 @@ pub struct AttentiveRecurrentInputs<'a> {
     pub keys: &'a [f32],
     /// `[batch * src_len, d_value]`
     pub values: &'a [f32],
-    /// `[batch * src_len]`: keys that are not 0 here are ignored; they and their values are never read.
-    pub pad: Option<&'a [u8]>,
+    /// The keys of each sequence, all of them without lengths; padding and its values are never read.
+    pub src_lengths: Option<&'a Lengths>,
     /// `[d_key]`
     pub v: &'a [f32],
 }
@@ -106,7 +107,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
             queries,
             keys: self.keys,
             values: self.values,
-            pad: self.pad,
+            lengths: self.src_lengths,
             v: self.v,
         }
     }
@@ -127,7 +128,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
 /// `[batch * len, saved * d]` receives what the backward pass needs besides; its rows of padding stay as they are.
 ///
 /// # Panics
-/// If a slice does not fit, a sequence is longer than `len`, or `d` is 0.
+/// If a slice does not fit, or `d` is 0.
 pub fn attentive_recurrent(
     call: AttentiveRecurrentCall<'_>,
     inputs: AttentiveRecurrentInputs<'_>,

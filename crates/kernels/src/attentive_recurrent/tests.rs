@@ -18,9 +18,12 @@ const BY_SEQUENCE: [(usize, bool); 6] = [
     (9, false),
 ];
 
-/// Every third key, the end of the rows, and all of some.
-fn gaps(src_len: usize) -> impl Fn(usize) -> bool {
-    move |key| key % 3 == 1 || key % src_len > 11 || (key / src_len) % 4 == 2
+/// Lengths of all kinds, none for every fourth sentence.
+fn ragged(src_len: usize) -> impl Fn(usize) -> usize {
+    move |sentence| match sentence % 4 {
+        2 => 0,
+        _ => (5 * sentence + 3) % (src_len + 1),
+    }
 }
 
 #[test]
@@ -45,9 +48,9 @@ fn forward_and_backward_match_the_twin() {
                 case.bias = case.bias.filter(|_| bias);
                 case.initial = case.initial.filter(|_| initial);
                 case.assert_matches_the_twin(3e-5);
-                case.pad(gaps(sizes.0)).assert_matches_the_twin(3e-5);
+                case.pad(ragged(sizes.0)).assert_matches_the_twin(3e-5);
             }
-            let mut case = Case::new(cell, lens, len, sizes).pad(gaps(sizes.0));
+            let mut case = Case::new(cell, lens, len, sizes).pad(ragged(sizes.0));
             case.direction = Direction::Backward;
             case.assert_matches_the_twin(3e-5);
         }
@@ -59,7 +62,7 @@ fn a_call_that_is_shared_out_matches_the_twin() {
     let lens: Vec<usize> = (0..70).map(|i| 3 - usize::from(i == 5)).collect();
     for cell in CELLS {
         let case = Case::new(cell, &lens, 3, (11, 240, 40, 60));
-        case.pad(gaps(11)).assert_matches_the_twin(1e-4);
+        case.pad(ragged(11)).assert_matches_the_twin(1e-4);
     }
 }
 
@@ -74,9 +77,9 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
             let mut batch = Case::new(cell, &[3, 0, 5, 1, 5, 4, 2], 6, (13, 19, 21, 35));
             batch.initial = batch.initial.filter(|_| initial);
             batch.precision = precision;
-            let batch = batch.pad(gaps(13));
+            let batch = batch.pad(ragged(13));
             let all = batch.run();
-            for (sequence, &real) in batch.lens.iter().enumerate() {
+            for (sequence, &real) in batch.lengths.lens().iter().enumerate() {
                 for (len, extra) in [(real, 0), (9, 40)] {
                     let alone = batch.alone(sequence, len, extra).run();
                     for (result, by_position) in BY_SEQUENCE {
@@ -90,7 +93,7 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
                         let part = all[result].len() / 7;
                         let all = &all[result][sequence * part..][..part];
                         let kept = match by_position {
-                            true => part / batch.len * real,
+                            true => part / batch.lengths.width() * real,
                             false => part,
                         };
                         assert_eq!(bits(&alone[..kept]), bits(&all[..kept]), "result {result}");
@@ -133,7 +136,8 @@ fn step_by_step_equals_all_at_once() {
             (7, Precision::Bf16),
             (300, Precision::F32),
         ] {
-            let mut batch = Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|key| key % 4 == 3);
+            let mut batch =
+                Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|sentence| 6 - 2 * sentence);
             batch.precision = precision;
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let out_cols = states + 17;
@@ -141,8 +145,7 @@ fn step_by_step_equals_all_at_once() {
                 batch.initial = initial.clone();
                 let all = batch.out();
                 let mut step = Case {
-                    lens: vec![1; 3],
-                    len: 1,
+                    lengths: Lengths::full(3, 1),
                     initial,
                     grad: vec![0.0; 3 * out_cols],
                     ..batch.clone()
@@ -166,9 +169,10 @@ fn step_by_step_equals_all_at_once() {
 #[test]
 fn without_keys_it_is_the_plain_layer() {
     for cell in CELLS {
-        let case = Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7)).pad(|key| key / 5 == 1);
+        let case = Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7))
+            .pad(|sentence| if sentence == 1 { 0 } else { 5 });
         let out = case.out();
-        let nothing = case.clone().pad(|_| true);
+        let nothing = case.clone().pad(|_| 0);
         let blind = nothing.out();
         let (call, inputs) = (nothing.call().recurrent, nothing.inputs());
         let mut states = vec![0.0; 12 * cell.states() * 9];
@@ -201,7 +205,7 @@ fn no_initial_state_is_zeros() {
 #[test]
 fn gradients_that_nobody_wants_change_no_other() {
     for cell in CELLS {
-        let case = Case::new(cell, &[3, 1, 4], 5, (5, 9, 6, 7)).pad(gaps(5));
+        let case = Case::new(cell, &[3, 1, 4], 5, (5, 9, 6, 7)).pad(ragged(5));
         let expected = case.run();
         let mut saved = vec![0.0; 15 * cell.saved() * 9];
         let [mut out, mut weights] = [0, 1].map(|number| expected[number].clone());
@@ -265,7 +269,7 @@ fn rounded_operands_give_nearly_the_same() {
 fn threads_change_nothing() {
     let lens: Vec<usize> = (0..90).map(|i| i * 7 % 5).collect();
     for cell in CELLS {
-        let case = Case::new(cell, &lens, 4, (12, 260, 50, 60)).pad(gaps(12));
+        let case = Case::new(cell, &lens, 4, (12, 260, 50, 60)).pad(ragged(12));
         assert_same_on_all_pools(|| case.run().concat());
     }
 }

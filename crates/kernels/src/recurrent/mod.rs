@@ -16,6 +16,7 @@ pub(crate) use forward::{ForwardPass, state_product};
 pub(crate) use schedule::Schedule;
 
 use crate::gemm::Precision;
+use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
@@ -84,7 +85,7 @@ pub enum Direction {
     Backward,
 }
 
-/// A call. Its final states are those at position `lens[b] - 1` forward and 0 backward; without positions, the initial
+/// A call. Its final states are those at the last real position forward and 0 backward; without positions, the initial
 /// ones.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
@@ -92,10 +93,8 @@ pub struct RecurrentCall<'a> {
     pub cell: Cell,
     /// Where a sequence is read from.
     pub direction: Direction,
-    /// The length of each sequence; positions from there on are padding.
-    pub lens: &'a [usize],
-    /// The positions of each sequence, padding included.
-    pub len: usize,
+    /// The sequences.
+    pub lengths: &'a Lengths,
     /// Columns of h.
     pub d: usize,
     /// Of the products.
@@ -115,12 +114,12 @@ pub struct Recurrence<'a> {
 
 impl RecurrentCall<'_> {
     pub(crate) fn batch(&self) -> usize {
-        self.lens.len()
+        self.lengths.rows()
     }
 
     /// Rows of the matrices with a row for each position.
     pub(crate) fn rows(&self) -> usize {
-        self.batch() * self.len
+        self.lengths.positions()
     }
 
     /// Columns of the gates.
@@ -140,9 +139,6 @@ impl RecurrentCall<'_> {
 
     pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
         let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
-        for &len in self.lens {
-            assert!(len <= self.len, "a length of {len} in rows of {}", self.len);
-        }
         let Recurrence {
             weight,
             bias,
@@ -170,8 +166,9 @@ impl RecurrentCall<'_> {
 
     /// Zeros in the rows of padding.
     pub(crate) fn clear_padding(&self, matrix: &mut [f32], cols: usize) {
-        for (sequence, &len) in self.lens.iter().enumerate() {
-            let padding = sequence * self.len + len..(sequence + 1) * self.len;
+        let width = self.lengths.width();
+        for (sequence, &len) in self.lengths.lens().iter().enumerate() {
+            let padding = sequence * width + len..(sequence + 1) * width;
             matrix[padding.start * cols..padding.end * cols].fill(0.0);
         }
     }
@@ -182,7 +179,7 @@ impl RecurrentCall<'_> {
 /// the backward pass needs; its rows of padding stay as they are.
 ///
 /// # Panics
-/// If a slice does not fit, or a sequence is longer than `len`.
+/// If a slice does not fit.
 pub fn recurrent(
     call: RecurrentCall<'_>,
     recurrence: Recurrence<'_>,

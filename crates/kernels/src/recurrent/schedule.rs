@@ -16,8 +16,8 @@ pub(crate) struct Schedule<'a> {
 
 impl<'a> Schedule<'a> {
     pub(crate) fn new(call: RecurrentCall<'a>, initial: Option<&'a [f32]>) -> Self {
-        let mut order: Vec<usize> = (0..call.lens.len()).collect();
-        order.sort_by_key(|&sequence| std::cmp::Reverse(call.lens[sequence]));
+        let mut order: Vec<usize> = (0..call.batch()).collect();
+        order.sort_by_key(|&sequence| std::cmp::Reverse(call.lengths.lens()[sequence]));
         Self {
             call,
             initial,
@@ -26,13 +26,13 @@ impl<'a> Schedule<'a> {
     }
 
     fn len(&self, rank: usize) -> usize {
-        self.call.lens[self.order[rank]]
+        self.call.lengths.lens()[self.order[rank]]
     }
 
     /// How many sequences have `position`: the ranks below.
     pub(crate) fn active(&self, position: usize) -> usize {
         self.order
-            .partition_point(|&sequence| self.call.lens[sequence] > position)
+            .partition_point(|&sequence| self.call.lengths.lens()[sequence] > position)
     }
 
     /// How many of those have a position before it in time: the ranks below.
@@ -54,7 +54,7 @@ impl<'a> Schedule<'a> {
 
     /// All positions in the order of time.
     pub(crate) fn positions(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let len = self.order.first().map_or(0, |&first| self.call.lens[first]);
+        let len = self.call.lengths.max();
         let direction = self.call.direction;
         (0..len).map(move |step| match direction {
             Direction::Forward => step,
@@ -64,7 +64,7 @@ impl<'a> Schedule<'a> {
 
     /// Positions of all sequences together, without padding: the rows of a tape.
     pub(crate) fn total(&self) -> usize {
-        self.call.lens.iter().sum()
+        self.call.lengths.total()
     }
 
     /// All positions backwards in time, each with its rows of a tape: one for each rank.
@@ -102,7 +102,7 @@ impl<'a> Schedule<'a> {
 
     /// The row of `position` in matrices `[batch * len, …]`.
     pub(crate) fn row(&self, rank: usize, position: usize) -> usize {
-        self.order[rank] * self.call.len + position
+        self.order[rank] * self.call.lengths.width() + position
     }
 
     /// The states before `position`: a row of `states` or an initial one, or nothing, which stands for zeros.

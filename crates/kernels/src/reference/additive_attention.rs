@@ -13,8 +13,8 @@ pub struct AdditiveAttention<'a> {
     pub keys: &'a [f64],
     /// `[rows * src_len, d_value]`
     pub values: &'a [f64],
-    /// `[rows * src_len]`: keys to ignore.
-    pub pad: Option<&'a [u8]>,
+    /// The keys of each sentence that are no padding.
+    pub lens: Option<&'a [usize]>,
     /// `[d_key]`
     pub v: &'a [f64],
 }
@@ -24,7 +24,7 @@ impl AdditiveAttention<'_> {
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let AdditiveAttentionShape { rows, src_len, .. } = self.shape;
         (0..rows * src_len)
-            .filter(|&key| self.pad.is_none_or(|pad| pad[key] == 0))
+            .filter(move |&key| (self.lens).is_none_or(|lens| key % src_len < lens[key / src_len]))
             .map(move |key| (key / src_len, key))
     }
 

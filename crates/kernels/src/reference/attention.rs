@@ -15,10 +15,14 @@ pub struct Attention<'a> {
     pub k: &'a [f64],
     /// Values.
     pub v: &'a [f64],
-    /// Keys to ignore.
-    pub pad: Option<&'a [u8]>,
+    /// The keys of each sentence that are no padding.
+    pub lens: Option<&'a [usize]>,
     /// Which keys a query may see.
     pub causality: Causality,
+    /// The factor of the dot products.
+    pub scale: f64,
+    /// What is added to them: `[n_heads, tgt_len, src_len]`, or that for each sentence.
+    pub bias: Option<&'a [f64]>,
     /// Drops weights.
     pub dropout: Option<Dropout>,
 }
@@ -31,12 +35,18 @@ impl Attention<'_> {
 
     fn k_at(&self, b: usize, j: usize, h: usize, c: usize) -> usize {
         let s = &self.shape;
-        ((b * s.src_len + j) * s.n_heads + h) * s.d_head + c
+        let kv_head = h / (s.n_heads / s.n_kv_heads);
+        ((b * s.src_len + j) * s.n_kv_heads + kv_head) * s.d_head + c
+    }
+
+    fn bias_at(&self, bias: &[f64], b: usize, h: usize, i: usize, j: usize) -> usize {
+        let s = &self.shape;
+        (((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j) % bias.len()
     }
 
     fn sees(&self, b: usize, i: usize, j: usize) -> bool {
         let s = &self.shape;
-        let padding = self.pad.is_some_and(|pad| pad[b * s.src_len + j] != 0);
+        let padding = self.lens.is_some_and(|lens| j >= lens[b]);
         !padding && (self.causality == Causality::Full || j + s.tgt_len <= i + s.src_len)
     }
 
@@ -47,7 +57,10 @@ impl Attention<'_> {
             .map(|j| {
                 let product = (0..s.d_head)
                     .map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
-                let score = product.sum::<f64>() / (s.d_head as f64).sqrt();
+                let bias = self
+                    .bias
+                    .map_or(0.0, |bias| bias[self.bias_at(bias, b, h, i, j)]);
+                let score = self.scale * product.sum::<f64>() + bias;
                 if self.sees(b, i, j) { score.exp() } else { 0.0 }
             })
             .collect();
@@ -91,10 +104,11 @@ impl Attention<'_> {
         out
     }
 
-    /// [`crate::attention::attention_backward`]: the gradients of queries, keys and values.
-    pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 3] {
+    /// [`crate::attention::attention_backward`]: the gradients of queries, keys, values and bias.
+    pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 4] {
         let mut dq = vec![0.0; self.q.len()];
         let (mut dk, mut dv) = (vec![0.0; self.k.len()], vec![0.0; self.v.len()]);
+        let mut dbias = vec![0.0; self.bias.map_or(0, <[f64]>::len)];
         let AttentionShape {
             src_len, d_head, ..
         } = self.shape;
@@ -109,7 +123,11 @@ impl Attention<'_> {
                 .collect();
             let mean: f64 = weights.iter().zip(&dweights).map(|(w, d)| w * d).sum();
             for j in 0..src_len {
-                let dscore = weights[j] * (dweights[j] - mean) / (d_head as f64).sqrt();
+                let dscaled = weights[j] * (dweights[j] - mean);
+                if let Some(bias) = self.bias {
+                    dbias[self.bias_at(bias, b, h, i, j)] += dscaled;
+                }
+                let dscore = dscaled * self.scale;
                 for c in 0..d_head {
                     let (at_q, at_k) = (self.q_at(b, i, h, c), self.k_at(b, j, h, c));
                     dq[at_q] += dscore * self.k[at_k];
@@ -118,6 +136,6 @@ impl Attention<'_> {
                 }
             }
         }
-        [dq, dk, dv]
+        [dq, dk, dv, dbias]
     }
 }

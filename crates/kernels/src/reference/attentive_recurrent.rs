@@ -80,7 +80,7 @@ impl AttentiveRecurrent<'_> {
             queries,
             keys: &self.attention.keys[first * d_key..][..src_len * d_key],
             values: &self.attention.values[first * d_value..][..src_len * d_value],
-            pad: self.attention.pad.map(|pad| &pad[first..][..src_len]),
+            lens: self.attention.lens.map(|lens| &lens[number..][..1]),
             v: self.attention.v,
         }
     }
@@ -112,9 +112,9 @@ impl AttentiveRecurrent<'_> {
     pub fn forward(&self) -> [Vec<f64>; 2] {
         let (_, n_states, _, n_out) = self.widths();
         let (call, src_len) = (self.recurrent.call, self.attention.shape.src_len);
-        let rows = call.lens.len() * call.len;
+        let rows = call.lengths.positions();
         let [mut out, mut weights] = [n_out, src_len].map(|cols| vec![0.0; rows * cols]);
-        for number in 0..call.lens.len() {
+        for number in 0..call.lengths.rows() {
             for position in self.sequence(number) {
                 let row = position.moment.row;
                 let (state, context) = out[row * n_out..][..n_out].split_at_mut(n_states);
@@ -130,7 +130,7 @@ impl AttentiveRecurrent<'_> {
     /// initial states, query weight, context weight, keys, values and v.
     pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 9] {
         let (_, n_states, n_gates, n_out) = self.widths();
-        let batch = self.recurrent.call.lens.len();
+        let batch = self.recurrent.call.lengths.rows();
         let mut gradients = [
             self.recurrent.projected.len(),
             self.recurrent.weight.len(),

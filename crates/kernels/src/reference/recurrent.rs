@@ -103,7 +103,10 @@ impl Recurrent<'_> {
 
     /// The rows of a sequence in the order of time.
     pub(super) fn rows_in_time(&self, number: usize) -> impl Iterator<Item = usize> {
-        let (len, first) = (self.call.lens[number], number * self.call.len);
+        let (len, first) = (
+            self.call.lengths.lens()[number],
+            number * self.call.lengths.width(),
+        );
         let direction = self.call.direction;
         (0..len).map(move |step| match direction {
             Direction::Forward => first + step,
@@ -127,8 +130,8 @@ impl Recurrent<'_> {
     /// [`crate::recurrent::recurrent`].
     pub fn forward(&self) -> Vec<f64> {
         let (_, n_states, _) = self.widths();
-        let mut states = vec![0.0; self.call.lens.len() * self.call.len * n_states];
-        for number in 0..self.call.lens.len() {
+        let mut states = vec![0.0; self.call.lengths.positions() * n_states];
+        for number in 0..self.call.lengths.rows() {
             for moment in self.sequence(number) {
                 states[moment.row * n_states..][..n_states].copy_from_slice(&moment.state);
             }
@@ -141,8 +144,8 @@ impl Recurrent<'_> {
         let (d, n_states, n_gates) = self.widths();
         let mut dprojected = vec![0.0; self.projected.len()];
         let (mut dweight, mut dbias) = (vec![0.0; n_gates * d], vec![0.0; n_gates]);
-        let mut dinitial = vec![0.0; self.call.lens.len() * n_states];
-        for number in 0..self.call.lens.len() {
+        let mut dinitial = vec![0.0; self.call.lengths.rows() * n_states];
+        for number in 0..self.call.lengths.rows() {
             let mut dstate = vec![0.0; n_states];
             for moment in self.sequence(number).iter().rev() {
                 for (dstate, grad) in dstate.iter_mut().zip(&grad_states[moment.row * n_states..]) {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Precision;
+use crate::lengths::Lengths;
 use crate::norm::Norm;
 use crate::recurrent::{Cell, Direction, RecurrentCall};
 use crate::testing::{assert_derivative, random, wide};
@@ -45,51 +46,60 @@ fn attention_gradients_are_derivatives() {
         step: 1,
         site: 2,
     };
-    let pad = [0, 1, 0, 0, 1, 1, 1, 1];
-    for (causality, pad, dropout) in [
-        (Causality::Full, None, None),
-        (Causality::Causal, None, Some(dropout)),
-        (Causality::Full, Some(&pad[..]), Some(dropout)),
-        (Causality::Causal, Some(&pad[..]), None),
+    let lens = [2, 0];
+    for (causality, lens, dropout, shared) in [
+        (Causality::Full, None, None, None),
+        (Causality::Causal, None, Some(dropout), Some(true)),
+        (Causality::Full, Some(&lens[..]), Some(dropout), Some(false)),
+        (Causality::Causal, Some(&lens[..]), None, Some(true)),
     ] {
         let shape = AttentionShape {
             batch: 2,
             n_heads: 2,
+            n_kv_heads: if shared.is_some() { 1 } else { 2 },
             tgt_len: 3,
             src_len: 4,
             d_head: 3,
         };
         let (q, k, v, g) = (
             numbers(36, 1),
-            numbers(48, 2),
-            numbers(48, 3),
+            numbers(24 * shape.n_kv_heads, 2),
+            numbers(24 * shape.n_kv_heads, 3),
             numbers(36, 4),
         );
-        let with = |q: &[f64], k: &[f64], v: &[f64]| {
+        let bias = numbers(if shared == Some(true) { 24 } else { 48 }, 5);
+        let with = |q: &[f64], k: &[f64], v: &[f64], bias: &[f64]| {
             Attention {
                 shape,
                 q,
                 k,
                 v,
-                pad,
+                lens,
                 causality,
+                scale: 0.7,
+                bias: shared.map(|_| bias),
                 dropout,
             }
             .forward()
         };
-        let [dq, dk, dv] = Attention {
+        let [dq, dk, dv, dbias] = Attention {
             shape,
             q: &q,
             k: &k,
             v: &v,
-            pad,
+            lens,
             causality,
+            scale: 0.7,
+            bias: shared.map(|_| &bias[..]),
             dropout,
         }
         .backward(&g);
-        assert_derivative(&q, &g, &dq, |q| with(q, &k, &v));
-        assert_derivative(&k, &g, &dk, |k| with(&q, k, &v));
-        assert_derivative(&v, &g, &dv, |v| with(&q, &k, v));
+        assert_derivative(&q, &g, &dq, |q| with(q, &k, &v, &bias));
+        assert_derivative(&k, &g, &dk, |k| with(&q, k, &v, &bias));
+        assert_derivative(&v, &g, &dv, |v| with(&q, &k, v, &bias));
+        if shared.is_some() {
+            assert_derivative(&bias, &g, &dbias, |bias| with(&q, &k, &v, bias));
+        }
     }
 }
 
@@ -151,14 +161,13 @@ fn the_embedding_gradient_is_the_derivative() {
 
 #[test]
 fn recurrent_gradients_are_derivatives() {
-    let (lens, len, d) = ([3, 0, 2], 3, 2);
+    let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
     for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
         for direction in [Direction::Forward, Direction::Backward] {
             let call = RecurrentCall {
                 cell,
                 direction,
-                lens: &lens,
-                len,
+                lengths: &lengths,
                 d,
                 precision: Precision::F32,
             };
@@ -193,17 +202,17 @@ fn additive_attention_gradients_are_derivatives() {
         d_key: 3,
         d_value: 2,
     };
-    let pad = [0, 1, 0, 0, 1, 1, 1, 1];
+    let lens = [3, 0];
     let (q, k, value, v) = (numbers(6, 1), numbers(24, 2), numbers(16, 3), numbers(3, 4));
     let g = numbers(4, 5);
-    for pad in [None, Some(&pad[..])] {
+    for lens in [None, Some(&lens[..])] {
         let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
             let twin = AdditiveAttention {
                 shape,
                 queries: q,
                 keys: k,
                 values: value,
-                pad,
+                lens,
                 v,
             };
             (twin.forward(), twin.backward(&g))
@@ -221,7 +230,7 @@ fn additive_attention_gradients_are_derivatives() {
 fn attentive_twin<'a>(
     call: RecurrentCall<'a>,
     shape: AdditiveAttentionShape,
-    pad: Option<&'a [u8]>,
+    lens: Option<&'a [usize]>,
     inputs: &'a [Vec<f64>; 9],
 ) -> AttentiveRecurrent<'a> {
     let [
@@ -248,7 +257,7 @@ fn attentive_twin<'a>(
             queries: &[],
             keys,
             values,
-            pad,
+            lens,
             v,
         },
         query_weight,
@@ -258,25 +267,24 @@ fn attentive_twin<'a>(
 
 #[test]
 fn attentive_recurrent_gradients_are_derivatives() {
-    let (lens, len, d) = ([3, 0, 2], 3, 2);
+    let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
     let shape = AdditiveAttentionShape {
         rows: 3,
         src_len: 3,
         d_key: 2,
         d_value: 3,
     };
-    let pad = [0, 1, 0, 0, 0, 0, 1, 1, 1];
+    let src_lens = [2, 3, 0];
     for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
-        for (direction, pad) in [
+        for (direction, lens) in [
             (Direction::Forward, None),
-            (Direction::Forward, Some(&pad[..])),
+            (Direction::Forward, Some(&src_lens[..])),
             (Direction::Backward, None),
         ] {
             let call = RecurrentCall {
                 cell,
                 direction,
-                lens: &lens,
-                len,
+                lengths: &lengths,
                 d,
                 precision: Precision::F32,
             };
@@ -298,12 +306,12 @@ fn attentive_recurrent_gradients_are_derivatives() {
                 numbers(len, seed)
             });
             let grad = numbers(9 * (states + 3), 10);
-            let gradients = attentive_twin(call, shape, pad, &inputs).backward(&grad);
+            let gradients = attentive_twin(call, shape, lens, &inputs).backward(&grad);
             for (number, gradient) in gradients.iter().enumerate() {
                 assert_derivative(&inputs[number], &grad, gradient, |moved| {
                     let mut inputs = inputs.clone();
                     inputs[number] = moved.to_vec();
-                    let [out, _] = attentive_twin(call, shape, pad, &inputs).forward();
+                    let [out, _] = attentive_twin(call, shape, lens, &inputs).forward();
                     out
                 });
             }

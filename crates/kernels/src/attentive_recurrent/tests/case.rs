@@ -13,8 +13,7 @@ pub(super) struct Case {
     pub(super) cell: Cell,
     pub(super) direction: Direction,
     pub(super) precision: Precision,
-    pub(super) lens: Vec<usize>,
-    pub(super) len: usize,
+    pub(super) lengths: Lengths,
     pub(super) sizes: Sizes,
     pub(super) projected: Vec<f32>,
     pub(super) weight: Vec<f32>,
@@ -24,7 +23,7 @@ pub(super) struct Case {
     pub(super) context_weight: Vec<f32>,
     pub(super) keys: Vec<f32>,
     pub(super) values: Vec<f32>,
-    pub(super) pad: Option<Vec<u8>>,
+    pub(super) src_lengths: Option<Lengths>,
     pub(super) v: Vec<f32>,
     pub(super) grad: Vec<f32>,
 }
@@ -47,8 +46,7 @@ impl Case {
             cell,
             direction: Direction::Forward,
             precision: Precision::F32,
-            lens: lens.to_vec(),
-            len,
+            lengths: Lengths::new(lens, len),
             sizes,
             projected: random(rows * gates, 1),
             weight: scaled(gates * d, d, 2),
@@ -58,7 +56,7 @@ impl Case {
             context_weight: scaled(gates * d_value, d_value, 6),
             keys: random(batch * src_len * d_key, 7),
             values: random(batch * src_len * d_value, 8),
-            pad: None,
+            src_lengths: None,
             v: scaled(d_key, d_key, 9),
             grad: random(rows * out_cols, 10),
         };
@@ -70,15 +68,18 @@ impl Case {
         case
     }
 
-    /// Hides keys, and puts NaN there.
-    pub(super) fn pad(mut self, hidden: impl Fn(usize) -> bool) -> Self {
+    /// Gives sentence i `src_len(i)` keys at most, and puts NaN behind them.
+    pub(super) fn pad(mut self, len: impl Fn(usize) -> usize) -> Self {
         let (src_len, _, d_key, d_value) = self.sizes;
-        let keys = self.lens.len() * src_len;
-        self.pad = Some((0..keys).map(|key| u8::from(hidden(key))).collect());
-        for key in (0..keys).filter(|&key| hidden(key)) {
+        let lens: Vec<usize> = (0..self.lengths.rows())
+            .map(|sentence| len(sentence).min(src_len))
+            .collect();
+        let lengths = Lengths::new(lens, src_len);
+        for (key, _) in lengths.mask().enumerate().filter(|&(_, pad)| pad) {
             self.keys[key * d_key..][..d_key].fill(f32::NAN);
             self.values[key * d_value..][..d_value].fill(f32::NAN);
         }
+        self.src_lengths = Some(lengths);
         self
     }
 
@@ -88,8 +89,7 @@ impl Case {
             recurrent: RecurrentCall {
                 cell: self.cell,
                 direction: self.direction,
-                lens: &self.lens,
-                len: self.len,
+                lengths: &self.lengths,
                 d,
                 precision: self.precision,
             },
@@ -111,7 +111,7 @@ impl Case {
             context_weight: &self.context_weight,
             keys: &self.keys,
             values: &self.values,
-            pad: self.pad.as_deref(),
+            src_lengths: self.src_lengths.as_ref(),
             v: &self.v,
         }
     }
@@ -126,7 +126,7 @@ impl Case {
     pub(super) fn run(&self) -> Results {
         let (call, inputs) = (self.call(), self.inputs());
         let (src_len, d, d_key, _) = self.sizes;
-        let (rows, batch) = (self.lens.len() * self.len, self.lens.len());
+        let (rows, batch) = (self.lengths.positions(), self.lengths.rows());
         let mut saved = vec![f32::NAN; rows * self.cell.saved() * d];
         let mut results = [
             self.grad.len(),
@@ -207,11 +207,11 @@ impl Case {
                 initial: initial.as_deref(),
             },
             attention: AdditiveAttention {
-                shape: self.call().attention(self.lens.len()),
+                shape: self.call().attention(self.lengths.rows()),
                 queries: &[],
                 keys: &keys,
                 values: &values,
-                pad: self.pad.as_deref(),
+                lens: self.src_lengths.as_ref().map(Lengths::lens),
                 v: &v,
             },
             query_weight: &query_weight,
@@ -234,25 +234,22 @@ impl Case {
             rows.resize(wanted * cols, f32::NAN);
             rows
         };
-        let real = self.lens[sequence];
-        let of_target = |matrix: &[f32], cols: usize| take(matrix, self.len, cols, real, len);
+        let real = self.lengths.lens()[sequence];
+        let of_target =
+            |matrix: &[f32], cols: usize| take(matrix, self.lengths.width(), cols, real, len);
         let of_source =
             |matrix: &[f32], cols: usize| take(matrix, src_len, cols, src_len, src_len + extra);
-        let mut pad = match &self.pad {
-            Some(pad) => pad[sequence * src_len..][..src_len].to_vec(),
-            None => vec![0; src_len],
-        };
-        pad.resize(src_len + extra, 1);
+        let lengths = self.src_lengths.as_ref();
+        let n_keys = lengths.map_or(src_len, |lengths| lengths.lens()[sequence]);
         let initial = self.initial.as_ref();
         Self {
-            lens: vec![real],
-            len,
+            lengths: Lengths::new([real], len),
             sizes: (src_len + extra, d, d_key, d_value),
             projected: of_target(&self.projected, gates),
             grad: of_target(&self.grad, states + d_value),
             keys: of_source(&self.keys, d_key),
             values: of_source(&self.values, d_value),
-            pad: Some(pad),
+            src_lengths: Some(Lengths::new([n_keys], src_len + extra)),
             initial: initial.map(|initial| initial[sequence * states..][..states].to_vec()),
             ..self.clone()
         }

@@ -1,0 +1,128 @@
+//! The lengths of the sequences of a padded batch.
+
+use std::sync::Arc;
+
+/// The lengths of sequences that stand in rows of one width: row i holds `lens[i]` real positions, then padding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    lens: Arc<[usize]>,
+    width: usize,
+}
+
+impl Lengths {
+    /// Sequences of `lens` real positions in rows of `width`.
+    ///
+    /// # Panics
+    /// If a sequence is longer than `width`.
+    pub fn new(lens: impl Into<Arc<[usize]>>, width: usize) -> Self {
+        let lens = lens.into();
+        for &len in &*lens {
+            assert!(len <= width, "a length of {len} in rows of {width}");
+        }
+        Self { lens, width }
+    }
+
+    /// `rows` sequences without padding.
+    pub fn full(rows: usize, width: usize) -> Self {
+        Self {
+            lens: vec![width; rows].into(),
+            width,
+        }
+    }
+
+    /// Real positions of each row.
+    pub fn lens(&self) -> &[usize] {
+        &self.lens
+    }
+
+    /// The number of sequences.
+    pub fn rows(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Positions of every row, padding included.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The number of positions of all rows, padding included.
+    pub fn positions(&self) -> usize {
+        self.rows() * self.width
+    }
+
+    /// The number of real positions of all rows.
+    pub fn total(&self) -> usize {
+        self.lens.iter().sum()
+    }
+
+    /// The length of the longest sequence, 0 without sequences.
+    pub fn max(&self) -> usize {
+        self.lens.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Whether position number `position` of all rows, counted row after row, is padding.
+    pub fn is_pad(&self, position: usize) -> bool {
+        position % self.width >= self.lens[position / self.width]
+    }
+
+    /// For each position of all rows, row after row, whether it is padding.
+    pub fn mask(&self) -> impl Iterator<Item = bool> {
+        let row = |&len| (0..self.width).map(move |position| position >= len);
+        self.lens.iter().flat_map(row)
+    }
+
+    /// For each row, whether its position `position` is real.
+    pub fn real_at(&self, position: usize) -> impl Iterator<Item = bool> {
+        self.lens.iter().map(move |&len| position < len)
+    }
+
+    /// For each row, the number of its last real position among all positions; its first if it has none.
+    pub fn last_rows(&self) -> Vec<usize> {
+        let lens = self.lens.iter().enumerate();
+        lens.map(|(row, &len)| row * self.width + len.saturating_sub(1))
+            .collect()
+    }
+
+    /// For each row, the number of its first position among all positions.
+    pub fn first_rows(&self) -> Vec<usize> {
+        (0..self.rows()).map(|row| row * self.width).collect()
+    }
+
+    /// The lengths of the rows numbered `rows`, in that order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            lens: rows.iter().map(|&row| self.lens[row]).collect(),
+            width: self.width,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_real_up_to_the_length() {
+        let lengths = Lengths::new([2, 0, 3], 3);
+        let mask: Vec<bool> = lengths.mask().collect();
+        let pad = [false, false, true, true, true, true, false, false, false];
+        assert_eq!(mask, pad);
+        assert!((0..9).all(|position| lengths.is_pad(position) == pad[position]));
+        let real: Vec<bool> = lengths.real_at(1).collect();
+        assert_eq!(real, [true, false, true]);
+        let sizes = (lengths.rows(), lengths.width(), lengths.max());
+        assert_eq!(sizes, (3, 3, 3));
+        assert_eq!((lengths.positions(), lengths.total()), (9, 5));
+        assert_eq!(lengths.last_rows(), [1, 3, 8]);
+        assert_eq!(lengths.first_rows(), [0, 3, 6]);
+        assert_eq!(lengths.select(&[2, 2, 1]), Lengths::new([3, 3, 0], 3));
+        assert!(Lengths::full(2, 4).mask().all(|pad| !pad));
+        assert_eq!(Lengths::default().max(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "a length of 4 in rows of 3")]
+    fn a_sequence_that_is_too_long_is_refused() {
+        Lengths::new([4], 3);
+    }
+}
