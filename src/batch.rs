@@ -1,6 +1,7 @@
 //! The batches that data and models share.
 
 /// In place of a target: nothing is to be predicted here.
+use attentive_kernels::Lengths;
 pub use attentive_kernels::cross_entropy::IGNORE;
 
 /// A token's number in a vocabulary.
@@ -36,6 +37,11 @@ impl Padded {
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.lens.len()
+    }
+
+    /// The real tokens of each row, and the width of all.
+    pub fn lengths(&self) -> Lengths {
+        Lengths::new(self.lens.as_slice(), self.width)
     }
 
     /// Real tokens in all rows.

@@ -34,6 +34,7 @@
 
 pub mod error;
 
+pub mod architecture;
 pub mod config;
 pub mod device;
 pub mod interrupt;

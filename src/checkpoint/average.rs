@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use super::{
-    Provenance, Run, atomic, files, load_recipe, read_json, to_json, weights, write_recipe,
+    Provenance, Run, atomic, files, load_recipe, read_json, shapes, to_json, weights, write_recipe,
 };
-use crate::device;
 use crate::error::{Error, Result};
-use crate::model::{Model, Parameter, shapes};
+use crate::model::Parameter;
 
 /// Writes to the new model directory `out` the mean of the `last` latest checkpoints of run directory `run`, and gives
 /// their updates.
@@ -36,8 +35,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     }
     let steps = steps[steps.len() - last..].to_vec();
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Model::new(&config.model, src, tgt, config.seed, &device::cpu());
-    let expected = shapes(&model);
+    let expected = shapes(&config.model.architecture(src, tgt));
 
     let mut sums: Vec<Vec<f64>> = expected
         .iter()

@@ -12,22 +12,25 @@
 
 pub mod atomic;
 mod average;
+mod names;
 mod provenance;
 mod run;
 pub mod weights;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::Device;
+use burn::tensor::{Device, TensorData};
 
 pub use average::average;
 pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use run::{Products, Run, Snapshot, TrainingState};
 
+use crate::architecture::Architecture;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Model, map_parameters, shapes};
+use crate::model::{Model, Parameter};
 use crate::text::Tokenizers;
 
 /// The file names of a model directory.
@@ -97,7 +100,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
             hint: Some("give the directory that `attentive train` wrote".into()),
         });
     }
-    Ok((Config::load(&path, &[])?, Tokenizers::load(dir)?))
+    Ok((Config::load_stored(&path)?, Tokenizers::load(dir)?))
 }
 
 /// A model built from `config` with the weights of the safetensors file `path`.
@@ -108,11 +111,22 @@ pub fn load_weights(
     device: &Device,
 ) -> Result<Model> {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Model::new(&config.model, src, tgt, config.seed, device);
-    let mut stored = weights::read(path, &shapes(&model))?.into_iter();
-    Ok(map_parameters(model, device, |_, _, initial| {
-        stored.next().map_or(initial, |parameter| parameter.values)
+    let architecture = config.model.architecture(src, tgt);
+    let stored = weights::read(path, &shapes(&architecture))?;
+    let mut stored: HashMap<String, Parameter> = stored
+        .into_iter()
+        .map(|parameter| (parameter.name.clone(), parameter))
+        .collect();
+    Ok(Model::with_values(&architecture, device, &mut |name| {
+        let found = stored.remove(name).expect("every parameter was read");
+        TensorData::new(found.values, found.shape)
     }))
+}
+
+/// Names and shapes of the parameters of `architecture`.
+pub(crate) fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
+    let parameters = architecture.parameters().into_iter();
+    parameters.map(|parameter| (parameter.name, parameter.shape)).collect()
 }
 
 /// Reads a JSON file of ours.

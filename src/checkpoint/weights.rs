@@ -9,6 +9,7 @@ use std::path::Path;
 use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
+use super::names::old_names;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
@@ -68,7 +69,9 @@ pub fn read(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parame
     let parameters = expected
         .iter()
         .map(|(name, shape)| {
-            let tensor = tensors.remove(name).ok_or_else(|| {
+            let stored = std::iter::once(name.clone()).chain(old_names(name));
+            let stored = stored.into_iter().find_map(|name| tensors.remove(&name));
+            let tensor = stored.ok_or_else(|| {
                 mismatch(path, format!("parameter `{name}` {shape:?} is missing"))
             })?;
             if tensor.shape() != shape {

@@ -39,13 +39,10 @@ impl SearchArgs {
         decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
-        if let Some(limit) = self.max_new_tokens {
-            decode.max_new_factor = 0.0;
-            decode.max_new_tokens = limit.get();
-        }
         config.validate().map_err(as_option)?;
         let search = SearchOptions {
             n_best,
+            max_new_tokens: self.max_new_tokens.map_or(usize::MAX, NonZeroUsize::get),
             ..SearchOptions::from(&config.decode)
         };
         search.check()?;

@@ -1,6 +1,8 @@
 //! What the types cannot say: ranges, and values that contradict each other.
 
 mod family;
+mod network;
+mod unused;
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -18,11 +20,17 @@ const MIN_VOCAB_SIZE: usize = 8;
 const MIN_LEN: usize = 2;
 
 impl Config {
-    /// Refuses values out of range and values that contradict each other.
+    /// Refuses values out of range, values that contradict each other, and values that are set in vain.
     ///
     /// # Errors
     /// [`Error::Config`] for the first mistake.
     pub fn validate(&self) -> Result<()> {
+        self.validate_stored()?;
+        unused::check(self)
+    }
+
+    /// The same for a configuration out of a model directory, in which earlier versions let unused values stand.
+    pub(super) fn validate_stored(&self) -> Result<()> {
         whole("seed", self.seed, 0)?;
         data(&self.data)?;
         tokenizer(&self.tokenizer)?;
@@ -135,7 +143,7 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
     fraction("model.activation_dropout", model.activation_dropout)?;
-    family::network(model)
+    network::check(model)
 }
 
 fn train(train: &TrainConfig) -> Result<()> {
@@ -235,7 +243,7 @@ fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.beam_width", decode.beam_width, 1)?;
     not_negative("decode.alpha", decode.alpha)?;
     not_negative("decode.max_new_factor", decode.max_new_factor)?;
-    size("decode.max_new_tokens", decode.max_new_tokens, 1)?;
+    size("decode.max_new_extra", decode.max_new_extra, 0)?;
     size("decode.batch_size", decode.batch_size, 1)
 }
 

@@ -12,10 +12,10 @@ pub struct DecodeConfig {
     pub length_penalty: LengthPenalty,
     /// The penalty's exponent α.
     pub alpha: f64,
-    /// A translation has at most `max_new_factor` · source tokens + `max_new_tokens` tokens.
+    /// A translation has at most `max_new_factor` · source tokens + `max_new_extra` tokens.
     pub max_new_factor: f64,
-    /// See `max_new_factor`.
-    pub max_new_tokens: usize,
+    /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`, and that name is still read.
+    pub max_new_extra: usize,
     /// Sentences that are translated together.
     pub batch_size: usize,
 }
@@ -37,7 +37,7 @@ impl Default for DecodeConfig {
             length_penalty: LengthPenalty::Gnmt,
             alpha: 0.6,
             max_new_factor: 1.5,
-            max_new_tokens: 10,
+            max_new_extra: 10,
             batch_size: 64,
         }
     }

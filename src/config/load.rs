@@ -26,13 +26,33 @@ impl Config {
         Self::parse(&text, path, overrides)
     }
 
+    /// Reads the resolved configuration `path` of a model directory, in which earlier versions let values stand that
+    /// nothing reads.
+    ///
+    /// # Errors
+    /// Those of [`Config::load`].
+    pub fn load_stored(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        Self::parse_as(&text, path, &[], Self::validate_stored)
+    }
+
     /// Reads `text`, the content of a file `path` that messages name, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
     /// [`Error::Toml`] if `text` is no TOML, [`Error::Usage`] if an override is no `KEY=VALUE`, and [`Error::Config`] with
     /// key and place for unknown keys, wrong types and what [`Config::validate`] refuses.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
+        Self::parse_as(text, path, overrides, Self::validate)
+    }
+
+    fn parse_as(
+        text: &str,
+        path: &Path,
+        overrides: &[String],
+        validate: impl Fn(&Self) -> Result<()>,
+    ) -> Result<Self> {
         let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
+        rename_old_keys(&mut table);
         check_table("", &table)
             .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
 
@@ -41,8 +61,9 @@ impl Config {
             .map(|text| Override::parse(text))
             .collect::<Result<Vec<_>>>()?;
         for Override { key, value } in &overrides {
-            check_key(key, value).map_err(|error| located(error, |_| format!("`{SET}`")))?;
-            set(&mut table, key, value.clone());
+            let key = current_name(key);
+            check_key(&key, value).map_err(|error| located(error, |_| format!("`{SET}`")))?;
+            set(&mut table, &key, value.clone());
         }
 
         // Whatever serde could refuse, the checks above have refused with a better message.
@@ -52,8 +73,7 @@ impl Config {
                 path: path.into(),
                 problem: error.message().into(),
             })?;
-        config
-            .validate()
+        validate(&config)
             .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
         Ok(config)
     }
@@ -66,6 +86,27 @@ impl Config {
         toml::to_string(self)
             .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
     }
+}
+
+/// Keys of earlier versions, and what they are called now.
+const OLD_KEYS: [(&str, &str, &str); 1] = [("decode", "max_new_tokens", "max_new_extra")];
+
+/// Gives the keys of earlier versions their present names.
+fn rename_old_keys(table: &mut Table) {
+    for (section, old, new) in OLD_KEYS {
+        if let Some(Value::Table(section)) = table.get_mut(section)
+            && !section.contains_key(new)
+            && let Some(value) = section.remove(old)
+        {
+            section.insert(new.into(), value);
+        }
+    }
+}
+
+/// The present name of `key`.
+fn current_name(key: &str) -> String {
+    let renamed = OLD_KEYS.iter().find(|(section, old, _)| key == format!("{section}.{old}"));
+    renamed.map_or_else(|| key.into(), |(section, _, new)| format!("{section}.{new}"))
 }
 
 /// A `--set KEY=VALUE`.

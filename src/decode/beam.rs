@@ -1,14 +1,14 @@
 //! Beam search of one sentence.
 
-use super::next_token::NextToken;
-use super::{Hypothesis, SearchOptions};
+use super::{Hypothesis, NextToken, SearchOptions};
+use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 
 /// The hypotheses of one sentence.
 #[derive(Debug)]
 pub(super) struct Beam<'a> {
     options: &'a SearchOptions,
-    eos: TokenId,
+    contract: &'a TokenContract,
     /// The most tokens of a hypothesis, `</s>` included.
     limit: usize,
     /// What may still grow, the likeliest first; all of the same length.
@@ -40,7 +40,7 @@ impl<'a> Beam<'a> {
     /// Before the first step, for a source of `src_len` tokens and a model that decodes `max_len` at most.
     pub(super) fn new(
         options: &'a SearchOptions,
-        eos: TokenId,
+        contract: &'a TokenContract,
         src_len: usize,
         max_len: usize,
     ) -> Self {
@@ -50,7 +50,7 @@ impl<'a> Beam<'a> {
         };
         let mut beam = Self {
             options,
-            eos,
+            contract,
             limit,
             live: vec![Partial::default()],
             finished: Vec::new(),
@@ -67,14 +67,15 @@ impl<'a> Beam<'a> {
         self.live.len()
     }
 
-    /// The newest token of each growing hypothesis, `bos` for an empty one.
-    pub(super) fn last_tokens(&self, bos: TokenId) -> impl Iterator<Item = TokenId> {
-        let last = move |partial: &Partial| partial.tokens.last().copied().unwrap_or(bos);
+    /// The newest token of each growing hypothesis, the start token for an empty one.
+    pub(super) fn last_tokens(&self) -> impl Iterator<Item = TokenId> {
+        let start = self.contract.start;
+        let last = move |partial: &Partial| partial.tokens.last().copied().unwrap_or(start);
         self.live.iter().map(last)
     }
 
     /// Grows by one token; `next[i]` are the likeliest continuations of hypothesis `i`, the best first, none where the
-    /// model's numbers are not finite. Gives the hypothesis that each of the new ones continues.
+    /// model's logits are NaN. Gives the hypothesis that each of the new ones continues.
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>]) -> Vec<usize> {
         let width = self.options.beam_width;
         let candidates = self.candidates(next);
@@ -82,7 +83,7 @@ impl<'a> Beam<'a> {
         let mut grown = Vec::with_capacity(width);
         for (rank, candidate) in candidates.into_iter().enumerate() {
             let parent = &self.live[candidate.parent];
-            if candidate.next.token != self.eos {
+            if candidate.next.token != self.contract.end {
                 if grown.len() < width {
                     parents.push(candidate.parent);
                     grown.push(parent.grow(candidate));
@@ -101,7 +102,7 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, the best first: finished ones before those that were cut off. None if the model's numbers
+    /// Up to `n_best` results, the best first: finished ones before those that were cut off. None if logits of NaN
     /// left nothing to grow.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let Self {
@@ -120,6 +121,14 @@ impl<'a> Beam<'a> {
     fn candidates(&self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for (parent, (partial, next)) in self.live.iter().zip(next).enumerate() {
+            let forced = self.forced(partial).map(|token| NextToken {
+                token,
+                log_prob: 0.0,
+            });
+            let next = match &forced {
+                Some(token) => std::slice::from_ref(token),
+                None => next,
+            };
             candidates.extend(next.iter().map(|&next| Candidate {
                 parent,
                 next,
@@ -128,6 +137,13 @@ impl<'a> Beam<'a> {
         }
         candidates.sort_by(|a, b| b.log_prob.total_cmp(&a.log_prob));
         candidates
+    }
+
+    /// The token that must follow `partial`, which costs nothing.
+    fn forced(&self, partial: &Partial) -> Option<TokenId> {
+        let first = self.contract.forced_first.filter(|_| partial.len() == 0);
+        let is_last = partial.len() + 1 == self.limit;
+        first.or(self.contract.forced_last.filter(|_| is_last))
     }
 
     fn keep(&mut self, hypothesis: Hypothesis) {

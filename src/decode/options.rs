@@ -20,6 +20,8 @@ pub struct SearchOptions {
     /// See [`SearchOptions::limit`].
     pub max_new_factor: f64,
     /// See [`SearchOptions::limit`].
+    pub max_new_extra: usize,
+    /// The most tokens of a hypothesis, `</s>` included, whatever the length of its source.
     pub max_new_tokens: usize,
     /// Hypotheses to give back, at most `beam_width`.
     pub n_best: usize,
@@ -33,7 +35,8 @@ impl From<&DecodeConfig> for SearchOptions {
             length_penalty: config.length_penalty,
             alpha: config.alpha,
             max_new_factor: config.max_new_factor,
-            max_new_tokens: config.max_new_tokens,
+            max_new_extra: config.max_new_extra,
+            max_new_tokens: usize::MAX,
             n_best: 1,
         }
     }
@@ -81,11 +84,12 @@ impl SearchOptions {
         Ok(())
     }
 
-    /// The most tokens that a hypothesis may have, `</s>` included: `max_new_factor` · `src_len` + `max_new_tokens`,
-    /// and no more than the model can decode.
+    /// The most tokens that a hypothesis may have, `</s>` included: `max_new_factor` · `src_len` + `max_new_extra`, but no
+    /// more than `max_new_tokens` and than the model can decode.
     pub fn limit(&self, src_len: usize, max_len: usize) -> usize {
         let scaled = (self.max_new_factor * src_len as f64) as usize;
-        scaled.saturating_add(self.max_new_tokens).min(max_len)
+        let limit = scaled.saturating_add(self.max_new_extra);
+        limit.min(self.max_new_tokens).min(max_len)
     }
 
     /// Σ log P of `length` tokens, `</s>` included, after the length penalty.

@@ -2,14 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::Tensor;
 use serde::Serialize;
 
-use super::next_token::{largest, values};
 use crate::batch::{Padded, TokenId};
 use crate::config::Units;
 use crate::error::{Error, Result};
-use crate::model::Stepper;
+use crate::model::{Stepper, largest, values};
 use crate::random::Random;
 use crate::text::SpecialTokens;
 
@@ -155,7 +153,7 @@ struct Context<'a, S: Stepper> {
 
 impl<'a, S: Stepper> Context<'a, S> {
     /// Reads `text`; gives the logits behind it as well.
-    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Tensor<2>) {
+    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Vec<f32>) {
         let (given, room) = (text.len(), model.max_len());
         assert!(
             (1..=room).contains(&given),
@@ -172,7 +170,7 @@ impl<'a, S: Stepper> Context<'a, S> {
     }
 
     /// Reads one more token: the logits behind it, unless there is no room.
-    fn push(&mut self, token: TokenId) -> Option<Tensor<2>> {
+    fn push(&mut self, token: TokenId) -> Option<Vec<f32>> {
         let room = self.model.max_len();
         if self.window.len() < room {
             return Some(self.read(&[token]));
@@ -189,16 +187,20 @@ impl<'a, S: Stepper> Context<'a, S> {
         }
     }
 
-    fn read(&mut self, tokens: &[TokenId]) -> Tensor<2> {
+    fn read(&mut self, tokens: &[TokenId]) -> Vec<f32> {
         self.window.extend(tokens);
-        self.model.read(tokens, &mut self.state)
+        let tokens = Padded::new(&[tokens], 0);
+        let last = self.model.read(&tokens, &mut self.state);
+        values(self.model.logits(last))
     }
 }
 
 /// The state of a model that has read nothing of one text.
 fn start<S: Stepper>(model: &S) -> S::State {
     const NOTHING: &[TokenId] = &[];
-    model.start(&Padded::new(&[NOTHING], 0))
+    let mut state = model.start();
+    model.admit(&Padded::new(&[NOTHING], 0), &mut state);
+    state
 }
 
 /// Draws tokens from logits.
@@ -229,9 +231,8 @@ impl Sampler {
         }
     }
 
-    /// A token by `logits`, `[1, vocab]`; none if no logit is a number.
-    fn draw(&mut self, logits: Tensor<2>) -> Option<TokenId> {
-        let logits = values(logits);
+    /// A token by the logits of the vocabulary; `None` if all are NaN.
+    fn draw(&mut self, logits: Vec<f32>) -> Option<TokenId> {
         let SampleOptions {
             temperature,
             top_k,

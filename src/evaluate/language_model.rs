@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::Batch;
 use crate::config::{Task, Units};
-use crate::data::{Budget, Example, MAX_LINE_BYTES, fixed_batches, fixed_windows};
+use crate::data::{Example, MAX_LINE_BYTES, fixed_windows};
 use crate::error::{Error, Result};
 use crate::model::Stepper;
+use crate::pipeline::batches::{POSITIONS, batches};
 use crate::pipeline::Pipeline;
 
 /// What [`language_model`] finds.
@@ -96,14 +97,13 @@ fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
         characters += line.chars().count() + 1;
         examples.push(example);
     }
-    let Some(longest) = examples.iter().map(Example::tgt_len).max() else {
+    if examples.is_empty() {
         return nothing(format!(
             "there is no line that the model could read: {skipped_lines} are longer than its context of {max_len} tokens, the others are blank"
         ));
-    };
-    let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
+    }
     Ok(Shown {
-        batches: fixed_batches(examples, budget, tokenizer.special(), None)?,
+        batches: batches(examples, tokenizer.special(), None)?,
         characters,
         skipped_lines,
     })
@@ -121,7 +121,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     };
     let read_only = tokenizer.decode(&[*first]).chars().count();
     let window = pipeline.model().max_len();
-    let rows = (pipeline.config().train.batch_tokens / window).max(1);
+    let rows = (POSITIONS / window).max(1);
     Ok(Shown {
         batches: fixed_windows(&ids, window, rows)?,
         characters: text.chars().count() - read_only,

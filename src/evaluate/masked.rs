@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
-use crate::data::{self, Budget, Corpus, Example, Form, Masking, can_be_hidden, fixed_batches};
+use crate::data::{self, Corpus, Example, Form, Masking, can_be_hidden};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
+use crate::pipeline::batches::batches;
 use crate::pipeline::Pipeline;
 use crate::text::SpecialTokens;
 
@@ -54,10 +55,8 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let max_len = config.model.max_len;
     let (examples, stats) = data::encode(corpus, Form::Lines, Task::Fill, tokenizers, max_len)?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
-    let longest = examples.iter().map(Example::tgt_len).max().unwrap_or(0);
-    let budget = Budget::new(config.train.batch_tokens.max(longest));
     let masking = Masking::fixed(tokenizers.tgt());
-    let batches = fixed_batches(examples, budget, special, masking)?;
+    let batches = batches(examples, special, masking)?;
 
     let start = Instant::now();
     let forced = Forced::measure(pipeline, &batches)?;

@@ -5,10 +5,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::forced::Forced;
-use crate::data::{Budget, Example, MAX_LINE_BYTES, fixed_batches};
+use crate::data::{Example, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::model::Stepper;
+use crate::pipeline::batches::batches;
 use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 
 /// How to evaluate.
@@ -120,20 +121,17 @@ fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [Strin
     Ok(first)
 }
 
-/// What the model thinks of the references.
+/// Teacher-forced loss and accuracy of the references.
 fn teacher_forcing(
     pipeline: &Pipeline,
     src: &[String],
     references: &[String],
 ) -> Result<Option<Forced>> {
     let pairs = encode(pipeline, src, references)?;
-    let longest = pairs.iter().map(|pair| pair.src_len().max(pair.tgt_len()));
-    let Some(longest) = longest.max() else {
+    if pairs.is_empty() {
         return Ok(None);
-    };
-    let budget = Budget::new(pipeline.config().train.batch_tokens.max(longest));
-    let special = pipeline.tokenizers().tgt().special();
-    let batches = fixed_batches(pairs, budget, special, None)?;
+    }
+    let batches = batches(pairs, pipeline.tokenizers().tgt().special(), None)?;
     Forced::measure(pipeline, &batches).map(Some)
 }
 

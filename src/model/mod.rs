@@ -1,30 +1,28 @@
-//! Models: one file a family, and the contract that every search is written against.
+//! The model of any architecture, and the contract that every search is written against.
 
-mod decoder_only;
-mod encoder_only;
+mod next_token;
 mod parameters;
-mod seq2seq;
-mod stepper;
-mod tagger;
+mod steps;
 #[cfg(test)]
 mod tests;
-mod transformer;
 
-pub use decoder_only::DecoderOnly;
-pub use encoder_only::EncoderOnly;
+pub use next_token::{NextToken, likeliest};
+pub(crate) use next_token::{largest, values};
 pub use parameters::{Parameter, map_parameters, parameters, shapes, take_gradients};
-pub use seq2seq::Seq2seq;
-pub use stepper::{State, Stepper};
-pub use tagger::Tagger;
-pub use transformer::{Transformer, TransformerState};
+pub use steps::{LastLayer, State, Stepper, Steps};
+
+use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::architecture::{self, Architecture, Init, Items, Pooling};
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
-use crate::config::{Family, ModelConfig};
-use crate::nn::{Pass, Sequence};
-use crate::ops::{self, CrossEntropy, Finish, LossSums, Map, PadMask};
+use crate::nn::{
+    Construction, Embedding, Ids, Initializer, Input, Labels, Pass, RecurrentDecoder,
+    RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
+};
+use crate::ops::{self, CrossEntropy, Finish, LossSums, Map, Starts};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
@@ -32,77 +30,240 @@ pub type Loss = CrossEntropy;
 /// Rows whose logits [`Model::predict`] holds at a time.
 const PREDICTED_ROWS: usize = 256;
 
-/// A model of any family.
-// A program has one: its size does not matter.
+/// A model of any architecture, with its weights.
+#[derive(Module, Debug)]
+pub struct Model {
+    /// What the encoder reads.
+    pub src: Option<Input>,
+    /// What the decoder reads.
+    pub tgt: Option<Input>,
+    /// Reads whole sequences.
+    pub encoder: Option<Encoder>,
+    /// Writes token by token.
+    pub decoder: Option<Decoder>,
+    /// Predicts from the last layer.
+    pub head: Head,
+    #[module(skip)]
+    architecture: Arc<Architecture>,
+}
+
+/// A stack that reads whole sequences.
+// A model has one: its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
-pub enum Model {
-    /// Encoder and decoder.
-    Transformer(Transformer),
-    /// Recurrent encoder and decoder.
-    Seq2seq(Seq2seq),
-    /// A causal language model.
-    DecoderOnly(DecoderOnly),
-    /// A masked language model.
-    EncoderOnly(EncoderOnly),
-    /// A label for each position.
-    Tagger(Tagger),
+pub enum Encoder {
+    /// Transformer layers.
+    Transformer(TransformerEncoder),
+    /// Recurrent layers.
+    Recurrent(RecurrentEncoder),
+}
+
+/// A stack that writes token by token.
+// A model has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Module, Debug)]
+pub enum Decoder {
+    /// Transformer layers.
+    Transformer(TransformerDecoder),
+    /// Recurrent layers.
+    Recurrent(RecurrentDecoder),
+}
+
+/// What predicts from the last layer.
+#[derive(Module, Debug)]
+pub enum Head {
+    /// Tokens, at every position.
+    Vocabulary(Vocabulary),
+    /// A label for every position.
+    Positions(Labels),
+    /// A label for the whole sequence.
+    Sequence(Labels),
+}
+
+/// What an encoder makes of sequences.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// A vector for every position.
+    pub sequence: Sequence,
+    /// The final state of each layer of a recurrent encoder, `[batch, states · d_hidden]`.
+    pub finals: Vec<Tensor<2>>,
 }
 
 impl Model {
-    /// A new model of the configured family, initialised from `seed`. Language models have the target vocabulary alone.
-    pub fn new(
-        config: &ModelConfig,
-        src_vocab: usize,
-        tgt_vocab: usize,
-        seed: u64,
+    /// A new model, initialised by `init` from `seed`.
+    pub fn new(architecture: &Architecture, init: Init, seed: u64, device: &Device) -> Self {
+        let initializer = Initializer::new(architecture, init, seed);
+        Self::with_values(architecture, device, &mut |name| initializer.draw(name))
+    }
+
+    /// A model whose parameters have the values that `values` gives for the names of
+    /// [`Architecture::parameters`].
+    pub fn with_values(
+        architecture: &Architecture,
         device: &Device,
+        values: &mut dyn FnMut(&str) -> TensorData,
     ) -> Self {
-        let (src, tgt) = (src_vocab, tgt_vocab);
-        match config.family {
-            Family::Transformer => {
-                Self::Transformer(Transformer::new(config, src, tgt, seed, device))
-            }
-            Family::Seq2seq => Self::Seq2seq(Seq2seq::new(config, src, tgt, seed, device)),
-            Family::DecoderOnly => Self::DecoderOnly(DecoderOnly::new(config, tgt, seed, device)),
-            Family::EncoderOnly => Self::EncoderOnly(EncoderOnly::new(config, tgt, seed, device)),
-            Family::Tagger => Self::Tagger(Tagger::new(config, src, tgt, seed, device)),
+        let construction = Construction::new(device, values);
+        let root = construction.root();
+        // Dropout sites are numbered in this order, from which every mask is drawn.
+        let encoder = architecture.encoder.as_ref();
+        let encoder = encoder.map(|stack| Encoder::new(stack, root.at("encoder")));
+        let decoder = architecture.decoder.as_ref();
+        let decoder = decoder.map(|stack| Decoder::new(stack, root.at("decoder")));
+        let input = |input: &Option<architecture::Input>, name| {
+            let input = input.as_ref()?;
+            Some(Input::new(input, architecture.max_len, root.at(name)))
+        };
+        Self {
+            encoder,
+            decoder,
+            src: input(&architecture.src, "src"),
+            tgt: input(&architecture.tgt, "tgt"),
+            head: Head::new(&architecture.head, root.at("head")),
+            architecture: Arc::new(architecture.clone()),
         }
     }
 
-    /// The last layer at every place of the batch that has something to predict, under teacher forcing, row after row.
+    /// The model without its weights.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// The longest sequence that the model accepts, in tokens; for a decoder the start token counts.
+    pub fn max_len(&self) -> usize {
+        self.architecture.max_len
+    }
+
+    /// What the encoder makes of the source.
+    ///
+    /// # Panics
+    /// For a model without an encoder.
+    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Memory {
+        let (input, encoder) = (self.src.as_ref())
+            .zip(self.encoder.as_ref())
+            .expect("a model with an encoder");
+        let lengths = batch.src.lengths();
+        let rows = lengths.rows();
+        let x = match &self.architecture.src {
+            Some(architecture::Input {
+                items: Items::Vectors,
+                d_model,
+                ..
+            }) => {
+                let data = TensorData::new(batch.vectors.clone(), [lengths.positions(), *d_model]);
+                let vectors = Tensor::from_data(data, &self.device());
+                input.read_vectors(vectors, rows)
+            }
+            _ => {
+                let ids = Ids {
+                    ids: &batch.src.ids,
+                    rows,
+                    starts: &Starts::All(0),
+                };
+                input.forward(self.src_table(), ids, pass)
+            }
+        };
+        pass.observe(|| "src".into(), &x);
+        encoder.forward(Sequence { x, lengths }, pass)
+    }
+
+    /// The last layer at every position that has something to predict, under teacher forcing: `[rows, d]`.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
-        match self {
-            Self::Transformer(model) => model.last_layer(batch, pass),
-            Self::Seq2seq(model) => model.last_layer(batch, pass),
-            Self::DecoderOnly(model) => model.last_layer(batch, pass),
-            Self::EncoderOnly(model) => model.encode(&batch.src, pass).x,
-            Self::Tagger(model) => model.last_layer(batch, pass),
+        let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
+        match (&self.head, &self.decoder, memory) {
+            (Head::Vocabulary(head), Some(decoder), memory) => {
+                head.scaled(self.decode(decoder, &batch.tgt_in, memory, pass))
+            }
+            (Head::Vocabulary(head), None, Some(memory)) => head.scaled(memory.sequence.x),
+            (Head::Positions(labels), _, Some(memory)) => labels.dropped(memory.sequence.x, pass),
+            (Head::Sequence(labels), _, Some(memory)) => labels.dropped(self.pool(&memory), pass),
+            (_, _, None) => panic!("a model without a stack"),
         }
+    }
+
+    /// The decoder's output for every position of `tgt_in`, given those before it: `[batch · len, d_model]`.
+    fn decode(
+        &self,
+        decoder: &Decoder,
+        tgt_in: &Padded,
+        memory: Option<Memory>,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), &Starts::All(0), pass);
+        pass.observe(|| "tgt".into(), &x);
+        let lengths = tgt_in.lengths();
+        decoder.forward(Sequence { x, lengths }, memory.as_ref(), pass)
+    }
+
+    /// One vector for each sequence, `[batch, d]`.
+    fn pool(&self, memory: &Memory) -> Tensor<2> {
+        let architecture::Head::Sequence { pooling, .. } = self.architecture.head else {
+            panic!("a head over whole sequences");
+        };
+        let Memory { sequence, finals } = memory;
+        match (pooling, finals.last()) {
+            (Pooling::Mean, _) => ops::mean_rows(sequence.x.clone(), &sequence.lengths),
+            (Pooling::First, _) => {
+                ops::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
+            }
+            (Pooling::Last, Some(state)) => {
+                let [_, d] = sequence.x.dims();
+                state.clone().narrow(1, 0, d)
+            }
+            (Pooling::Last, None) => {
+                ops::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
+            }
+        }
+    }
+
+    /// Embedded target tokens of `rows` sequences that begin at `starts`.
+    fn embed_target(
+        &self,
+        ids: &[TokenId],
+        rows: usize,
+        starts: &Starts,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let input = self.tgt.as_ref().expect("a model with a decoder");
+        input.forward(self.tgt_table(), Ids { ids, rows, starts }, pass)
+    }
+
+    fn src_table(&self) -> &Embedding {
+        let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
+        table.expect("an encoder of tokens has a table of embeddings")
+    }
+
+    fn tgt_table(&self) -> &Embedding {
+        let own = self.tgt.as_ref().and_then(|tgt| tgt.embedding.as_ref());
+        own.unwrap_or_else(|| self.src_table())
     }
 
     /// From the last layer to logits.
     fn projection(&self) -> Map {
-        match self {
-            Self::Transformer(model) => model.projection(),
-            Self::Seq2seq(model) => model.projection(),
-            Self::DecoderOnly(model) => model.projection(),
-            Self::EncoderOnly(model) => model.projection(),
-            Self::Tagger(model) => model.projection(),
+        match (&self.head, &self.decoder) {
+            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
+            (Head::Vocabulary(head), None) => {
+                head.as_map(self.src.as_ref().and_then(|src| src.embedding.as_ref()))
+            }
+            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(),
         }
+    }
+
+    fn device(&self) -> Device {
+        self.projection().weight.device()
     }
 
     /// The label-smoothed loss of a batch, summed over what is to be predicted.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
-        let ((weight, bias), targets) = (self.projection(), targets(&batch.tgt_out));
+        let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
         let precision = pass.precision();
-        let loss = ops::cross_entropy(x, weight, bias, &targets, label_smoothing, precision);
+        let loss = ops::cross_entropy(x, projection, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
         loss
     }
 
-    /// The sums of the loss over `batches`, without dropout: what the model, as it stands, thinks of what is right.
+    /// The sums of the teacher-forced loss over `batches`, without dropout.
     pub fn sums(&self, batches: &[Batch], label_smoothing: f64) -> LossSums {
         let mut total = LossSums::default();
         for batch in batches {
@@ -111,12 +272,13 @@ impl Model {
         total
     }
 
-    /// Logits `[rows, vocab]` of every place of the batch, under teacher forcing.
+    /// Logits `[rows, classes]` of every position of the batch (of every sequence, for a classifier), under teacher
+    /// forcing.
     pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
-        logits(self.last_layer(batch, pass), self.projection(), pass)
+        self.logits(self.last_layer(batch, pass), pass)
     }
 
-    /// The likeliest token, or label, at every place of the batch, under teacher forcing.
+    /// The likeliest token, or label, at every position of the batch, under teacher forcing.
     pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
         let pass = &Pass::inference();
         let x = self.last_layer(batch, pass);
@@ -124,28 +286,91 @@ impl Model {
         let chunks = (0..rows).step_by(PREDICTED_ROWS);
         let predict = |first| {
             let rows = x.clone().narrow(0, first, PREDICTED_ROWS.min(rows - first));
-            argmax(logits(rows, self.projection(), pass))
+            argmax(self.logits(rows, pass))
         };
         chunks.flat_map(predict).collect()
     }
 
-    /// What the encoder makes of `text`: a vector `[batch · len, d]` for every position.
-    ///
-    /// # Panics
-    /// For families without an encoder of texts, which [`Family::has_encoder`] tells.
-    pub fn encode(&self, text: &Padded, pass: &Pass<'_>) -> Tensor<2> {
+    /// `x` through the projection.
+    fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        ops::linear(x, vec![self.projection()], Finish::plain(pass.precision()))
+    }
+
+    /// The model as a search sees it, whose steps compute as `pass` says.
+    pub fn steps<'a>(&'a self, pass: Pass<'a>) -> Steps<'a> {
+        Steps::new(self, pass)
+    }
+}
+
+impl Encoder {
+    fn new(stack: &architecture::Encoder, scope: crate::nn::Scope<'_>) -> Self {
+        match stack {
+            architecture::Encoder::Transformer(stack) => {
+                Self::Transformer(TransformerEncoder::new(stack, scope))
+            }
+            architecture::Encoder::Recurrent(stack) => {
+                Self::Recurrent(RecurrentEncoder::new(stack, scope))
+            }
+        }
+    }
+
+    fn forward(&self, src: Sequence, pass: &Pass<'_>) -> Memory {
         match self {
-            Self::Transformer(model) => model.encode(text, pass).x,
-            Self::Seq2seq(model) => model.encode(text, pass).memory,
-            Self::EncoderOnly(model) => model.encode(text, pass).x,
-            Self::DecoderOnly(_) | Self::Tagger(_) => {
-                panic!("a model without an encoder of texts")
+            Self::Transformer(stack) => Memory {
+                sequence: stack.forward(src, pass),
+                finals: Vec::new(),
+            },
+            Self::Recurrent(stack) => {
+                let encoded = stack.forward(src.x, &src.lengths, pass);
+                Memory {
+                    sequence: Sequence {
+                        x: encoded.memory,
+                        lengths: src.lengths,
+                    },
+                    finals: encoded.finals,
+                }
             }
         }
     }
 }
 
-/// The number of the largest logit of each row; the first of equals.
+impl Decoder {
+    fn new(stack: &architecture::Decoder, scope: crate::nn::Scope<'_>) -> Self {
+        match stack {
+            architecture::Decoder::Transformer(stack) => {
+                Self::Transformer(TransformerDecoder::new(stack, scope))
+            }
+            architecture::Decoder::Recurrent(stack) => {
+                Self::Recurrent(RecurrentDecoder::new(stack, scope))
+            }
+        }
+    }
+
+    fn forward(&self, tgt: Sequence, memory: Option<&Memory>, pass: &Pass<'_>) -> Tensor<2> {
+        let sequence = memory.map(|memory| &memory.sequence);
+        match self {
+            Self::Transformer(stack) => stack.forward(tgt, sequence, pass),
+            Self::Recurrent(stack) => {
+                let finals = memory.map_or(&[][..], |memory| &memory.finals);
+                stack.forward(tgt, sequence, finals, pass)
+            }
+        }
+    }
+}
+
+impl Head {
+    fn new(head: &architecture::Head, scope: crate::nn::Scope<'_>) -> Self {
+        match head {
+            architecture::Head::Vocabulary(head) => Self::Vocabulary(Vocabulary::new(head, scope)),
+            architecture::Head::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
+            architecture::Head::Sequence { labels, .. } => {
+                Self::Sequence(Labels::new(labels, scope))
+            }
+        }
+    }
+}
+
+/// The index of the largest logit of each row; the first of equals.
 pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
     let [_, vocab] = logits.dims();
     let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();
@@ -156,33 +381,10 @@ pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
     logits.chunks_exact(vocab).map(best).collect()
 }
 
-/// `x` through the projection.
-fn logits(x: Tensor<2>, projection: Map, pass: &Pass<'_>) -> Tensor<2> {
-    ops::linear(x, vec![projection], Finish::plain(pass.precision()))
-}
-
-/// What embeddings are multiplied by.
-fn embedding_scale(config: &ModelConfig) -> f64 {
-    if config.scale_embeddings {
-        (config.d_model as f64).sqrt()
-    } else {
-        1.0
-    }
-}
-
-/// The target of every row; none at padding.
+/// The target of every row; [`IGNORE`] at padding.
 fn targets(tgt_out: &Padded) -> Vec<u32> {
-    let ignored = tgt_out.pad_mask();
-    let ids = ignored.iter().zip(&tgt_out.ids);
-    ids.map(|(&ignored, &id)| if ignored { IGNORE } else { id })
+    let lengths = tgt_out.lengths();
+    let ids = lengths.mask().zip(&tgt_out.ids);
+    ids.map(|(ignored, &id)| if ignored { IGNORE } else { id })
         .collect()
-}
-
-fn sequence(tokens: &Padded, x: Tensor<2>) -> Sequence {
-    Sequence {
-        x,
-        batch: tokens.rows(),
-        len: tokens.width,
-        pad: PadMask::from_lens(&tokens.lens, tokens.width),
-    }
 }

@@ -5,7 +5,9 @@ use burn::tensor::Tensor;
 
 use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Rotary, Scope};
 use crate::architecture::{self, RelativePositions};
-use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Scores, Starts};
+use crate::ops::{
+    self, Attended, AttentionShape, Causality, Lengths, ScoreBias, Scores, Starts,
+};
 
 /// Queries, keys and values of all heads by one matrix each, attention head by head, and the output projection.
 #[derive(Module, Debug)]
@@ -47,8 +49,8 @@ pub struct Visible<'a> {
     pub keys: Option<&'a Lengths>,
     /// Whether later positions are hidden.
     pub causality: Causality,
-    /// `[batch or 1, n_heads, tgt_len, src_len]`
-    pub bias: Option<Tensor<4>>,
+    /// Added to the scores.
+    pub bias: Option<ScoreBias>,
 }
 
 impl<'a> Visible<'a> {
@@ -220,7 +222,7 @@ impl MultiHeadAttention {
             ops::attention_weights(shape, &attended, keys, &scores)
         });
         let dropout = pass.dropout(self.dropout);
-        let context = ops::attention(shape, attended, keys, scores, dropout);
+        let context = ops::attention(shape, attended, keys, &scores, dropout);
         self.output.forward(context, pass)
     }
 }

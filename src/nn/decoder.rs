@@ -4,13 +4,12 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::decoder_state::{LayerState, TransformerState};
-use super::recurrent::select;
 use super::{
     AttentionSite, DistanceBias, FeedForward, KeysValues, MultiHeadAttention, Norm, Pass,
     RecurrentLayer, Residual, Scope, Sequence, Visible,
 };
 use crate::architecture::{SelfMixing, TransformerStack};
-use crate::ops::{Causality, Direction, Lengths, Starts};
+use crate::ops::{Causality, Direction, Lengths, ScoreBias, Starts, select_rows};
 
 /// A stack of decoder layers.
 #[derive(Module, Debug)]
@@ -139,12 +138,12 @@ impl TransformerDecoder {
                 let source = KeysValues(source);
                 // All rows of a source are queries of one sequence.
                 let (x, places) = match groups.order_of(len) {
-                    Some((row_at, place_of)) => (select(x, &row_at), Some(place_of)),
+                    Some((row_at, place_of)) => (select_rows(x, &row_at), Some(place_of)),
                     None => (x, None),
                 };
                 let out = attention.attend_memory(x, source, groups.n_groups, visible, pass);
                 match places {
-                    Some(places) => select(out, &places),
+                    Some(places) => select_rows(out, &places),
                     None => out,
                 }
             })
@@ -153,7 +152,7 @@ impl TransformerDecoder {
         x
     }
 
-    fn distance_bias(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Option<Tensor<4>> {
+    fn distance_bias(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Option<ScoreBias> {
         let bias = self.distance_bias.as_ref()?;
         Some(bias.forward(starts, tgt_len, src_len))
     }

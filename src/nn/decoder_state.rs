@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::sources::{Groups, Sources};
 use super::{Ragged, Sequence};
-use crate::ops::{Lengths, Starts};
+use crate::ops::{Lengths, Starts, select_rows};
 
 /// The rows that a Transformer decoder is writing, each at its own position of its own sentence.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Own {
         match self {
             Self::Keys(cache) => cache.select(rows),
             Self::Cell { state, .. } => {
-                let selected = |state| super::recurrent::select(state, rows);
+                let selected = |state| select_rows(state, rows);
                 *state = state.take().filter(|_| !rows.is_empty()).map(selected);
             }
         }

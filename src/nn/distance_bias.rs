@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Scope;
 use crate::architecture::{Attention, RelativePositions};
-use crate::ops::{Causality, Starts};
+use crate::ops::{Causality, ScoreBias, Starts};
 
 /// A learned bias for each head and bucket of distances between a query and a key.
 #[derive(Module, Debug)]
@@ -31,27 +31,36 @@ impl DistanceBias {
         })
     }
 
-    /// The biases of `tgt_len` queries that begin at `starts`, and keys from position 0 on:
-    /// `[1 or rows, n_heads, tgt_len, src_len]`.
-    pub fn forward(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Tensor<4> {
+    /// The biases of `tgt_len` queries of each row, which begin at `starts`, and `src_len` keys from position 0 on.
+    pub fn forward(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> ScoreBias {
         let table = self.table.val();
-        let [n_buckets, n_heads] = table.dims();
+        let [_, n_heads] = table.dims();
         let firsts = match starts {
-            Starts::All(first) => vec![*first],
-            Starts::Each(firsts) => firsts.to_vec(),
+            Starts::All(first) => std::slice::from_ref(first),
+            Starts::Each(firsts) => firsts,
         };
+        let rows = firsts.len();
+        let biases = table
+            .select(0, self.buckets(firsts, tgt_len, src_len))
+            .reshape([rows, tgt_len * src_len, n_heads])
+            .swap_dims(1, 2);
+        match starts {
+            Starts::All(_) => ScoreBias::Shared(biases.reshape([n_heads, tgt_len, src_len])),
+            Starts::Each(_) => ScoreBias::Each(biases.reshape([rows, n_heads, tgt_len, src_len])),
+        }
+    }
+
+    /// The bucket of every query and key of every row.
+    fn buckets(&self, firsts: &[usize], tgt_len: usize, src_len: usize) -> Tensor<1, Int> {
+        let table = self.table.val();
+        let [n_buckets, _] = table.dims();
         let queries = firsts.iter().flat_map(|first| *first..first + tgt_len);
         let buckets: Vec<i64> = queries
             .flat_map(|query| (0..src_len).map(move |key| (query, key)))
             .map(|(query, key)| self.bucket(query, key, n_buckets) as i64)
             .collect();
         let data = TensorData::new(buckets, [firsts.len() * tgt_len * src_len]);
-        let buckets = Tensor::<1, Int>::from_data(data, &table.device());
-        table
-            .select(0, buckets)
-            .reshape([firsts.len(), tgt_len * src_len, n_heads])
-            .swap_dims(1, 2)
-            .reshape([firsts.len(), n_heads, tgt_len, src_len])
+        Tensor::from_data(data, &table.device())
     }
 
     /// Half of the buckets hold one distance each, the other half distances that grow logarithmically up to
@@ -112,12 +121,16 @@ mod tests {
     #[test]
     fn a_step_has_the_row_of_the_whole() {
         let causal = bias(Causality::Causal);
-        let whole = causal.forward(&Starts::All(0), 6, 6);
+        let ScoreBias::Shared(whole) = causal.forward(&Starts::All(0), 6, 6) else {
+            panic!("rows that begin together share their biases");
+        };
         let starts = Starts::Each([4, 2].into());
-        let steps = causal.forward(&starts, 1, 6);
+        let ScoreBias::Each(steps) = causal.forward(&starts, 1, 6) else {
+            panic!("rows at different positions have biases of their own");
+        };
         for (row, position) in [(0, 4), (1, 2)] {
-            let expected = whole.clone().narrow(2, position, 1);
-            let found = steps.clone().narrow(0, row, 1);
+            let expected = whole.clone().narrow(1, position, 1);
+            let found = steps.clone().narrow(0, row, 1).squeeze_dim::<3>(0);
             assert_eq!(found.into_data(), expected.into_data());
         }
     }

@@ -1,7 +1,7 @@
 //! Recurrent layers, and stacks of them that read a whole sequence.
 
-use burn::module::{Module, Param};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::module::Module;
+use burn::tensor::Tensor;
 
 use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, CellKind};
@@ -86,7 +86,7 @@ impl RecurrentLayer {
     /// The states alone that the next position reads, out of [`RecurrentLayer::forward`]'s result: those of the last
     /// position, or of the first for a layer that reads backward; `[batch, states · d]`.
     pub fn last(&self, states: &Tensor<2>, lengths: &Lengths) -> Tensor<2> {
-        select(
+        ops::select_rows(
             states.clone(),
             &match self.direction {
                 Direction::Forward => lengths.last_rows(),
@@ -115,14 +115,6 @@ impl RecurrentLayer {
     pub(super) fn cell(&self) -> Cell {
         self.cell
     }
-}
-
-/// The rows numbered `rows`.
-pub(super) fn select(x: Tensor<2>, rows: &[usize]) -> Tensor<2> {
-    let indices: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-    let data = TensorData::new(indices, [rows.len()]);
-    let indices = Tensor::<1, Int>::from_data(data, &x.device());
-    x.select(0, indices)
 }
 
 /// A stack of recurrent layers that reads sequences from the left, or from both ends.

@@ -5,7 +5,6 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
 
 use super::sources::Sources;
-use super::recurrent::select;
 use super::{
     AttentionPlace, AttentionSite, Dropout, Linear, Pass, Ragged, RecurrentLayer, Scope, Sequence,
 };
@@ -293,7 +292,7 @@ impl AdditiveAttention {
             context: self.context.weight.val(),
             keys: memory.keys.clone(),
             values: values.clone(),
-            lengths: memory.lengths.clone(),
+            src_lengths: memory.lengths.clone(),
         };
         let cell = layer.cell();
         let both =
@@ -337,16 +336,12 @@ impl MultiplicativeAttention {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
         };
-        let scores = || Scores {
-            scale: 1.0 / (d as f32).sqrt(),
-            causality: Causality::Full,
-            bias: None,
-        };
+        let scores = Scores::scaled(d, Causality::Full);
         let keys = Some(&memory.lengths);
         record(pass, || {
-            ops::attention_weights(shape, &attended, keys, &scores()).squeeze_dim(1)
+            ops::attention_weights(shape, &attended, keys, &scores).squeeze_dim(1)
         });
-        ops::attention(shape, attended, keys, scores(), None)
+        ops::attention(shape, attended, keys, &scores, None)
     }
 }
 
@@ -384,7 +379,7 @@ impl RecurrentState {
             self.layers.clear();
         }
         for layer in &mut self.layers {
-            *layer = select(layer.clone(), rows);
+            *layer = ops::select_rows(layer.clone(), rows);
         }
         let before = self.sources.slots().to_vec();
         let kept = self.sources.select(rows);

@@ -18,6 +18,7 @@ mod linear;
 mod norm;
 mod profile;
 mod recurrent;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -40,4 +41,5 @@ pub use embedding::{PositionRows, embedding};
 pub use linear::{Finish, Map, linear};
 pub use norm::{norm, residual_norm};
 pub use profile::{Spent, profiled};
+pub use rows::{mean_rows, select_rows};
 pub use recurrent::{Cell, Direction, Recurrence, recurrent};

@@ -1,20 +1,32 @@
-//! Lines that go through a model together.
+//! How much goes through a model together: the one policy of everything but training. No result depends on it.
 
 use crate::batch::Batch;
-use crate::data::{Budget, Example, fixed_batches};
+use crate::data::{Budget, Example, Masking, fixed_batches};
 use crate::error::Result;
 use crate::text::SpecialTokens;
 
-/// About as many positions in a batch, unless one line has more: enough to keep all cores busy.
-const POSITIONS: usize = 1 << 13;
+/// Positions in a batch that is read once, unless one line has more: enough to keep all cores busy.
+pub(crate) const POSITIONS: usize = 1 << 13;
 
-/// `examples` in batches of similar length; the `lines` of a batch are those of its examples.
-pub(super) fn batches(examples: Vec<Example>, special: SpecialTokens) -> Result<Vec<Batch>> {
-    match examples.iter().map(Example::src_len).max() {
+/// Source positions of a search, counted once for each hypothesis. 64 sentences of 50 tokens fit with a beam of 5.
+pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
+
+/// `examples` in batches of similar length; the `lines` of a batch are those of its examples. `masking` hides tokens from
+/// a masked language model.
+///
+/// # Errors
+/// Those of [`fixed_batches`].
+pub(crate) fn batches(
+    examples: Vec<Example>,
+    special: SpecialTokens,
+    masking: Option<Masking>,
+) -> Result<Vec<Batch>> {
+    let lens = examples.iter().map(|example| example.src_len().max(example.tgt_len()));
+    match lens.max() {
         None => Ok(Vec::new()),
         Some(longest) => {
             let budget = Budget::new(POSITIONS.max(longest));
-            fixed_batches(examples, budget, special, None)
+            fixed_batches(examples, budget, special, masking)
         }
     }
 }

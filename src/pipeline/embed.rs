@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
+use crate::architecture::{Input, Items, Task};
 use crate::batch::Batch;
 use crate::data::Example;
 use crate::error::{Error, Result};
@@ -25,12 +26,15 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Usage`] for a model without an encoder of texts.
     pub fn require_encoder(&self) -> Result<()> {
-        if self.config.model.family.has_encoder() {
+        let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
+        let architecture = self.model.architecture();
+        let labels = matches!(architecture.task(), Task::Tag);
+        if architecture.src.as_ref().is_some_and(reads_tokens) && !labels {
             return Ok(());
         }
         Err(Error::usage(
             "this model has no encoder that reads texts",
-            "take one of the families `encoder_only`, `transformer` and `seq2seq`",
+            "take a model of the family `encoder_only`, `transformer`, `seq2seq` or `classifier`",
         ))
     }
 
@@ -58,7 +62,7 @@ impl Pipeline {
             .map(|(line, source)| Example::tokens(source.ids.clone(), line))
             .collect();
         let mut vectors = vec![None; lines.len()];
-        for batch in batches(examples, self.tokenizers.src().special())? {
+        for batch in batches(examples, self.tokenizers.src().special(), None)? {
             for (&line, vector) in batch.lines.iter().zip(self.means(&batch)) {
                 vectors[line] = Some(vector);
             }
@@ -74,7 +78,7 @@ impl Pipeline {
 
     /// The mean of each row's vectors but the last, which is that of `</s>`.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
-        let encoded = self.model.encode(&batch.src, &Pass::inference());
+        let encoded = self.model.encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
         let values: Vec<f32> = data.try_into_vec().expect("the vectors were made f32");

@@ -8,7 +8,7 @@ use crate::batch::TokenId;
 use crate::config::{Task, Units};
 use crate::decode::{Drawn, Ending, SampleOptions, sample};
 use crate::error::{Error, Result};
-use crate::model::Stepper;
+use crate::nn::Pass;
 use crate::text::Detokenizer;
 
 /// How to continue a text.
@@ -148,7 +148,7 @@ impl Pipeline {
         };
         let units = self.config.data.units;
         let drawn = sample(
-            &self.model,
+            &self.model.steps(Pass::inference()),
             &prompt.ids,
             units,
             tokenizer.special(),

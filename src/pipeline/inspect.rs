@@ -9,7 +9,6 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{Task, Units};
 use crate::data::Example;
 use crate::error::{Error, Result};
-use crate::model::Stepper;
 use crate::nn::{AttentionMap, AttentionWatch, Pass};
 use crate::text::Tokenizer;
 
@@ -61,6 +60,7 @@ impl Pipeline {
             Task::Translate => self.show_pair(src, target)?,
             Task::Generate => self.show_text(src)?,
             Task::Fill => self.show_whole(src)?,
+            Task::Classify => self.show_labelled(src)?,
             Task::Tag => {
                 return Err(Error::usage(
                     "a tagger has no attention to look at",
@@ -140,6 +140,12 @@ impl Pipeline {
         Ok(Shown::new(example, [("text", warning)]))
     }
 
+    fn show_labelled(&self, text: &str) -> Result<Shown> {
+        let source = Source::read(text, 1, self)?;
+        let example = Example::tokens(source.ids, 1);
+        Ok(Shown::new(example, [("text", source.warning)]))
+    }
+
     fn look(&self, shown: Shown) -> Inspection {
         let Shown { example, warnings } = shown;
         let Example {
@@ -163,7 +169,7 @@ impl Pipeline {
             false => written(logits, &tgt_out, tgt_tokenizer),
         };
         let reader = match self.config.model.family.task() {
-            Task::Translate => src_tokenizer,
+            Task::Translate | Task::Classify => src_tokenizer,
             _ => tgt_tokenizer,
         };
         Inspection {

@@ -3,7 +3,8 @@
 //! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
 //! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
 
-mod batches;
+pub(crate) mod batches;
+mod classify;
 mod embed;
 mod fill;
 mod generate;
@@ -15,6 +16,7 @@ mod tag;
 pub(crate) mod tests;
 mod translate;
 
+pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
@@ -24,6 +26,7 @@ pub use translate::{Candidate, TranslateOptions, Translation};
 use std::fmt;
 use std::path::Path;
 
+use crate::architecture::TokenContract;
 use crate::checkpoint;
 use crate::config::{Config, Task};
 use crate::device;
@@ -92,6 +95,19 @@ impl Pipeline {
         &self.model
     }
 
+    /// The model's special tokens, as a search needs them.
+    pub(crate) fn contract(&self) -> TokenContract {
+        let special = self.tokenizers.tgt().special();
+        TokenContract {
+            start: special.bos,
+            end: special.eos,
+            pad: self.tokenizers.src().special().pad,
+            never: vec![special.pad, special.bos],
+            forced_first: None,
+            forced_last: None,
+        }
+    }
+
     /// Refuses a model that was made for something else.
     ///
     /// # Errors
@@ -106,6 +122,7 @@ impl Pipeline {
             Task::Generate => "generate",
             Task::Fill => "fill",
             Task::Tag => "tag",
+            Task::Classify => "classify",
         };
         Err(Error::usage(
             format!("this model is not made for that: it {}", found.verb()),

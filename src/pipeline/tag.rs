@@ -84,7 +84,7 @@ impl Pipeline {
             }
         }
         let mut found = vec![Vec::new(); pieces.len()];
-        for batch in batches(pieces, self.tokenizers.src().special())? {
+        for batch in batches(pieces, self.tokenizers.src().special(), None)? {
             for (&piece, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
                 found[piece] = tags;
             }

@@ -4,15 +4,12 @@ use rayon::prelude::*;
 
 use super::source::Source;
 use super::{Pipeline, Warning};
-use crate::batch::{Padded, TokenId};
+use super::batches::SEARCH_POSITIONS;
+use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
-use crate::decode::{Hypothesis, SearchOptions, search};
+use crate::decode::{Capacity, Hypothesis, SearchOptions, search};
 use crate::error::{Error, Result};
-use crate::model::Stepper;
-
-/// At most this many source positions in a batch, counted once for each hypothesis and with padding: what a model
-/// remembers of them is most of the memory that a search takes. 64 sentences of 50 tokens fit with a beam of 5.
-pub(super) const MAX_BATCH_POSITIONS: usize = 1 << 14;
+use crate::nn::Pass;
 
 /// How to translate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,16 +116,15 @@ impl Pipeline {
             .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
             .collect::<Result<_>>()?;
 
+        let order = longest_first(&sources);
+        let sentences = order.iter().map(|&line| sources[line].ids.clone());
         let mut found: Vec<Vec<Candidate>> = vec![vec![Candidate::default()]; lines.len()];
-        for batch in batches(&sources, options) {
-            let ids: Vec<&[TokenId]> = batch.iter().map(|&line| &*sources[line].ids).collect();
-            for (line, hypotheses) in batch.iter().zip(self.search(&ids, &options.search)) {
-                if hypotheses.is_empty() {
-                    let effect = "the model gives no next token a probability";
-                    return Err(Error::damaged_model(effect));
-                }
-                found[*line] = hypotheses;
+        for (&line, hypotheses) in order.iter().zip(self.search(sentences, options)) {
+            if hypotheses.is_empty() {
+                let effect = "the model gives no next token a probability";
+                return Err(Error::damaged_model(effect));
             }
+            found[line] = hypotheses;
         }
         let answers = found.into_iter().zip(sources);
         Ok(answers
@@ -139,20 +135,45 @@ impl Pipeline {
             .collect())
     }
 
-    fn search(&self, sources: &[&[TokenId]], options: &SearchOptions) -> Vec<Vec<Candidate>> {
-        let (src, tgt) = (self.tokenizers.src(), self.tokenizers.tgt());
-        let src = Padded::new(sources, src.special().pad);
-        let candidate = |found: Hypothesis| Candidate {
-            text: tgt.decode(&found.tokens),
-            score: found.score,
-            log_prob: found.log_prob,
-            tokens: found.tokens,
-            finished: found.finished,
+    /// What the search finds for each of `sentences`, in their order.
+    fn search(
+        &self,
+        sentences: impl Iterator<Item = Vec<TokenId>>,
+        options: &TranslateOptions,
+    ) -> Vec<Vec<Candidate>> {
+        let wanted = options.search.n_best;
+        // Different tokens may spell the same text: the list is filled up from the rest of the beam.
+        let search_options = SearchOptions {
+            n_best: if wanted > 1 { options.search.beam_width } else { 1 },
+            ..options.search
         };
-        search(&self.model, &src, tgt.special(), options)
-            .into_iter()
-            .map(|hypotheses| hypotheses.into_iter().map(candidate).collect())
+        let capacity = Capacity {
+            sentences: options.batch_size,
+            positions: SEARCH_POSITIONS,
+        };
+        let (steps, contract) = (self.model.steps(Pass::inference()), self.contract());
+        search(&steps, sentences, &contract, &search_options, capacity)
+            .map(|hypotheses| self.candidates(hypotheses, wanted))
             .collect()
+    }
+
+    /// The best `wanted` hypotheses with different texts.
+    fn candidates(&self, hypotheses: Vec<Hypothesis>, wanted: usize) -> Vec<Candidate> {
+        let tgt = self.tokenizers.tgt();
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(wanted);
+        for found in hypotheses {
+            let text = tgt.decode(&found.tokens);
+            if candidates.len() < wanted && candidates.iter().all(|other| other.text != text) {
+                candidates.push(Candidate {
+                    text,
+                    score: found.score,
+                    log_prob: found.log_prob,
+                    tokens: found.tokens,
+                    finished: found.finished,
+                });
+            }
+        }
+        candidates
     }
 
     /// The most tokens of a source, `</s>` included.
@@ -161,20 +182,11 @@ impl Pipeline {
     }
 }
 
-/// The lines that are not blank, in batches of similar length; the longest come first, so that what takes most memory
-/// takes it at once.
-pub(super) fn batches(sources: &[Source], options: &TranslateOptions) -> Vec<Vec<usize>> {
+/// The lines that are not blank, the longest first: sentences of similar length are encoded together, and what takes most
+/// memory takes it at once.
+fn longest_first(sources: &[Source]) -> Vec<usize> {
     let len = |&line: &usize| sources[line].ids.len();
     let mut order: Vec<usize> = (0..sources.len()).filter(|line| len(line) > 0).collect();
     order.sort_by_key(|line| std::cmp::Reverse(len(line)));
-    let mut rest = order.as_slice();
-    let mut batches = Vec::new();
-    while let Some(longest) = rest.first().map(len) {
-        let fitting = MAX_BATCH_POSITIONS / (longest * options.search.beam_width);
-        let size = fitting.clamp(1, options.batch_size).min(rest.len());
-        let (batch, others) = rest.split_at(size);
-        batches.push(batch.to_vec());
-        rest = others;
-    }
-    batches
+    order
 }

@@ -147,7 +147,8 @@ impl Material {
 /// The model before its first update.
 pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    Model::new(&config.model, src, tgt, config.seed, device)
+    let architecture = config.model.architecture(src, tgt);
+    Model::new(&architecture, config.model.init, config.seed, device)
 }
 
 /// Reads the corpora, and learns tokenizers or takes those of a stored run in the directory named with it.
@@ -224,7 +225,7 @@ fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
     match config.model.family.task() {
         Task::Translate | Task::Generate => text::learn(tokenizer, Masks::Without, &src, &tgt),
         Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
-        Task::Tag => text::learn_tagged(tokenizer, &src, &tgt),
+        Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
     }
 }
 
@@ -316,7 +317,7 @@ fn validation_set(
     let batches = data::fixed_batches(examples, budget, special, masking)?;
     let shown = match task {
         Task::Translate => config.train.validate_sentences,
-        Task::Tag | Task::Generate | Task::Fill => 0,
+        Task::Tag | Task::Classify | Task::Generate | Task::Fill => 0,
     };
     let shown = valid.pairs.into_iter().take(shown);
     let (src, tgt) = shown.map(|pair| (pair.src, pair.tgt)).unzip();

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{Config, SamplingConfig, SamplingKind};
-use crate::model::{Model, Stepper, argmax};
+use crate::model::{Decoder, Model, Stepper, argmax};
+use crate::nn::Pass;
 use crate::random::Random;
 
 /// Micro-batch `n` is mixed by this stream of the seed plus `n`.
@@ -64,9 +65,10 @@ impl ScheduledSampling {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(number));
         let n_places = batch.tgt_in.ids.len();
         let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
-        let tgt_in = match model() {
-            model @ Model::Seq2seq(_) => one_by_one(&model, batch, &from_model),
-            model => at_once(&model, batch, &from_model),
+        let model = model();
+        let tgt_in = match model.decoder {
+            Some(Decoder::Recurrent(_)) => one_by_one(&model, batch, &from_model),
+            _ => at_once(&model, batch, &from_model),
         };
         Cow::Owned(Batch {
             tgt_in,
@@ -94,14 +96,16 @@ fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let mut mixed = batch.tgt_in.clone();
     let width = mixed.width;
-    let mut state = model.start(&batch.src);
+    let steps = model.steps(Pass::inference());
+    let mut state = steps.start();
+    steps.admit(&sources(batch), &mut state);
     for position in 1..width {
         let column = |ids: &[TokenId], position: usize| -> Vec<TokenId> {
             let rows = ids.chunks_exact(width);
             rows.map(|row| row[position]).collect()
         };
         let last = column(&mixed.ids, position - 1);
-        let predicted = argmax(model.step(&last, &mut state));
+        let predicted = argmax(steps.logits(steps.step(&last, &mut state)));
         for (row, (&len, predicted)) in batch.tgt_in.lens.iter().zip(predicted).enumerate() {
             let place = row * width + position;
             if position < len && from_model[place] {
@@ -110,6 +114,15 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
         }
     }
     mixed
+}
+
+/// What the rows of `batch` are decoded from; empty sentences for a model without an encoder.
+fn sources(batch: &Batch) -> Padded {
+    const NOTHING: &[TokenId] = &[];
+    match batch.src.rows() {
+        0 => Padded::new(&vec![NOTHING; batch.tgt_in.rows()], 0),
+        _ => batch.src.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -181,10 +194,12 @@ mod tests {
         let (model, batch) = (model(Family::Seq2seq), batch());
         let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
         let mixed = mixed.mix(&batch, 0, || model.clone()).tgt_in.clone();
-        let mut state = model.start(&batch.src);
+        let steps = model.steps(Pass::inference());
+    let mut state = steps.start();
+    steps.admit(&sources(batch), &mut state);
         let mut last = vec![2, 2];
         for position in 1..5 {
-            last = argmax(model.step(&last, &mut state));
+            last = argmax(steps.logits(steps.step(&last, &mut state)));
             assert_eq!(mixed.ids[position], last[0]);
         }
         assert_eq!(mixed.ids[8..], [0, 0], "padding stays");
@@ -215,7 +230,9 @@ mod tests {
                 .flat_map(|row| [&[0], &row[..width - 1]].concat())
                 .collect();
         };
-        let mut state = model.start(&batch.src);
+        let steps = model.steps(Pass::inference());
+    let mut state = steps.start();
+    steps.admit(&sources(batch), &mut state);
         let mut all = vec![0; mixed.ids.len()];
         for position in 1..width {
             let last: Vec<TokenId> = mixed
@@ -223,7 +240,7 @@ mod tests {
                 .chunks(width)
                 .map(|row| row[position - 1])
                 .collect();
-            let predicted = argmax(model.step(&last, &mut state));
+            let predicted = argmax(steps.logits(steps.step(&last, &mut state)));
             for (row, predicted) in all.chunks_mut(width).zip(predicted) {
                 row[position] = predicted;
             }

@@ -1,19 +1,10 @@
 //! What a family asks of the other values.
 
-use super::{refuse, refuse_with, require, size};
+use super::{refuse, refuse_with, require};
 use crate::config::{
-    Config, CorpusConfig, Family, ModelConfig, Positions, SamplingKind, Task, TieEmbeddings,
-    TokenizerKind, Units, Vocabulary,
+    Config, CorpusConfig, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units, Vocabulary,
 };
 use crate::error::Result;
-
-/// Sizes that must fit each other.
-pub(super) fn network(model: &ModelConfig) -> Result<()> {
-    match model.family.is_recurrent() {
-        true => recurrent(model),
-        false => heads(model),
-    }
-}
 
 pub(super) fn check(config: &Config) -> Result<()> {
     let model = &config.model;
@@ -23,73 +14,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
     match model.family.task() {
         Task::Translate => vocabularies(config),
         Task::Tag => labels(config),
-        Task::Generate | Task::Fill => Ok(()),
-    }
-}
-
-fn recurrent(model: &ModelConfig) -> Result<()> {
-    let recurrent = &model.recurrent;
-    size("model.recurrent.d_hidden", recurrent.d_hidden, 1)?;
-    size("model.recurrent.d_input", recurrent.d_input, 0)?;
-    let even = recurrent.d_hidden.is_multiple_of(2) || !recurrent.bidirectional;
-    require(
-        even,
-        "model.recurrent.d_hidden",
-        "an even number, as each direction gives half",
-        recurrent.d_hidden,
-    )?;
-    if model.family != Family::Tagger && recurrent.d_input > 0 {
-        return refuse(
-            "model.recurrent.d_input",
-            "0, as only taggers read vectors",
-            recurrent.d_input,
-        );
-    }
-    Ok(())
-}
-
-fn heads(model: &ModelConfig) -> Result<()> {
-    let (d_model, n_heads) = (model.d_model, model.n_heads);
-    if !d_model.is_multiple_of(n_heads) {
-        /// More heads than any model has.
-        const MOST: usize = 4096;
-        let nearest = (1..=d_model.min(MOST))
-            .filter(|n| d_model.is_multiple_of(*n))
-            .min_by_key(|n| n.abs_diff(n_heads));
-        let expected = format!("a divisor of `model.d_model` = {d_model}");
-        return refuse_with(
-            "model.n_heads",
-            expected,
-            n_heads,
-            nearest.map(|n| format!("the nearest is {n}")),
-        );
-    }
-    match model.positions {
-        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
-            if !d_model.is_multiple_of(2) =>
-        {
-            refuse(
-                "model.d_model",
-                "an even number, for sinusoidal positions",
-                d_model,
-            )
-        }
-        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
-        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
-            "model.d_model",
-            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
-            d_model,
-        ),
-        Positions::Rotary if !(d_model / n_heads).is_multiple_of(2) => {
-            let expected =
-                format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
-            refuse(
-                "model.n_heads",
-                expected,
-                format!("{n_heads} heads of size {}", d_model / n_heads),
-            )
-        }
-        _ => Ok(()),
+        Task::Classify | Task::Generate | Task::Fill => Ok(()),
     }
 }
 

@@ -46,14 +46,14 @@ pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec
 }
 
 /// The numbers of `logits`, row after row.
-pub(super) fn values(logits: Tensor<2>) -> Vec<f32> {
+pub(crate) fn values(logits: Tensor<2>) -> Vec<f32> {
     let data = logits.into_data().convert::<f32>();
     data.try_into_vec().expect("logits were made f32")
 }
 
 /// The `count` largest numbers of `row` and where they stand, the largest first and the first one first among equals;
 /// NaN, -∞ and `barred` places are passed over.
-pub(super) fn largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
+pub(crate) fn largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
     /// Up to here inserting is quicker than sorting.
     const FEW: usize = 64;
     if count <= FEW {

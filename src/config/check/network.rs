@@ -1,0 +1,196 @@
+//! Sizes and choices of `[model]` that must fit each other.
+
+use super::{at_most, positive, refuse, refuse_with, require, size};
+use crate::config::{
+    AttentionKind, CellKind, Family, MixingKind, ModelConfig, Positions, StackKind, TieEmbeddings,
+};
+use crate::error::Result;
+
+pub(super) fn check(model: &ModelConfig) -> Result<()> {
+    stacks(model)?;
+    if model.has(StackKind::Recurrent) {
+        recurrent(model)?;
+    }
+    if model.has(StackKind::Transformer) {
+        heads(model)?;
+        positions(model)?;
+    }
+    vectors(model)?;
+    tying(model)
+}
+
+/// Stacks that do not go together.
+fn stacks(model: &ModelConfig) -> Result<()> {
+    let [encoder, decoder] = [model.encoder(), model.decoder()];
+    for (key, given, has) in [
+        ("model.encoder", model.encoder, encoder.is_some()),
+        ("model.decoder", model.decoder, decoder.is_some()),
+    ] {
+        if given.is_some() && !has {
+            return refuse(key, "nothing, as this family has no such stack", "a stack");
+        }
+    }
+    if decoder != Some(StackKind::Recurrent) {
+        return Ok(());
+    }
+    let attention = model.recurrent.attention;
+    let key = "model.recurrent.attention";
+    if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
+        let expected = "`additive`, `dot` or `general`, as a Transformer encoder has no final state";
+        return refuse(key, expected, "`none`");
+    }
+    let ssru = model.recurrent.cell == CellKind::Ssru;
+    if encoder.is_some() && ssru && attention == AttentionKind::Additive {
+        let expected = "`dot`, `general` or `none`, as an SSRU's gates read no context";
+        return refuse(key, expected, "`additive`");
+    }
+    let d_hidden = model.recurrent.d_hidden;
+    let d_memory = match encoder {
+        Some(StackKind::Transformer) => model.d_model,
+        Some(StackKind::Recurrent) | None => d_hidden,
+    };
+    if attention == AttentionKind::Dot && d_memory != d_hidden {
+        let hint = "`model.recurrent.attention = \"general\"` takes any width";
+        return refuse_with(
+            "model.recurrent.d_hidden",
+            format!("the width of the encoder's output, {d_memory}, for `dot` attention"),
+            d_hidden,
+            Some(hint.into()),
+        );
+    }
+    Ok(())
+}
+
+fn recurrent(model: &ModelConfig) -> Result<()> {
+    let recurrent = &model.recurrent;
+    size("model.recurrent.d_hidden", recurrent.d_hidden, 1)?;
+    at_most("model.recurrent.d_hidden", recurrent.d_hidden, 1 << 16)?;
+    let halves = model.encoder() == Some(StackKind::Recurrent) && recurrent.bidirectional;
+    require(
+        recurrent.d_hidden.is_multiple_of(2) || !halves,
+        "model.recurrent.d_hidden",
+        "an even number, as each direction gives half",
+        recurrent.d_hidden,
+    )
+}
+
+fn heads(model: &ModelConfig) -> Result<()> {
+    let (d_model, n_heads) = (model.d_model, model.n_heads);
+    if model.d_head == 0 && !d_model.is_multiple_of(n_heads) {
+        /// More heads than any model has.
+        const MOST: usize = 4096;
+        let nearest = (1..=d_model.min(MOST))
+            .filter(|n| d_model.is_multiple_of(*n))
+            .min_by_key(|n| n.abs_diff(n_heads));
+        let expected = format!("a divisor of `model.d_model` = {d_model}");
+        return refuse_with(
+            "model.n_heads",
+            expected,
+            n_heads,
+            nearest.map(|n| format!("the nearest is {n}")),
+        );
+    }
+    at_most("model.n_heads", n_heads, 1 << 16)?;
+    at_most("model.d_head", model.d_head, 1 << 16)?;
+    require(
+        model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
+        "model.n_kv_heads",
+        format!("a divisor of `model.n_heads` = {n_heads}, or 0"),
+        model.n_kv_heads,
+    )?;
+    if let Some(scale) = model.attention_scale {
+        positive("model.attention_scale", scale)?;
+    }
+    positive("model.norm_epsilon", model.norm_epsilon)
+}
+
+fn positions(model: &ModelConfig) -> Result<()> {
+    let d_model = model.d_model;
+    let attends = model.decoder_mixing == MixingKind::Attention
+        || model.encoder() == Some(StackKind::Transformer);
+    match model.positions {
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+            if !d_model.is_multiple_of(2) =>
+        {
+            refuse(
+                "model.d_model",
+                "an even number, for sinusoidal positions",
+                d_model,
+            )
+        }
+        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
+        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
+            "model.d_model",
+            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
+            d_model,
+        ),
+        Positions::Rotary => rotary(model),
+        Positions::Relative if attends => {
+            let (buckets, distance) = (model.relative_buckets, model.relative_distance);
+            let key = "model.relative_buckets";
+            require(
+                (4..=1 << 16).contains(&buckets) && buckets.is_multiple_of(4),
+                key,
+                "a multiple of 4 up to 65536",
+                buckets,
+            )?;
+            size("model.relative_distance", distance, buckets)?;
+            at_most("model.relative_distance", distance, 1 << 20)
+        }
+        Positions::Learned => at_most("model.position_offset", model.position_offset, 1 << 16),
+        _ => Ok(()),
+    }
+}
+
+fn rotary(model: &ModelConfig) -> Result<()> {
+    positive("model.rotary_base", model.rotary_base)?;
+    let (d_model, n_heads) = (model.d_model, model.n_heads);
+    if model.d_head > 0 {
+        let even = model.d_head.is_multiple_of(2);
+        let expected = "an even number, for rotary positions";
+        return require(even, "model.d_head", expected, model.d_head);
+    }
+    let expected =
+        format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
+    require(
+        (d_model / n_heads).is_multiple_of(2),
+        "model.n_heads",
+        expected,
+        format!("{n_heads} heads of size {}", d_model / n_heads),
+    )
+}
+
+/// Vectors in place of tokens.
+fn vectors(model: &ModelConfig) -> Result<()> {
+    let width = model.recurrent.d_input;
+    let key = "model.recurrent.d_input";
+    at_most(key, width, 1 << 16)?;
+    if width > 0 && !matches!(model.family, Family::Tagger | Family::Classifier) {
+        return refuse(key, "0, as only taggers and classifiers read vectors", width);
+    }
+    let fits = width == 0
+        || model.encoder() == Some(StackKind::Recurrent)
+        || width == model.d_model;
+    let expected = format!(
+        "`model.d_model` = {}, as a Transformer reads vectors of its own width",
+        model.d_model
+    );
+    require(fits, key, expected, width)
+}
+
+/// A projection that is tied reads vectors as wide as the embeddings.
+fn tying(model: &ModelConfig) -> Result<()> {
+    let reads = match (model.family, model.encoder()) {
+        (Family::EncoderOnly, Some(StackKind::Recurrent)) => model.recurrent.d_hidden,
+        _ => model.d_model,
+    };
+    require(
+        reads == model.d_model || model.tie_embeddings == TieEmbeddings::None,
+        "model.tie_embeddings",
+        format!(
+            "`none`, as the encoder's output is {reads} wide and embeddings {}",
+            model.d_model
+        ),
+        "another",
+    )
+}

@@ -1,0 +1,190 @@
+//! Beam search over a stream of sentences.
+
+use std::collections::BTreeMap;
+
+use super::beam::Beam;
+use super::{Hypothesis, SearchOptions};
+use crate::architecture::TokenContract;
+use crate::batch::{Padded, TokenId};
+use crate::model::Stepper;
+
+/// How much is decoded at a time. Results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Sentences.
+    pub sentences: usize,
+    /// Source positions, counted once for each hypothesis of a beam: what a model remembers of them is most of the memory
+    /// that a search takes. A sentence that is longer than this alone is decoded alone.
+    pub positions: usize,
+}
+
+/// Beam search, greedy where `options.beam_width` is 1: for each of `sentences`, in their order, up to `options.n_best`
+/// hypotheses, the best first; at least one, unless a model's logits are NaN, which no hypothesis survives.
+///
+/// Sentences are taken as there is room for them: one that is finished makes room for the next at once. An empty sentence
+/// has an empty hypothesis.
+///
+/// # Panics
+/// If `options` ask for what [`SearchOptions::check`] refuses.
+pub fn search<'a, S: Stepper, I: Iterator<Item = Vec<TokenId>>>(
+    model: &'a S,
+    sentences: I,
+    contract: &'a TokenContract,
+    options: &'a SearchOptions,
+    capacity: Capacity,
+) -> Search<'a, S, I> {
+    let SearchOptions {
+        beam_width, n_best, ..
+    } = *options;
+    assert!(
+        (1..=beam_width).contains(&n_best),
+        "{n_best} best of a beam of {beam_width}"
+    );
+    Search {
+        state: model.start(),
+        model,
+        sentences,
+        contract,
+        options,
+        capacity,
+        waiting: None,
+        active: Vec::new(),
+        taken: 0,
+        found: BTreeMap::new(),
+        given: 0,
+    }
+}
+
+/// The results of [`search`], found as they are asked for.
+#[derive(Debug)]
+pub struct Search<'a, S: Stepper, I> {
+    model: &'a S,
+    sentences: I,
+    contract: &'a TokenContract,
+    options: &'a SearchOptions,
+    capacity: Capacity,
+    state: S::State,
+    /// A sentence that there was no room for.
+    waiting: Option<Vec<TokenId>>,
+    /// Whose rows stand in the state, in this order.
+    active: Vec<Active<'a>>,
+    /// Sentences taken so far.
+    taken: usize,
+    /// Results that wait for those of earlier sentences.
+    found: BTreeMap<usize, Vec<Hypothesis>>,
+    /// Results given so far.
+    given: usize,
+}
+
+/// A sentence that is being decoded.
+#[derive(Debug)]
+struct Active<'a> {
+    number: usize,
+    src_len: usize,
+    beam: Beam<'a>,
+}
+
+impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Iterator for Search<'_, S, I> {
+    type Item = Vec<Hypothesis>;
+
+    fn next(&mut self) -> Option<Vec<Hypothesis>> {
+        loop {
+            if let Some(found) = self.found.remove(&self.given) {
+                self.given += 1;
+                return Some(found);
+            }
+            self.admit();
+            if self.active.is_empty() && self.found.is_empty() {
+                return None;
+            }
+            if !self.active.is_empty() {
+                self.advance();
+            }
+        }
+    }
+}
+
+impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Search<'_, S, I> {
+    /// Takes sentences while there is room for them.
+    fn admit(&mut self) {
+        // Each admission copies what the model remembers of the others, so a few sentences come together.
+        const AT_LEAST: usize = 4;
+        let room = self.capacity.sentences.saturating_sub(self.active.len());
+        if !self.active.is_empty() && room * AT_LEAST < self.capacity.sentences {
+            return;
+        }
+        let mut admitted: Vec<Vec<TokenId>> = Vec::new();
+        while let Some(sentence) = self.waiting.take().or_else(|| self.sentences.next()) {
+            let beam = Beam::new(
+                self.options,
+                self.contract,
+                sentence.len(),
+                self.model.max_len(),
+            );
+            if beam.width() == 0 {
+                self.found.insert(self.taken, beam.into_hypotheses());
+                self.taken += 1;
+                continue;
+            }
+            if !self.fits(sentence.len()) {
+                self.waiting = Some(sentence);
+                break;
+            }
+            self.active.push(Active {
+                number: self.taken,
+                src_len: sentence.len(),
+                beam,
+            });
+            self.taken += 1;
+            admitted.push(sentence);
+        }
+        if !admitted.is_empty() {
+            let src = Padded::new(&admitted, self.contract.pad);
+            self.model.admit(&src, &mut self.state);
+        }
+    }
+
+    /// Whether there is room for another sentence of `src_len` tokens.
+    fn fits(&self, src_len: usize) -> bool {
+        let longest = self.active.iter().map(|active| active.src_len).max();
+        let Some(longest) = longest else {
+            return true;
+        };
+        let rows = (self.active.len() + 1) * self.options.beam_width;
+        self.active.len() < self.capacity.sentences
+            && rows * longest.max(src_len) <= self.capacity.positions
+    }
+
+    /// Every hypothesis grows by one token; finished sentences leave.
+    fn advance(&mut self) {
+        let beams = self.active.iter().map(|active| &active.beam);
+        let last: Vec<TokenId> = beams.flat_map(|beam| beam.last_tokens()).collect();
+        let layer = self.model.step(&last, &mut self.state);
+        // A row offers the end token at most once, so that these always hold `beam_width` others.
+        let count = self.options.beam_width + 1;
+        let next = self.model.likeliest(layer, count, &self.contract.never);
+        let mut rows = Vec::with_capacity(last.len());
+        let mut first = 0;
+        for active in std::mem::take(&mut self.active) {
+            let Active {
+                number,
+                src_len,
+                mut beam,
+            } = active;
+            let end = first + beam.width();
+            let parents = beam.advance(&next[first..end]);
+            rows.extend(parents.iter().map(|parent| first + parent));
+            first = end;
+            if beam.width() == 0 {
+                self.found.insert(number, beam.into_hypotheses());
+            } else {
+                self.active.push(Active {
+                    number,
+                    src_len,
+                    beam,
+                });
+            }
+        }
+        self.model.select(&rows, &mut self.state);
+    }
+}

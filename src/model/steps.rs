@@ -1,0 +1,165 @@
+//! Decoding, one token at a time.
+
+use burn::tensor::Tensor;
+
+use super::next_token::{NextToken, likeliest};
+use super::{Decoder, Head, Model};
+use crate::batch::{Batch, Padded, TokenId};
+use crate::nn::{Pass, RecurrentState, TransformerState};
+use crate::ops::{self, Lengths, Starts};
+
+/// What search and sampling need of a model, written once for all.
+///
+/// A state holds rows, each at its own position of its own sentence. Rows are admitted, repeated and dropped between any
+/// two steps, and what a row computes depends on that row alone.
+pub trait Stepper {
+    /// What the model remembers of its rows.
+    type State;
+    /// What the next token of each row is predicted from.
+    type Last;
+
+    /// A state without rows.
+    fn start(&self) -> Self::State;
+
+    /// Reads the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
+    fn admit(&self, src: &Padded, state: &mut Self::State);
+
+    /// Reads the next token of each row.
+    fn step(&self, next: &[TokenId], state: &mut Self::State) -> Self::Last;
+
+    /// Reads several tokens of each row; rows that are behind each other's positions go on by [`Stepper::step`] alone.
+    ///
+    /// # Panics
+    /// If a row is given no token, or if rows are at different positions.
+    fn read(&self, tokens: &Padded, state: &mut Self::State) -> Self::Last;
+
+    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
+    fn select(&self, rows: &[usize], state: &mut Self::State);
+
+    /// The `count` likeliest next tokens of each row, without those in `never`; see [`likeliest`]. The logits of all
+    /// tokens need never exist at once.
+    fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
+
+    /// The logits `[rows, vocab]` of the next token.
+    fn logits(&self, last: Self::Last) -> Tensor<2>;
+
+    /// The most tokens of a row, the start token included.
+    fn max_len(&self) -> usize;
+}
+
+/// The last layer of each row behind the token that it read last, `[rows, d_model]`.
+#[derive(Clone, Debug)]
+pub struct LastLayer(Tensor<2>);
+
+/// A model and how its steps compute.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<'a> {
+    model: &'a Model,
+    pass: Pass<'a>,
+}
+
+/// The rows that a model is writing.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// Of a Transformer decoder.
+    Transformer(TransformerState),
+    /// Of a recurrent decoder.
+    Recurrent(RecurrentState),
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(model: &'a Model, pass: Pass<'a>) -> Self {
+        Self { model, pass }
+    }
+
+    /// # Panics
+    /// For models that do not decode, which [`crate::architecture::Task`] tells.
+    fn decoder(&self) -> &'a Decoder {
+        let decoder = self.model.decoder.as_ref();
+        decoder.expect("a model that decodes")
+    }
+
+    fn extend(&self, ids: &[TokenId], real: &Lengths, state: &mut State) -> Tensor<2> {
+        let starts = match state {
+            State::Transformer(state) => state.starts(),
+            State::Recurrent(_) => Starts::All(0),
+        };
+        let x = (self.model).embed_target(ids, real.rows(), &starts, &self.pass);
+        let x = match (self.decoder(), state) {
+            (Decoder::Transformer(stack), State::Transformer(state)) => {
+                stack.extend(x, real, state, &self.pass)
+            }
+            (Decoder::Recurrent(stack), State::Recurrent(state)) => {
+                stack.extend(x, real, state, &self.pass)
+            }
+            _ => panic!("the state of another model"),
+        };
+        match &self.model.head {
+            Head::Vocabulary(head) => head.scaled(x),
+            Head::Positions(_) | Head::Sequence(_) => panic!("a model that predicts tokens"),
+        }
+    }
+}
+
+impl Stepper for Steps<'_> {
+    type State = State;
+    type Last = LastLayer;
+
+    fn start(&self) -> State {
+        match self.decoder() {
+            Decoder::Transformer(stack) => State::Transformer(stack.start()),
+            Decoder::Recurrent(stack) => State::Recurrent(stack.start()),
+        }
+    }
+
+    fn admit(&self, src: &Padded, state: &mut State) {
+        let memory = self.model.encoder.as_ref().map(|_| {
+            let batch = Batch {
+                src: src.clone(),
+                ..Batch::default()
+            };
+            self.model.encode(&batch, &self.pass)
+        });
+        let sequence = memory.as_ref().map(|memory| &memory.sequence);
+        match (self.decoder(), state) {
+            (Decoder::Transformer(stack), State::Transformer(state)) => {
+                stack.admit(src.rows(), sequence, state, &self.pass);
+            }
+            (Decoder::Recurrent(stack), State::Recurrent(state)) => {
+                let finals = memory.as_ref().map_or(&[][..], |memory| &memory.finals);
+                stack.admit(src.rows(), sequence, finals, state, &self.pass);
+            }
+            _ => panic!("the state of another model"),
+        }
+    }
+
+    fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
+        LastLayer(self.extend(next, &Lengths::full(next.len(), 1), state))
+    }
+
+    fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+        let real = tokens.lengths();
+        assert!(real.lens().iter().all(|&len| len > 0), "a token to read");
+        let x = self.extend(&tokens.ids, &real, state);
+        LastLayer(ops::select_rows(x, &real.last_rows()))
+    }
+
+    fn select(&self, rows: &[usize], state: &mut State) {
+        match state {
+            State::Transformer(state) => state.select(rows),
+            State::Recurrent(state) => state.select(rows),
+        }
+    }
+
+    fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+        likeliest(self.logits(last), count, never)
+    }
+
+    fn logits(&self, LastLayer(x): LastLayer) -> Tensor<2> {
+        self.model.logits(x, &self.pass)
+    }
+
+    fn max_len(&self) -> usize {
+        self.model.max_len()
+    }
+}

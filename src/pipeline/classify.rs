@@ -1,0 +1,97 @@
+//! A label for each text.
+
+use rayon::prelude::*;
+
+use super::batches::batches;
+use super::source::Source;
+use super::{Pipeline, Warning};
+use crate::architecture::Task;
+use crate::batch::Batch;
+use crate::data::Example;
+use crate::error::{Error, Result};
+use crate::model::likeliest;
+use crate::nn::Pass;
+
+/// A text with its label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classified {
+    /// The labels asked for, the likeliest first; none for a blank line.
+    pub labels: Vec<LabelScore>,
+    /// What had to be done to the line.
+    pub warning: Option<Warning>,
+}
+
+/// A label and its probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelScore {
+    /// The label.
+    pub label: String,
+    /// From 0 to 1, special tokens left out.
+    pub probability: f64,
+}
+
+impl Pipeline {
+    /// The `count` likeliest labels of each line, of which the first is number `first_line`.
+    ///
+    /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
+    /// both come with a warning.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that does not classify texts; [`Error::Data`] for one whose logits are NaN.
+    pub fn classify<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        lines: &[L],
+        count: usize,
+    ) -> Result<Vec<Classified>> {
+        self.require(Task::Classify)?;
+        let sources: Vec<Source> = lines
+            .par_iter()
+            .enumerate()
+            .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
+            .collect::<Result<_>>()?;
+        let examples = (0..).zip(&sources);
+        let examples = examples
+            .filter(|(_, source)| !source.ids.is_empty())
+            .map(|(line, source)| Example::tokens(source.ids.clone(), line))
+            .collect();
+        let mut labels = vec![Vec::new(); lines.len()];
+        for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            for (&line, best) in batch.lines.iter().zip(self.labels(&batch, count)?) {
+                labels[line] = best;
+            }
+        }
+        let answers = labels.into_iter().zip(sources);
+        Ok(answers
+            .map(|(labels, source)| Classified {
+                labels,
+                warning: source.warning,
+            })
+            .collect())
+    }
+
+    /// The likeliest labels of each row.
+    fn labels(&self, batch: &Batch, count: usize) -> Result<Vec<Vec<LabelScore>>> {
+        let tokenizer = self.tokenizers.tgt();
+        let special = tokenizer.special();
+        let no_labels = [special.pad, special.unk, special.bos, special.eos];
+        let logits = self.model.forward(batch, &Pass::inference());
+        let [_, classes] = logits.dims();
+        let rows = likeliest(logits, classes, &no_labels);
+        rows.into_iter()
+            .map(|row| {
+                let probability = |log_prob: f64| log_prob.exp();
+                let total: f64 = row.iter().map(|best| probability(best.log_prob)).sum();
+                if row.is_empty() {
+                    let effect = "the model gives no label a probability";
+                    return Err(Error::damaged_model(effect));
+                }
+                let label = |best: &crate::model::NextToken| LabelScore {
+                    label: tokenizer.token(best.token).unwrap_or_default(),
+                    probability: probability(best.log_prob) / total,
+                };
+                Ok(row.iter().take(count).map(label).collect())
+            })
+            .collect()
+    }
+}
