@@ -24,7 +24,7 @@ use burn::tensor::{Device, Tensor};
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Family, ModelConfig};
 use crate::nn::{Pass, Sequence};
-use crate::ops::{self, CrossEntropy, Finish, Lengths, LossSums, Map};
+use crate::ops::{self, CrossEntropy, Epilogue, Lengths, LossSums, Map};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
@@ -95,9 +95,9 @@ impl Model {
     /// The label-smoothed loss of a batch, summed over what is to be predicted.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
-        let ((weight, bias), targets) = (self.projection(), targets(&batch.tgt_out));
+        let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
         let precision = pass.precision();
-        let loss = ops::cross_entropy(x, weight, bias, &targets, label_smoothing, precision);
+        let loss = ops::cross_entropy(x, projection, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
         loss
     }
@@ -158,7 +158,7 @@ pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
 
 /// `x` through the projection.
 fn logits(x: Tensor<2>, projection: Map, pass: &Pass<'_>) -> Tensor<2> {
-    ops::linear(x, vec![projection], Finish::plain(pass.precision()))
+    ops::linear(x, vec![projection], Epilogue::plain(pass.precision()))
 }
 
 /// What embeddings are multiplied by.

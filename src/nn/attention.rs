@@ -3,9 +3,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use super::positions::ROTARY_BASE;
 use super::{AttentionSite, Dropout, Initializer, Linear, Pass, Rotary};
 use crate::config::{ModelConfig, Positions};
-use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Scores};
+use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Scores, Starts};
 
 /// Queries, keys and values of all heads by one matrix each, attention head by head, and the output projection.
 #[derive(Module, Debug)]
@@ -33,7 +34,8 @@ pub struct KeysValues(pub(super) Tensor<2>);
 impl MultiHeadAttention {
     /// Attention within a sequence, one of `n_sublayers` of its stack; rotary positions act here.
     pub fn for_self(config: &ModelConfig, n_sublayers: usize, init: &mut Initializer) -> Self {
-        let rotary = (config.positions == Positions::Rotary).then_some(Rotary);
+        let rotary = (config.positions == Positions::Rotary)
+            .then(|| Rotary::new(ROTARY_BASE, config.d_model / config.n_heads));
         Self::new(config, rotary, n_sublayers, init)
     }
 
@@ -174,12 +176,8 @@ impl MultiHeadAttention {
         let Some(rotary) = &self.rotary else {
             return x;
         };
-        let [_, width] = x.dims();
-        let turned = width / (parts + 1) * parts;
-        let kept = x.clone().narrow(1, turned, width - turned);
-        let heads = parts * self.n_heads;
-        let x = rotary.turn(x.narrow(1, 0, turned), heads, batch, first);
-        Tensor::cat(vec![x, kept], 1)
+        let len = x.dims()[0] / batch.max(1);
+        rotary.turn(x, parts * self.n_heads, &Starts::All(first), len)
     }
 }
 

@@ -6,7 +6,7 @@ use burn::tensor::activation::gelu;
 
 use super::{Dropout, Initializer, Linear, Pass};
 use crate::config::{ActivationKind, ModelConfig};
-use crate::ops::{Activation, Finish, dropout_add};
+use crate::ops::{Activation, Epilogue, dropout_add};
 
 /// activation(x·W₁ + b₁)·W₂ + b₂, for every row by itself.
 #[derive(Module, Debug)]
@@ -39,7 +39,7 @@ impl FeedForward {
         let hidden = match self.activation {
             ActivationKind::Relu => self.inner.forward_finished(
                 x,
-                Finish {
+                Epilogue {
                     activation: Activation::Relu,
                     dropout,
                     precision: pass.precision(),

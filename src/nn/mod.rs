@@ -23,6 +23,7 @@ mod residual;
 mod self_attention;
 mod sequence;
 
+pub use crate::ops::Rotary;
 pub use attention::{KeysValues, MultiHeadAttention};
 pub use attention_map::{AttentionMap, AttentionSite, AttentionWatch};
 pub use decoder::{Decoder, DecoderCache, DecoderLayer, Sight};
@@ -36,7 +37,7 @@ pub use norm::Norm;
 pub use output::Output;
 pub use pass::{Pass, Probe};
 pub use position_table::PositionTable;
-pub use positions::{PositionEncoding, Rotary, sinusoids};
+pub use positions::{PositionEncoding, sinusoids};
 pub use recurrent::{Encoded, RecurrentEncoder, RecurrentEncoderLayer, RecurrentLayer};
 pub use recurrent_decoder::{RecurrentDecoder, RecurrentMemory, RecurrentState};
 pub use residual::Residual;

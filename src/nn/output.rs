@@ -33,6 +33,6 @@ impl Output {
     /// The linear map from the last layer to logits; `embedding` is what it may be tied with.
     pub fn as_map(&self, embedding: &Embedding) -> Map {
         let weight = self.projection.as_ref().unwrap_or(&embedding.weight);
-        (weight.val(), self.bias.as_ref().map(Param::val))
+        Map::dense(weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

@@ -2,8 +2,10 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::positions::ROTARY_BASE;
 use super::{Initializer, Rotary, sinusoids};
 use crate::config::{ModelConfig, Positions};
+use crate::ops::Starts;
 
 /// A row of numbers for each position, from 0 on.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +37,10 @@ impl PositionTable {
                     .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
                     .collect();
                 let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
-                Some(Self::rows(numbers(Rotary.turn(start, 1, 1, 0)), d_head))
+                Some(Self::rows(
+                    numbers(Rotary::new(ROTARY_BASE, d_head).turn(start, 1, &Starts::All(0), len)),
+                    d_head,
+                ))
             }
             Positions::None => None,
         }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use super::Initializer;
 use crate::config::{ModelConfig, Positions};
-use crate::ops::PositionRows;
+use crate::ops::{PositionRows, Starts};
 
 /// Wavelengths run from 2π to this times 2π (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
+/// As `BASE`, of rotary positions.
+pub(super) const ROTARY_BASE: f64 = BASE;
 
 /// Vectors that are added to the embeddings; nothing for rotary and none.
 #[derive(Module, Debug)]
@@ -40,7 +42,11 @@ impl PositionEncoding {
     /// The fixed vectors of `len` positions from `first` on, for the embedding to add.
     pub fn fixed_rows(&self, first: usize, len: usize) -> Option<PositionRows> {
         let table = Arc::clone(self.fixed.as_ref()?);
-        Some(PositionRows { table, first, len })
+        Some(PositionRows {
+            table,
+            starts: Starts::All(first),
+            len,
+        })
     }
 
     /// Adds the learned vectors, if these positions are learned, of positions `first ..` to `batch` sequences.
@@ -88,46 +94,10 @@ pub fn sinusoids(positions: Positions, len: usize, d_model: usize) -> Option<Vec
     columns(0).map(|_| table)
 }
 
-/// Rotary positions (Su et al. 2021): pairs of features of queries and keys turn by position · 10000^(−2i/d_head).
-#[derive(Clone, Copy, Debug)]
-pub struct Rotary;
-
-impl Rotary {
-    /// Turns `batch` sequences whose first position is `first`; feature i of a head is paired with feature i + d_head/2.
-    ///
-    /// # Shapes
-    /// - `x`, result: `[batch · len, n_heads · d_head]`
-    pub fn turn(&self, x: Tensor<2>, n_heads: usize, batch: usize, first: usize) -> Tensor<2> {
-        let [rows, d] = x.dims();
-        let (len, d_head) = (rows / batch.max(1), d / n_heads);
-        let half = d_head / 2;
-        let (mut sines, mut cosines) = (Vec::new(), Vec::new());
-        for position in first..first + len {
-            for i in 0..half {
-                let angle = position as f64 * BASE.powf(-2.0 * i as f64 / d_head as f64);
-                sines.push(angle.sin() as f32);
-                cosines.push(angle.cos() as f32);
-            }
-        }
-        let options = (&x.device(), x.dtype());
-        let table = |values| {
-            let data = TensorData::new(values, [1, len, 1, half]).convert_dtype(x.dtype());
-            Tensor::<4>::from_data(data, options)
-        };
-        let (sin, cos) = (table(sines), table(cosines));
-        let x = x.reshape([batch, len, n_heads, d_head]);
-        let (a, b) = (x.clone().narrow(3, 0, half), x.narrow(3, half, half));
-        let turned = vec![
-            a.clone() * cos.clone() - b.clone() * sin.clone(),
-            b * cos + a * sin,
-        ];
-        Tensor::cat(turned, 3).reshape([rows, d])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::Rotary;
 
     #[test]
     fn sinusoids_follow_their_formulas() {
@@ -156,10 +126,11 @@ mod tests {
         let device = burn::tensor::Device::flex();
         let vector = |values: [f32; 4]| Tensor::<2>::from_data([values], &device);
         let (q, k) = (vector([0.3, -1.0, 0.5, 2.0]), vector([1.0, 0.2, -0.7, 0.4]));
+        let rotary = Rotary::new(ROTARY_BASE, 2);
         let score = |i, j| -> f32 {
             let (q, k) = (
-                Rotary.turn(q.clone(), 2, 1, i),
-                Rotary.turn(k.clone(), 2, 1, j),
+                rotary.turn(q.clone(), 2, &Starts::All(i), 1),
+                rotary.turn(k.clone(), 2, &Starts::All(j), 1),
             );
             (q * k).sum().into_scalar()
         };

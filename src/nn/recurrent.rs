@@ -1,6 +1,6 @@
 //! Recurrent layers, and stacks of them that read a whole sequence.
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::{Dropout, Initializer, Linear, Pass};
@@ -98,8 +98,7 @@ impl RecurrentLayer {
     /// What makes a state from the one before.
     pub(super) fn recurrence(&self, initial: Option<Tensor<2>>) -> Recurrence {
         Recurrence {
-            weight: self.hidden.weight.val(),
-            bias: self.hidden.bias.as_ref().map(Param::val),
+            hidden: Some(self.hidden.as_map()),
             initial,
         }
     }
@@ -114,7 +113,7 @@ fn forget_gate(cell: Cell) -> Option<usize> {
     match cell {
         Cell::Lstm => Some(1),
         Cell::CoupledLstm => Some(0),
-        Cell::Rnn | Cell::Gru => None,
+        Cell::Rnn | Cell::Gru | Cell::Ssru => None,
     }
 }
 

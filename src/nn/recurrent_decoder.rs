@@ -217,9 +217,9 @@ impl AdditiveAttention {
         let projected = layer.input.forward(x, pass);
         let recurrence = || AttentiveRecurrence {
             state: layer.recurrence(Some(initial.clone())),
-            query: self.query.weight.val(),
+            query: self.query.weight.val().into(),
             score: self.score.val(),
-            context: self.context.weight.val(),
+            context: self.context.weight.val().into(),
             keys: memory.keys.clone(),
             values: memory.values.clone(),
             src_lengths: memory.pad.clone(),
