@@ -1,7 +1,7 @@
 //! Multi-head attention.
 
-use super::layout::Layout;
 use super::Start;
+use super::layout::Layout;
 
 /// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if `n_kv_heads` is
 /// below `n_heads` (Ainslie et al. 2023).
@@ -82,7 +82,9 @@ impl Attention {
     pub(super) fn lay_out_buckets(&self, layout: &mut Layout) {
         if let RelativePositions::Buckets { n_buckets, .. } = self.positions {
             let shape = [n_buckets, self.n_heads];
-            layout.at("distance_bias", |layout| layout.add("table", shape, Start::Embedding));
+            layout.at("distance_bias", |layout| {
+                layout.add("table", shape, Start::Embedding)
+            });
         }
     }
 }

@@ -1,8 +1,8 @@
 //! From the last layer to predictions.
 
 use super::Pooling;
-use super::layout::Layout;
 use super::Start;
+use super::layout::Layout;
 
 /// What stands on the last layer.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,8 +18,8 @@ mod transformer;
 
 pub use attention::{Attention, RelativePositions};
 pub use choices::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
-    Positions, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
+    Pooling, Positions, TieEmbeddings,
 };
 pub use feed_forward::FeedForward;
 pub use head::{Head, Labels, Vocabulary};
@@ -126,12 +126,16 @@ impl Architecture {
             }
         }
         match &self.encoder {
-            Some(Encoder::Transformer(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
+            Some(Encoder::Transformer(stack)) => {
+                layout.at("encoder", |layout| stack.lay_out(layout))
+            }
             Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
             None => {}
         }
         match &self.decoder {
-            Some(Decoder::Transformer(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
+            Some(Decoder::Transformer(stack)) => {
+                layout.at("decoder", |layout| stack.lay_out(layout))
+            }
             Some(Decoder::Recurrent(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
             None => {}
         }

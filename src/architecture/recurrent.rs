@@ -102,7 +102,11 @@ impl RecurrentEncoder {
         let d = self.d_hidden / directions.len();
         layout.at("layers", |layout| {
             for number in 0..self.n_layers {
-                let d_in = if number == 0 { self.d_in } else { self.d_hidden };
+                let d_in = if number == 0 {
+                    self.d_in
+                } else {
+                    self.d_hidden
+                };
                 layout.at(number, |layout| {
                     for direction in directions {
                         layout.at(direction, |layout| self.cell.lay_out(d_in, d, layout));

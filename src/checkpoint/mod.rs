@@ -82,6 +82,37 @@ pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
     })
 }
 
+/// A model directory without its weights.
+#[derive(Debug)]
+pub struct Description {
+    /// How the model is built and was trained.
+    pub config: Config,
+    /// Text to ids and back.
+    pub tokenizers: Tokenizers,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn describe(dir: &Path) -> Result<Description> {
+    let (config, tokenizers) = load_recipe(dir)?;
+    let provenance = read_json(&dir.join(files::PROVENANCE))?;
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    let architecture = config.model.architecture(src, tgt);
+    weights::check(&dir.join(files::WEIGHTS), &shapes(&architecture))?;
+    Ok(Description {
+        config,
+        tokenizers,
+        architecture,
+        provenance,
+    })
+}
+
 /// Everything but the weights.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
@@ -126,7 +157,9 @@ pub fn load_weights(
 /// Names and shapes of the parameters of `architecture`.
 pub(crate) fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
     let parameters = architecture.parameters().into_iter();
-    parameters.map(|parameter| (parameter.name, parameter.shape)).collect()
+    parameters
+        .map(|parameter| (parameter.name, parameter.shape))
+        .collect()
 }
 
 /// Reads a JSON file of ours.

@@ -21,7 +21,11 @@ pub(super) fn old_names(name: &str) -> Vec<String> {
     let (slot, parameter) = crossed.split_at(slot_end);
     let renamed = RENAMED.iter().filter_map(|(now, before)| {
         let rest = parameter.strip_prefix(now)?;
-        Some(before.iter().map(move |before| format!("{slot}{before}{rest}")))
+        Some(
+            before
+                .iter()
+                .map(move |before| format!("{slot}{before}{rest}")),
+        )
     });
     let mut names: Vec<String> = renamed.flatten().collect();
     if crossed != name {

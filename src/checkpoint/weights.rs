@@ -111,6 +111,14 @@ pub fn read(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parame
     }
 }
 
+/// Refuses a file whose parameters are not `expected`, or that [`read`] would refuse.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn check(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<()> {
+    read(path, expected).map(|_| ())
+}
+
 fn mismatch(path: &Path, problem: String) -> Error {
     Error::Model {
         path: path.to_path_buf(),

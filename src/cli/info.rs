@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use attentive::checkpoint::{self, LoadedModel, Provenance};
+use attentive::architecture::Parameter;
+use attentive::checkpoint::{self, Description, Provenance};
 use attentive::config::{Config, Task};
-use attentive::device;
 use attentive::error::Result;
-use attentive::model;
 use indicatif::HumanCount;
 use serde::Serialize;
 
@@ -56,17 +55,17 @@ struct Shape {
 }
 
 impl Info {
-    fn of(loaded: LoadedModel) -> Self {
-        let LoadedModel {
+    fn of(model: Description) -> Self {
+        let Description {
             config,
             tokenizers,
-            model,
+            architecture,
             provenance,
-            ..
-        } = loaded;
-        let shapes: Vec<Shape> = model::shapes(&model)
+        } = model;
+        let shapes: Vec<Shape> = architecture
+            .parameters()
             .into_iter()
-            .map(|(name, shape)| Shape { name, shape })
+            .map(|Parameter { name, shape, .. }| Shape { name, shape })
             .collect();
         Self {
             n_parameters: shapes.iter().map(Shape::n_parameters).sum(),
@@ -108,7 +107,7 @@ fn parts(shapes: &[Shape]) -> Vec<Part> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let info = Info::of(checkpoint::load(&args.model, &device::cpu())?);
+    let info = Info::of(checkpoint::describe(&args.model)?);
     let mut out = Output::stdout();
     if args.json {
         out.json(&info)?;
@@ -150,6 +149,10 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
                 width => number("numbers a position", width)?,
             }
             number("tags, special tokens", info.tgt_vocab)?;
+        }
+        Task::Classify => {
+            number("vocabulary", info.src_vocab)?;
+            number("labels, special tokens", info.tgt_vocab)?;
         }
     }
     show_origin(&info.provenance, out)?;

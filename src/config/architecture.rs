@@ -56,7 +56,11 @@ impl ModelConfig {
             false => 1.0,
         };
         Input {
-            items: Items::Tokens { vocab, scale, shared },
+            items: Items::Tokens {
+                vocab,
+                scale,
+                shared,
+            },
             d_model: self.d_model,
             positions: match stack {
                 StackKind::Transformer => self.added_positions(),
@@ -70,7 +74,9 @@ impl ModelConfig {
     fn added_positions(&self) -> AddedPositions {
         match self.positions {
             Positions::SinusoidalInterleaved => AddedPositions::Sinusoidal(Sinusoids::Interleaved),
-            Positions::SinusoidalConcatenated => AddedPositions::Sinusoidal(Sinusoids::Concatenated),
+            Positions::SinusoidalConcatenated => {
+                AddedPositions::Sinusoidal(Sinusoids::Concatenated)
+            }
             Positions::SinusoidalTensor2tensor => {
                 AddedPositions::Sinusoidal(Sinusoids::Tensor2tensor)
             }

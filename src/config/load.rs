@@ -105,8 +105,13 @@ fn rename_old_keys(table: &mut Table) {
 
 /// The present name of `key`.
 fn current_name(key: &str) -> String {
-    let renamed = OLD_KEYS.iter().find(|(section, old, _)| key == format!("{section}.{old}"));
-    renamed.map_or_else(|| key.into(), |(section, _, new)| format!("{section}.{new}"))
+    let renamed = OLD_KEYS
+        .iter()
+        .find(|(section, old, _)| key == format!("{section}.{old}"));
+    renamed.map_or_else(
+        || key.into(),
+        |(section, _, new)| format!("{section}.{new}"),
+    )
 }
 
 /// A `--set KEY=VALUE`.

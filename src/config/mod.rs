@@ -15,12 +15,12 @@ mod tests;
 mod tokenizer;
 mod train;
 
+pub use crate::architecture::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
+    Pooling, Positions, Task, TieEmbeddings,
+};
 pub use decode::{DecodeConfig, LengthPenalty};
 pub use difference::Difference;
-pub use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
-    Positions, Task, TieEmbeddings,
-};
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Pooling,
-    Positions, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
+    Pooling, Positions, Task, TieEmbeddings,
 };
 use crate::error::Result;
 

@@ -41,7 +41,7 @@ impl Form {
     /// What the configured family learns from.
     pub fn of(config: &Config) -> Self {
         match (config.model.family.task(), config.model.recurrent.d_input) {
-            (Task::Translate, _) => Self::Translations,
+            (Task::Translate | Task::Classify, _) => Self::Translations,
             (Task::Tag, 0) => Self::TaggedTokens,
             (Task::Tag, width) => Self::TaggedVectors(width),
             (Task::Generate | Task::Fill, _) => match config.data.units {

@@ -10,9 +10,8 @@ use crate::batch::Batch;
 use crate::config::{Task, Units};
 use crate::data::{Example, MAX_LINE_BYTES, fixed_windows};
 use crate::error::{Error, Result};
-use crate::model::Stepper;
-use crate::pipeline::batches::{POSITIONS, batches};
 use crate::pipeline::Pipeline;
+use crate::pipeline::batches::{POSITIONS, batches};
 
 /// What [`language_model`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

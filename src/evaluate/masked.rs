@@ -10,8 +10,8 @@ use crate::config::Task;
 use crate::data::{self, Corpus, Example, Form, Masking, can_be_hidden};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
-use crate::pipeline::batches::batches;
 use crate::pipeline::Pipeline;
+use crate::pipeline::batches::batches;
 use crate::text::SpecialTokens;
 
 /// What [`masked`] finds.

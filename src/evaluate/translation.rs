@@ -8,7 +8,6 @@ use super::forced::Forced;
 use crate::data::{Example, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
-use crate::model::Stepper;
 use crate::pipeline::batches::batches;
 use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 

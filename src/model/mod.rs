@@ -22,7 +22,7 @@ use crate::nn::{
     Construction, Embedding, Ids, Initializer, Input, Labels, Pass, RecurrentDecoder,
     RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
 };
-use crate::ops::{self, CrossEntropy, Finish, LossSums, Map, Starts};
+use crate::ops::{self, CrossEntropy, Epilogue, LossSums, Map, Starts};
 
 /// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
 pub type Loss = CrossEntropy;
@@ -293,7 +293,11 @@ impl Model {
 
     /// `x` through the projection.
     fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        ops::linear(x, vec![self.projection()], Finish::plain(pass.precision()))
+        ops::linear(
+            x,
+            vec![self.projection()],
+            Epilogue::plain(pass.precision()),
+        )
     }
 
     /// The model as a search sees it, whose steps compute as `pass` says.

@@ -3,10 +3,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Rotary, Scope};
+use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, RelativePositions};
 use crate::ops::{
-    self, Attended, AttentionShape, Causality, Lengths, ScoreBias, Scores, Starts,
+    self, Attended, AttentionShape, Causality, Lengths, Rotary, ScoreBias, Scores, Starts,
 };
 
 /// Queries, keys and values of all heads by one matrix each, attention head by head, and the output projection.
@@ -87,7 +87,7 @@ impl MultiHeadAttention {
             },
             dropout: scope.dropout(attention.dropout),
             rotary: match attention.positions {
-                RelativePositions::Rotary { base } => Some(Rotary::new(d_head, base)),
+                RelativePositions::Rotary { base } => Some(Rotary::new(base, d_head)),
                 RelativePositions::None | RelativePositions::Buckets { .. } => None,
             },
             place: AttentionPlace {
@@ -165,18 +165,9 @@ impl MultiHeadAttention {
         let Some(rotary) = &self.rotary else {
             return all;
         };
-        let Heads {
-            n_heads,
-            n_kv_heads,
-            d_head,
-            ..
-        } = self.heads;
-        let [_, width] = all.dims();
-        let turned = (n_heads + n_kv_heads) * d_head;
-        let kept = all.clone().narrow(1, turned, width - turned);
-        let turning = all.narrow(1, 0, turned);
-        let turned = rotary.turn(turning, n_heads + n_kv_heads, batch, starts);
-        Tensor::cat(vec![turned, kept], 1)
+        let len = all.dims()[0] / batch.max(1);
+        let turned = self.heads.n_heads + self.heads.n_kv_heads;
+        rotary.turn(all, turned, starts, len)
     }
 
     fn attend(

@@ -112,26 +112,27 @@ impl TransformerDecoder {
         let groups = state.groups();
         let x = self.run(x, pass, |layer, number, x| {
             let layer_state = &mut state.layers[number];
-            let x = layer.self_attention_residual.forward(x, pass, |x| {
-                match &layer.self_attention {
-                    SelfMixer::Attention(attention) => {
-                        let (queries, KeysValues(new)) =
-                            attention.project_next(x, rows, &starts, pass);
-                        let (all, lengths) = layer_state.append(new, real);
-                        let visible = Visible {
-                            keys: Some(&lengths),
-                            causality,
-                            bias: bias.clone(),
-                        };
-                        attention.attend_keys(queries, KeysValues(all), rows, visible, pass)
-                    }
-                    SelfMixer::Recurrent(cell) => {
-                        let states = cell.forward(x, real, layer_state.cell(), pass);
-                        layer_state.set_cell(cell.last(&states, real));
-                        cell.hidden_part(states)
-                    }
-                }
-            });
+            let x =
+                layer
+                    .self_attention_residual
+                    .forward(x, pass, |x| match &layer.self_attention {
+                        SelfMixer::Attention(attention) => {
+                            let (queries, KeysValues(new)) =
+                                attention.project_next(x, rows, &starts, pass);
+                            let (all, lengths) = layer_state.append(new, real);
+                            let visible = Visible {
+                                keys: Some(&lengths),
+                                causality,
+                                bias: bias.clone(),
+                            };
+                            attention.attend_keys(queries, KeysValues(all), rows, visible, pass)
+                        }
+                        SelfMixer::Recurrent(cell) => {
+                            let states = cell.forward(x, real, layer_state.cell(), pass);
+                            layer_state.set_cell(cell.last(&states, real));
+                            cell.hidden_part(states)
+                        }
+                    });
             layer.finish(x, pass, |attention, x| {
                 let (source, lengths) = layer_state.memory();
                 let visible = Visible::all(&lengths);

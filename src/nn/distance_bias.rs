@@ -106,13 +106,34 @@ mod tests {
     #[test]
     fn buckets_are_those_of_t5() {
         let both = bias(Causality::Full);
-        let cases = [(0, 0), (-1, 1), (-7, 7), (-8, 8), (-15, 9), (-127, 15), (-500, 15), (1, 17), (7, 23), (8, 24), (500, 31)];
+        let cases = [
+            (0, 0),
+            (-1, 1),
+            (-7, 7),
+            (-8, 8),
+            (-15, 9),
+            (-127, 15),
+            (-500, 15),
+            (1, 17),
+            (7, 23),
+            (8, 24),
+            (500, 31),
+        ];
         for (distance, bucket) in cases {
             let key = (600 + distance) as usize;
             assert_eq!(both.bucket(600, key, 32), bucket, "{distance}");
         }
         let causal = bias(Causality::Causal);
-        for (distance, bucket) in [(0, 0), (-1, 1), (-15, 15), (-16, 16), (-31, 21), (-127, 31), (-500, 31), (3, 0)] {
+        for (distance, bucket) in [
+            (0, 0),
+            (-1, 1),
+            (-15, 15),
+            (-16, 16),
+            (-31, 21),
+            (-127, 31),
+            (-500, 31),
+            (3, 0),
+        ] {
             let key = (600 + distance) as usize;
             assert_eq!(causal.bucket(600, key, 32), bucket, "{distance}");
         }

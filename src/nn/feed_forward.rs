@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, ActivationKind};
-use crate::ops::{self, Activation, Finish, dropout_add};
+use crate::ops::{self, Activation, Epilogue, Nonlinearity, dropout_add};
 
 /// activation(x·W₁ + b₁)·W₂ + b₂ for every row by itself; gated, activation(x·W₁ + b₁) ∘ (x·W₃ + b₃) in place of the
 /// activation (Shazeer 2020).
@@ -40,9 +40,9 @@ impl FeedForward {
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         let dropout = pass.dropout(self.dropout);
         let hidden = match (&self.gate, self.activation) {
-            (None, ActivationKind::Relu) => self.inner.forward_finished(
+            (None, ActivationKind::Relu) => self.inner.forward_with(
                 x,
-                Finish {
+                Epilogue {
                     activation: Activation::Relu,
                     dropout,
                     precision: pass.precision(),
@@ -50,22 +50,22 @@ impl FeedForward {
             ),
             (None, kind) => {
                 let x = self.inner.forward(x, pass);
-                dropout_add(ops::activation(x, function(kind)), None, dropout)
+                dropout_add(ops::nonlinear(nonlinearity(kind), x), None, dropout)
             }
             (Some(gate), kind) => {
                 let both = Linear::forward_all([&self.inner, gate], x, pass);
-                dropout_add(ops::gated_activation(both, function(kind)), None, dropout)
+                dropout_add(ops::gated(nonlinearity(kind), both), None, dropout)
             }
         };
         self.outer.forward(hidden, pass)
     }
 }
 
-fn function(kind: ActivationKind) -> ops::Function {
+fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
     match kind {
-        ActivationKind::Relu => ops::Function::Relu,
-        ActivationKind::Gelu => ops::Function::Gelu,
-        ActivationKind::GeluTanh => ops::Function::GeluTanh,
-        ActivationKind::Silu => ops::Function::Silu,
+        ActivationKind::Relu => Nonlinearity::Relu,
+        ActivationKind::Gelu => Nonlinearity::Gelu,
+        ActivationKind::GeluTanh => Nonlinearity::GeluTanh,
+        ActivationKind::Silu => Nonlinearity::Silu,
     }
 }

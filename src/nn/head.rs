@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{Dropout, Embedding, Pass, Scope};
 use crate::architecture;
-use crate::ops::{self, Map, Weight};
+use crate::ops::{self, Map};
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
 #[derive(Module, Debug)]
@@ -52,10 +52,7 @@ impl Vocabulary {
         let tied = embedding.map(|embedding| &embedding.weight);
         let weight = self.weight.as_ref().or(tied);
         let weight = weight.expect("a tied projection has an embedding to be tied with");
-        Map {
-            weight: Weight::Dense(weight.val()),
-            bias: self.bias.as_ref().map(Param::val),
-        }
+        Map::dense(weight.val(), self.bias.as_ref().map(Param::val))
     }
 }
 
@@ -76,9 +73,6 @@ impl Labels {
 
     /// The linear map to logits.
     pub fn as_map(&self) -> Map {
-        Map {
-            weight: Weight::Dense(self.weight.val()),
-            bias: Some(self.bias.val()),
-        }
+        Map::dense(self.weight.val(), Some(self.bias.val()))
     }
 }

@@ -103,9 +103,7 @@ fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
                 Init::Normal | Init::Gpt2 => Normal(0.02),
             }
         }
-        (Start::Embedding, Init::XavierUniform) => {
-            Normal((parameter.shape[1] as f64).powf(-0.5))
-        }
+        (Start::Embedding, Init::XavierUniform) => Normal((parameter.shape[1] as f64).powf(-0.5)),
         (Start::Embedding, Init::Pytorch) => Normal(1.0),
         (Start::Embedding, Init::Normal | Init::Gpt2) => Normal(0.02),
     }

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 use super::{Pass, Scope};
-use crate::ops::{self, Finish, Map, Weight};
+use crate::ops::{self, Epilogue, Map};
 
 /// y = x·Wᵀ + b.
 #[derive(Module, Debug)]
@@ -28,12 +28,12 @@ impl Linear {
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        self.forward_finished(x, Finish::plain(pass.precision()))
+        self.forward_with(x, Epilogue::plain(pass.precision()))
     }
 
-    /// The same with what `finish` says on top.
-    pub fn forward_finished(&self, x: Tensor<2>, finish: Finish) -> Tensor<2> {
-        ops::linear(x, vec![self.as_map()], finish)
+    /// The same with what `epilogue` adds.
+    pub fn forward_with(&self, x: Tensor<2>, epilogue: Epilogue) -> Tensor<2> {
+        ops::linear(x, vec![self.as_map()], epilogue)
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.
@@ -43,14 +43,11 @@ impl Linear {
         pass: &Pass<'_>,
     ) -> Tensor<2> {
         let maps = maps.map(Self::as_map).into();
-        ops::linear(x, maps, Finish::plain(pass.precision()))
+        ops::linear(x, maps, Epilogue::plain(pass.precision()))
     }
 
     /// Weight and bias.
     pub fn as_map(&self) -> Map {
-        Map {
-            weight: Weight::Dense(self.weight.val()),
-            bias: self.bias.as_ref().map(Param::val),
-        }
+        Map::dense(self.weight.val(), self.bias.as_ref().map(Param::val))
     }
 }

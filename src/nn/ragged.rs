@@ -77,7 +77,8 @@ impl Ragged {
     /// `count` further vectors for each row, `[rows · count, d]`, of which `lens` are real.
     pub fn append(&mut self, new: Tensor<2>, count: usize, real: &[usize]) {
         let rows = self.rows();
-        let even = self.lens.iter().all(|&len| len == self.width) && real.iter().all(|&n| n == count);
+        let even =
+            self.lens.iter().all(|&len| len == self.width) && real.iter().all(|&n| n == count);
         let Some(old) = self.x.take() else {
             *self = Self {
                 x: Some(new),
@@ -99,7 +100,11 @@ impl Ragged {
         }
         let origins = self.moved.take().unwrap_or_else(|| (0..rows).collect());
         let before: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
-        let lens = before.iter().zip(real).map(|(old, new)| old + new).collect();
+        let lens = before
+            .iter()
+            .zip(real)
+            .map(|(old, new)| old + new)
+            .collect();
         let first_new = self.lens.len() * width;
         let at = |row: usize, position: usize| match position < before[row] {
             true => origins[row] * width + position,
@@ -134,11 +139,7 @@ impl Ragged {
     }
 
     /// Rows of `lens` vectors, of which vector `position` of `row` is vector `at(row, position)` of all parts.
-    fn gather(
-        parts: Vec<Tensor<2>>,
-        lens: Vec<usize>,
-        at: impl Fn(usize, usize) -> usize,
-    ) -> Self {
+    fn gather(parts: Vec<Tensor<2>>, lens: Vec<usize>, at: impl Fn(usize, usize) -> usize) -> Self {
         let width = lens.iter().copied().max().unwrap_or(0);
         let mut indices = Vec::with_capacity(lens.len() * width);
         for (row, &len) in lens.iter().enumerate() {

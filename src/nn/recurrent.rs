@@ -172,9 +172,7 @@ pub struct RecurrentEncoderLayer {
 impl RecurrentEncoderLayer {
     fn new(stack: &architecture::RecurrentEncoder, number: usize, scope: Scope<'_>) -> Self {
         let d = stack.d_hidden / if stack.bidirectional { 2 } else { 1 };
-        let layer = |direction, name| {
-            RecurrentLayer::new(stack.cell, direction, d, scope.at(name))
-        };
+        let layer = |direction, name| RecurrentLayer::new(stack.cell, direction, d, scope.at(name));
         Self {
             forward: layer(Direction::Forward, "forward"),
             backward: (stack.bidirectional).then(|| layer(Direction::Backward, "backward")),

@@ -179,7 +179,8 @@ impl RecurrentDecoder {
             old if old.is_empty() => new,
             old => {
                 let both = old.into_iter().zip(new);
-                both.map(|(old, new)| Tensor::cat(vec![old, new], 0)).collect()
+                both.map(|(old, new)| Tensor::cat(vec![old, new], 0))
+                    .collect()
             }
         };
         if let Some(memory) = memory.and_then(|memory| self.memory(memory, pass)) {
@@ -283,13 +284,16 @@ impl AdditiveAttention {
         pass: &Pass<'_>,
     ) -> (Tensor<2>, Tensor<2>) {
         let projected = layer.project(x, pass);
-        let values = memory.values.clone().expect("additive attention reads values");
+        let values = memory
+            .values
+            .clone()
+            .expect("additive attention reads values");
         let [_, d_value] = values.dims();
         let recurrence = || AttentiveRecurrence {
             state: layer.recurrence(Some(initial.clone())),
-            query: self.query.weight.val(),
+            query: self.query.weight.val().into(),
             score: self.score.val(),
-            context: self.context.weight.val(),
+            context: self.context.weight.val().into(),
             keys: memory.keys.clone(),
             values: values.clone(),
             src_lengths: memory.lengths.clone(),

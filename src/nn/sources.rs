@@ -2,7 +2,7 @@
 
 /// The sources of rows: hypotheses of one sentence share what the encoder made of it.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub(super) struct Sources {
     /// The slot of each row, counted from 0 in the order of first appearance.
     slots: Vec<usize>,
     n_slots: usize,
@@ -10,22 +10,22 @@ pub struct Sources {
 
 /// Rows ordered by their source, as queries of one sequence each.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub(super) struct Groups {
     /// Sources.
     pub n_groups: usize,
-    /// Rows of each, padding counted.
-    pub width: usize,
     /// The row at each place `[n_groups · width]`, and the place of each row; absent if rows stand in order already.
     pub order: Option<(Vec<usize>, Vec<usize>)>,
 }
 
 impl Groups {
     /// `order` for rows of `len` queries each.
-    pub fn order_of(&self, len: usize) -> Option<(Vec<usize>, Vec<usize>)> {
+    pub(super) fn order_of(&self, len: usize) -> Option<(Vec<usize>, Vec<usize>)> {
         let (row_at, place_of) = self.order.as_ref()?;
         let queries = |places: &[usize]| {
             let places = places.iter();
-            places.flat_map(|place| place * len..(place + 1) * len).collect()
+            places
+                .flat_map(|place| place * len..(place + 1) * len)
+                .collect()
         };
         Some((queries(row_at), queries(place_of)))
     }
@@ -33,23 +33,23 @@ impl Groups {
 
 impl Sources {
     /// The number of rows.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.slots.len()
     }
 
     /// The slot of each row.
-    pub fn slots(&self) -> &[usize] {
+    pub(super) fn slots(&self) -> &[usize] {
         &self.slots
     }
 
     /// Adds a row for each of `count` new sources.
-    pub fn admit(&mut self, count: usize) {
+    pub(super) fn admit(&mut self, count: usize) {
         self.slots.extend(self.n_slots..self.n_slots + count);
         self.n_slots += count;
     }
 
     /// Row `i` becomes what row `rows[i]` was. Gives the slots that are kept, in order, if any go or move.
-    pub fn select(&mut self, rows: &[usize]) -> Option<Vec<usize>> {
+    pub(super) fn select(&mut self, rows: &[usize]) -> Option<Vec<usize>> {
         let mut kept = Vec::new();
         let mut renamed = vec![usize::MAX; self.n_slots];
         let slots = rows.iter().map(|&row| {
@@ -67,7 +67,7 @@ impl Sources {
     }
 
     /// The rows by source.
-    pub fn groups(&self) -> Groups {
+    pub(super) fn groups(&self) -> Groups {
         let mut rows_of = vec![Vec::new(); self.n_slots];
         for (row, &slot) in self.slots.iter().enumerate() {
             rows_of[slot].push(row);
@@ -88,7 +88,6 @@ impl Sources {
         let in_order = row_at.iter().copied().eq(0..self.slots.len());
         Groups {
             n_groups: self.n_slots,
-            width,
             order: (!in_order).then_some((row_at, place_of)),
         }
     }
@@ -107,7 +106,7 @@ mod tests {
         assert_eq!(sources.slots(), [0, 0, 1, 1, 1]);
         sources.admit(1);
         let groups = sources.groups();
-        assert_eq!((groups.n_groups, groups.width), (3, 3));
+        assert_eq!(groups.n_groups, 3);
         let (row_at, place_of) = groups.order.expect("an order");
         assert_eq!(row_at, [0, 1, 1, 2, 3, 4, 5, 5, 5]);
         assert_eq!(place_of, [0, 1, 3, 4, 5, 6]);

@@ -9,7 +9,7 @@ pub use attentive_kernels::attention::{AttentionShape, Causality};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Operand, Pass};
+use super::fused::{self, Context, Kernel, Mode, Operand, Output};
 use super::{Dropout, buffers};
 
 /// What attends to what; a row holds the features of all heads, head after head.
@@ -84,24 +84,27 @@ pub fn attention(
         lengths: lengths.cloned(),
         scale: scores.scale,
         causality: scores.causality,
-        joined: matches!(attended, Attended::Itself(_)),
         bias: scores.bias.as_ref().map(|bias| match bias {
             ScoreBias::Shared(_) => BiasForm::Shared,
             ScoreBias::Each(_) => BiasForm::Each,
         }),
         dropout,
     };
-    let mut operands = match attended {
-        Attended::Itself(joined) => vec![joined.into()],
+    let (first, keys_values) = match attended {
+        Attended::Itself(joined) => (joined, None),
         Attended::Other {
             queries,
             keys_values,
-        } => vec![queries.into(), keys_values.into()],
+        } => (queries, Some(keys_values)),
     };
-    operands.extend(scores.bias.as_ref().map(|bias| match bias {
-        ScoreBias::Shared(bias) => Operand::from(bias.clone()),
-        ScoreBias::Each(bias) => Operand::from(bias.clone()),
-    }));
+    let operands = AttentionOperands {
+        first: first.into(),
+        keys_values: keys_values.map(Operand::from),
+        bias: scores.bias.as_ref().map(|bias| match bias {
+            ScoreBias::Shared(bias) => Operand::from(bias.clone()),
+            ScoreBias::Each(bias) => Operand::from(bias.clone()),
+        }),
+    };
     let rows = shape.batch * shape.tgt_len;
     fused::apply(kernel, operands, [rows, shape.query_width()])
 }
@@ -226,14 +229,21 @@ fn ignored(
     Tensor::<4, Bool>::from_data(data, &like.device()).expand([batch, n_heads, tgt_len, src_len])
 }
 
-/// Inputs: those of an [`Attended`], and the bias if there is one.
+operands! {
+    /// First the queries, or queries, keys and values joined if there are no others.
+    struct AttentionOperands {
+        first: One,
+        keys_values: Maybe,
+        bias: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Attention {
     shape: AttentionShape,
     lengths: Option<Lengths>,
     scale: f32,
     causality: Causality,
-    joined: bool,
     bias: Option<BiasForm>,
     dropout: Option<Dropout>,
 }
@@ -246,29 +256,22 @@ enum BiasForm {
 }
 
 impl Attention {
-    /// The number of operands before the bias.
-    fn attended(&self) -> usize {
-        if self.joined { 1 } else { 2 }
-    }
-
-    fn inputs<'a>(&'a self, inputs: &[&'a [f32]]) -> AttentionInputs<'a> {
-        let (attended, bias) = inputs.split_at(self.attended());
+    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a [f32]>) -> AttentionInputs<'a> {
         AttentionInputs {
-            operands: match *attended {
-                [joined] => Operands::Joined(joined),
-                [queries, keys_values] => Operands::Apart {
-                    queries,
+            operands: match inputs.keys_values {
+                None => Operands::Joined(inputs.first),
+                Some(keys_values) => Operands::Apart {
+                    queries: inputs.first,
                     keys_values,
                 },
-                _ => unreachable!("one input or two"),
             },
             lengths: self.lengths.as_ref(),
             scores: KernelScores {
                 scale: self.scale,
                 causality: self.causality,
-                bias: self.bias.map(|form| match form {
-                    BiasForm::Shared => KernelBias::Shared(bias[0]),
-                    BiasForm::Each => KernelBias::Each(bias[0]),
+                bias: self.bias.zip(inputs.bias).map(|(form, bias)| match form {
+                    BiasForm::Shared => KernelBias::Shared(bias),
+                    BiasForm::Each => KernelBias::Each(bias),
                 }),
             },
             dropout: self.dropout,
@@ -278,7 +281,9 @@ impl Attention {
 
 impl Kernel for Attention {
     const NAME: &'static str = "attention";
+    type Operands = AttentionOperands<()>;
     type Saved = ();
+    type Side = ();
 
     /// Scores and sums; backward the scores again and the gradients of both products' operands.
     fn flops(&self) -> [f64; 2] {
@@ -294,34 +299,36 @@ impl Kernel for Attention {
         [2.0 * product, 5.0 * product]
     }
 
-    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
+    fn forward(&self, inputs: AttentionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
         let AttentionShape { batch, tgt_len, .. } = self.shape;
         let mut out = buffers::take(batch * tgt_len * self.shape.query_width());
         kernel(self.shape, self.inputs(inputs), &mut out);
-        (out, ())
+        Output::new(out, ())
     }
 
-    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
-        let inputs = context.inputs.iter();
-        let mut gradients: Vec<_> = inputs.map(|input| buffers::take(input.len())).collect();
-        let (attended, bias) = gradients.split_at_mut(self.attended());
-        let targets = match attended {
-            [joined] => OperandsMut::Joined(joined),
-            [queries, keys_values] => OperandsMut::Apart {
-                queries,
+    fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Vec<f32>>> {
+        let room = |input: &[f32]| buffers::take(input.len());
+        let inputs = &context.inputs;
+        let mut first = room(inputs.first);
+        let mut keys_values = inputs.keys_values.map(room);
+        let mut bias = inputs.bias.map(room);
+        let targets = match &mut keys_values {
+            None => OperandsMut::Joined(&mut first),
+            Some(keys_values) => OperandsMut::Apart {
+                queries: &mut first,
                 keys_values,
             },
-            _ => unreachable!("one input or two"),
         };
-        let bias = self
-            .bias
-            .zip(bias.first_mut())
-            .map(|(form, room)| match form {
-                BiasForm::Shared => ScoreBiasMut::Shared(room),
-                BiasForm::Each => ScoreBiasMut::Each(room),
-            });
+        let bias_target = self.bias.zip(bias.as_mut()).map(|(form, room)| match form {
+            BiasForm::Shared => ScoreBiasMut::Shared(room),
+            BiasForm::Each => ScoreBiasMut::Each(room),
+        });
         let inputs = self.inputs(context.inputs);
-        attention_backward(self.shape, inputs, context.grad, targets, bias);
-        gradients.into_iter().map(Some).collect()
+        attention_backward(self.shape, inputs, context.grad, targets, bias_target);
+        AttentionOperands {
+            first: Some(first),
+            keys_values: keys_values.map(Some),
+            bias: bias.map(Some),
+        }
     }
 }

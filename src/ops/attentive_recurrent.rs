@@ -4,15 +4,16 @@ use attentive_kernels::attentive_recurrent::{
     AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
     AttentiveRecurrentResult, attentive_recurrent as kernel, attentive_recurrent_backward,
 };
+use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
     Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
 };
 use burn::tensor::activation::{softmax, tanh};
 use burn::tensor::{Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Operand, Pass};
+use super::fused::{self, Context, Kernel, Mode, Output};
 use super::recurrent::{real_at, step};
-use super::{Cell, Direction, Lengths, Precision, Recurrence, buffers};
+use super::{Cell, Direction, Lengths, Map, Precision, Recurrence, Weight, buffers};
 
 /// What makes a state, and the context that enters it, from the state before.
 #[derive(Clone, Debug)]
@@ -20,11 +21,11 @@ pub struct AttentiveRecurrence {
     /// The layer's own.
     pub state: Recurrence,
     /// `[d_key, d]`: makes the query q of the state before.
-    pub query: Tensor<2>,
+    pub query: Weight,
     /// `[d_key]`: v of the score vᵀ tanh(q + key).
     pub score: Tensor<1>,
     /// `[gates · d, d_value]`: the context's share of the gates.
-    pub context: Tensor<2>,
+    pub context: Weight,
     /// `[batch · src_len, d_key]`
     pub keys: Tensor<2>,
     /// `[batch · src_len, d_value]`
@@ -47,7 +48,7 @@ pub fn attentive_recurrent(
     precision: Precision,
 ) -> Tensor<2> {
     if !fused::applies(&projected) {
-        return portable(cell, lengths, projected, recurrence);
+        return portable(cell, lengths, projected, recurrence, precision);
     }
     let [rows, width] = projected.dims();
     let AttentiveRecurrence {
@@ -59,7 +60,7 @@ pub fn attentive_recurrent(
         values,
         src_lengths,
     } = recurrence;
-    let ([d_key, d], [_, d_value]) = (query.dims(), values.dims());
+    let (d_key, d, [_, d_value]) = (query.rows(), query.cols(), values.dims());
     assert_eq!(
         width,
         cell.gates() * d,
@@ -73,19 +74,19 @@ pub fn attentive_recurrent(
         d_value,
         src_lengths,
         precision,
-        has_bias: state.bias.is_some(),
     };
-    let mut operands: Vec<Operand> = vec![
-        projected.into(),
-        query.into(),
-        score.into(),
-        context.into(),
-        keys.into(),
-        values.into(),
-        state.weight.into(),
-    ];
-    operands.extend(state.bias.map(Operand::from));
-    operands.extend(state.initial.map(Operand::from));
+    let (weight, bias) = state.hidden.map(Map::into_parts).unzip();
+    let operands = AttentiveOperands {
+        projected: projected.into(),
+        query: query.into_dense().into(),
+        score: score.into(),
+        context: context.into_dense().into(),
+        keys: keys.into(),
+        values: values.into(),
+        weight: weight.map(Into::into),
+        bias: bias.flatten().map(Into::into),
+        initial: state.initial.map(Into::into),
+    };
     fused::apply(kernel, operands, [rows, cell.states() * d + d_value])
 }
 
@@ -94,6 +95,7 @@ pub(super) fn portable(
     lengths: &Lengths,
     projected: Tensor<2>,
     recurrence: AttentiveRecurrence,
+    precision: Precision,
 ) -> Tensor<2> {
     let [rows, width] = projected.dims();
     let (batch, len, d) = (lengths.rows(), lengths.width(), width / cell.gates());
@@ -109,17 +111,12 @@ pub(super) fn portable(
     for position in 0..len {
         let real = real_at(lengths, position, &state);
         let hidden = state.clone().narrow(1, 0, d);
-        let context = attend(&recurrence, hidden.clone());
+        let context = attend(&recurrence, hidden.clone(), precision);
         let x = inputs.clone().narrow(1, position, 1);
         let x: Tensor<2> = x.reshape([batch, width]);
-        let x = x + context
-            .clone()
-            .matmul(recurrence.context.clone().transpose());
-        let product = hidden.matmul(recurrence.state.weight.clone().transpose());
-        let product = match &recurrence.state.bias {
-            Some(bias) => product + bias.clone().unsqueeze(),
-            None => product,
-        };
+        let x = x + recurrence.context.product(context.clone(), precision);
+        let product = recurrence.state.hidden.as_ref();
+        let product = product.map(|map| map.portable(hidden, precision));
         let next = step(cell, x, product, state.clone(), d) * real.clone();
         let both = Tensor::cat(vec![next.clone(), context * real.clone()], 1);
         outputs.push(both.unsqueeze_dim(1));
@@ -141,30 +138,28 @@ pub fn attentive_recurrent_weights(
     let [batch, len, d] = before.dims();
     let at = |position| {
         let h: Tensor<3> = before.clone().narrow(1, position, 1);
-        weights(recurrence, h.reshape([batch, d])).unsqueeze_dim(1)
+        weights(recurrence, h.reshape([batch, d]), Precision::F32).unsqueeze_dim(1)
     };
     Tensor::cat((0..len).map(at).collect(), 1)
 }
 
 /// The contexts of the states h, `[batch, d_value]`.
-fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
+fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>, precision: Precision) -> Tensor<2> {
     let [batch, _] = h.dims();
     let [rows, d_value] = recurrence.values.dims();
     let values = recurrence.values.clone();
     let values: Tensor<3> = values.reshape([batch, rows / batch, d_value]);
-    let weights: Tensor<3> = weights(recurrence, h).unsqueeze_dim(2);
+    let weights: Tensor<3> = weights(recurrence, h, precision).unsqueeze_dim(2);
     (weights * values).sum_dim(1).reshape([batch, d_value])
 }
 
 /// softmax over j of vᵀ tanh(W h + key j), without the keys of padding: `[batch, src_len]`.
-fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
+fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>, precision: Precision) -> Tensor<2> {
     let [batch, _] = h.dims();
     let [rows, d_key] = recurrence.keys.dims();
     let src_len = rows / batch;
     let options = (&h.device(), h.dtype());
-    let query: Tensor<3> = h
-        .matmul(recurrence.query.clone().transpose())
-        .unsqueeze_dim(1);
+    let query: Tensor<3> = recurrence.query.product(h, precision).unsqueeze_dim(1);
     let keys: Tensor<3> = recurrence.keys.clone().reshape([batch, src_len, d_key]);
     let v: Tensor<3> = recurrence.score.clone().reshape([1, 1, d_key]);
     let scores: Tensor<2> = (tanh(keys + query) * v)
@@ -178,7 +173,20 @@ fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>) -> Tensor<2> {
     softmax(scores + hidden, 1) * seen
 }
 
-/// Inputs: projected, query, score, context, keys, values, hidden weight, and bias and initial states if there are any.
+operands! {
+    struct AttentiveOperands {
+        projected: One,
+        query: One,
+        score: One,
+        context: One,
+        keys: One,
+        values: One,
+        weight: Maybe,
+        bias: Maybe,
+        initial: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct AttentiveRecurrent {
     cell: Cell,
@@ -188,7 +196,6 @@ struct AttentiveRecurrent {
     d_value: usize,
     src_lengths: Lengths,
     precision: Precision,
-    has_bias: bool,
 }
 
 /// What the backward pass reads besides.
@@ -214,19 +221,21 @@ impl AttentiveRecurrent {
         }
     }
 
-    fn inputs<'a>(&'a self, inputs: &[&'a [f32]]) -> AttentiveRecurrentInputs<'a> {
+    fn inputs<'a>(&'a self, inputs: &AttentiveOperands<&'a [f32]>) -> AttentiveRecurrentInputs<'a> {
         AttentiveRecurrentInputs {
-            projected: inputs[0],
-            query_weight: inputs[1],
-            v: inputs[2],
-            context_weight: inputs[3],
-            keys: inputs[4],
-            values: inputs[5],
+            projected: inputs.projected,
+            query_weight: inputs.query,
+            v: inputs.score,
+            context_weight: inputs.context,
+            keys: inputs.keys,
+            values: inputs.values,
             src_lengths: Some(&self.src_lengths),
             recurrence: KernelRecurrence {
-                weight: inputs[6],
-                bias: self.has_bias.then(|| inputs[7]),
-                initial: inputs.get(7 + usize::from(self.has_bias)).copied(),
+                hidden: inputs.weight.map(|weight| Affine {
+                    weight,
+                    bias: inputs.bias,
+                }),
+                initial: inputs.initial,
             },
         }
     }
@@ -238,7 +247,9 @@ impl AttentiveRecurrent {
 
 impl Kernel for AttentiveRecurrent {
     const NAME: &'static str = "attentive recurrent";
+    type Operands = AttentiveOperands<()>;
     type Saved = Saved;
+    type Side = ();
 
     fn keeps_output(&self) -> bool {
         true
@@ -246,21 +257,21 @@ impl Kernel for AttentiveRecurrent {
 
     fn flops(&self) -> [f64; 2] {
         let positions = self.lengths.total();
-        let gates = self.cell.gates() * self.d;
-        let weights = gates * (self.d + self.d_value) + self.d_key * self.d;
+        let (d, cell) = (self.d, self.cell);
+        let weights = d * (cell.hidden_gates() * d + cell.gates() * self.d_value + self.d_key);
         let product = 2.0 * (positions * weights) as f64;
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Saved) {
+    fn forward(&self, inputs: AttentiveOperands<&[f32]>, mode: Mode) -> Output<Self> {
         let call = self.call();
         let mut out = buffers::take(self.rows() * call.out_cols());
-        let mut saved = match pass {
-            Pass::Tracked => Some(Saved {
+        let mut saved = match mode {
+            Mode::Tracked => Some(Saved {
                 attention_weights: buffers::take(self.rows() * self.src_lengths.width()),
                 gates: buffers::take(self.rows() * self.cell.saved() * self.d),
             }),
-            Pass::Plain => None,
+            Mode::Plain => None,
         };
         let (weights, gates) = match &mut saved {
             Some(Saved {
@@ -269,37 +280,29 @@ impl Kernel for AttentiveRecurrent {
             }) => (Some(&mut attention_weights[..]), Some(&mut gates[..])),
             None => (None, None),
         };
-        kernel(call, self.inputs(inputs), &mut out, weights, gates);
+        kernel(call, self.inputs(&inputs), &mut out, weights, gates);
         let nothing = Saved {
             attention_weights: Vec::new(),
             gates: Vec::new(),
         };
-        (out, saved.unwrap_or(nothing))
+        Output::new(out, saved.unwrap_or(nothing))
     }
 
-    fn backward(&self, context: Context<'_, Saved>) -> Vec<Option<Vec<f32>>> {
-        let inputs = context.inputs;
-        let mut gradients: Vec<_> = inputs
-            .iter()
-            .map(|input| buffers::take(input.len()))
-            .collect();
-        let mut parts = gradients.iter_mut().map(Vec::as_mut_slice);
-        let mut next = || parts.next().expect("a gradient for each input");
-        let [projected, query, v, context_weight, keys, values, weight] =
-            std::array::from_fn(|_| next());
-        let bias = self.has_bias.then(next);
-        let gradients_to = AttentiveRecurrentGradients {
+    fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Vec<f32>>> {
+        let inputs = self.inputs(&context.inputs);
+        let mut gradients = context.inputs.map(|input| buffers::take(input.len()));
+        let targets = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
-                projected,
-                weight: Some(weight),
-                bias,
-                initial: parts.next(),
+                projected: &mut gradients.projected,
+                weight: gradients.weight.as_deref_mut(),
+                bias: gradients.bias.as_deref_mut(),
+                initial: gradients.initial.as_deref_mut(),
             },
-            query_weight: Some(query),
-            context_weight: Some(context_weight),
-            keys,
-            values,
-            v,
+            query_weight: Some(&mut gradients.query),
+            context_weight: Some(&mut gradients.context),
+            keys: &mut gradients.keys,
+            values: &mut gradients.values,
+            v: &mut gradients.score,
         };
         let result = AttentiveRecurrentResult {
             out: context.output,
@@ -307,9 +310,9 @@ impl Kernel for AttentiveRecurrent {
             saved: &context.saved.gates,
         };
         let (call, grad) = (self.call(), context.grad);
-        attentive_recurrent_backward(call, self.inputs(inputs), result, grad, gradients_to);
+        attentive_recurrent_backward(call, inputs, result, grad, targets);
         buffers::give(context.saved.attention_weights);
         buffers::give(context.saved.gates);
-        gradients.into_iter().map(Some).collect()
+        gradients.map(Some)
     }
 }

@@ -1,6 +1,6 @@
 //! The output projection and the label-smoothed cross-entropy behind it, in one operation.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use attentive_kernels::cross_entropy::{
     IGNORE, LossSums, ProjectionShape, cross_entropy as kernel, cross_entropy_with_gradients,
@@ -9,8 +9,8 @@ use attentive_kernels::elementwise::scale;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Pass};
-use super::{Finish, Precision, buffers};
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
+use super::{Epilogue, Map, Precision, buffers};
 
 /// What [`cross_entropy`] gives.
 #[derive(Clone, Debug)]
@@ -29,22 +29,20 @@ pub struct CrossEntropy {
 ///
 /// # Shapes
 /// - `x`: `[rows, d_model]`
-/// - `weight`: `[vocab, d_model]`
-/// - `bias`: `[vocab]`
+/// - `projection`: weight `[vocab, d_model]` and bias `[vocab]`
 /// - `targets`: `rows` numbers below `vocab`, or [`IGNORE`]
 pub fn cross_entropy(
     x: Tensor<2>,
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
+    projection: Map,
     targets: &[u32],
     label_smoothing: f64,
     precision: Precision,
 ) -> CrossEntropy {
     if !fused::applies(&x) {
-        return portable(x, weight, bias, targets, label_smoothing);
+        return portable(x, projection, targets, label_smoothing, precision);
     }
     let [rows, d_model] = x.dims();
-    let [vocab, _] = weight.dims();
+    let vocab = projection.weight.rows();
     let kernel = CrossEntropyKernel {
         shape: ProjectionShape {
             rows,
@@ -54,27 +52,25 @@ pub fn cross_entropy(
         },
         targets: targets.into(),
         label_smoothing: label_smoothing as f32,
-        sums: Arc::default(),
     };
-    let sums = Arc::clone(&kernel.sums);
-    let mut operands = vec![x.into(), weight.into()];
-    operands.extend(bias.map(Into::into));
-    let loss = fused::apply(kernel, operands, [1]);
-    CrossEntropy {
-        loss,
-        sums: sums.get().copied().unwrap_or_default(),
-    }
+    let operands = ProjectionOperands {
+        x: x.into(),
+        weight: projection.weight.into_dense().into(),
+        bias: projection.bias.map(Into::into),
+    };
+    let (loss, sums) = fused::apply_with_side(kernel, operands, [1]);
+    CrossEntropy { loss, sums }
 }
 
 pub(super) fn portable(
     x: Tensor<2>,
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
+    projection: Map,
     targets: &[u32],
     label_smoothing: f64,
+    precision: Precision,
 ) -> CrossEntropy {
     let device = x.device();
-    let [vocab, _] = weight.dims();
+    let vocab = projection.weight.rows();
     let real: Vec<i64> = (0..targets.len() as i64)
         .filter(|&row| targets[row as usize] != IGNORE)
         .collect();
@@ -89,8 +85,8 @@ pub(super) fn portable(
     let golds = indices(golds).unsqueeze_dim::<2>(1);
     let logits = super::linear::portable(
         x.select(0, indices(real)),
-        vec![(weight, bias)],
-        Finish::plain(Precision::F32),
+        vec![projection],
+        Epilogue::plain(precision),
     );
     let log_probs = log_softmax(logits.clone(), 1);
     let nll = -log_probs.clone().gather(1, golds.clone()).sum();
@@ -108,19 +104,27 @@ pub(super) fn portable(
     }
 }
 
-/// Inputs: x, weight and, if there is one, bias.
+operands! {
+    struct ProjectionOperands {
+        x: One,
+        weight: One,
+        bias: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct CrossEntropyKernel {
     shape: ProjectionShape,
     targets: Arc<[u32]>,
     label_smoothing: f32,
-    sums: Arc<OnceLock<LossSums>>,
 }
 
 impl Kernel for CrossEntropyKernel {
     const NAME: &'static str = "projection and loss";
+    type Operands = ProjectionOperands<()>;
     /// The gradients of the summed loss: they come almost free with the forward pass.
-    type Saved = Vec<Vec<f32>>;
+    type Saved = Option<ProjectionOperands<Vec<f32>>>;
+    type Side = LossSums;
 
     /// The gradients' products are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
@@ -133,55 +137,58 @@ impl Kernel for CrossEntropyKernel {
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
     }
 
-    fn keeps_input(&self, _input: usize) -> bool {
-        false
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
     }
 
-    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {
-        let bias = inputs.get(2).copied();
-        let (shape, targets) = (self.shape, &*self.targets);
-        let (sums, gradients) = match pass {
-            Pass::Plain => {
-                let sums = kernel(
-                    shape,
-                    inputs[0],
-                    inputs[1],
-                    bias,
-                    targets,
-                    self.label_smoothing,
-                );
-                (sums, Vec::new())
+    fn forward(&self, inputs: ProjectionOperands<&[f32]>, mode: Mode) -> Output<Self> {
+        let ProjectionOperands { x, weight, bias } = inputs;
+        let (shape, targets, smoothing) = (self.shape, &*self.targets, self.label_smoothing);
+        let (sums, saved) = match mode {
+            Mode::Plain => {
+                let sums = kernel(shape, x, weight, bias, targets, smoothing);
+                (sums, None)
             }
-            Pass::Tracked => {
-                let [mut dx, mut dweight] = [0, 1].map(|i| buffers::take(inputs[i].len()));
-                let mut dbias = bias.map(|bias| vec![0.0; bias.len()]);
+            Mode::Tracked => {
+                let mut gradients = ProjectionOperands {
+                    x: buffers::take(x.len()),
+                    weight: buffers::take(weight.len()),
+                    bias: bias.map(|bias| vec![0.0; bias.len()]),
+                };
                 let sums = cross_entropy_with_gradients(
                     shape,
-                    inputs[0],
-                    inputs[1],
+                    x,
+                    weight,
                     bias,
                     targets,
-                    self.label_smoothing,
-                    &mut dx,
-                    &mut dweight,
-                    dbias.as_deref_mut(),
+                    smoothing,
+                    &mut gradients.x,
+                    &mut gradients.weight,
+                    gradients.bias.as_deref_mut(),
                 );
-                (sums, [dx, dweight].into_iter().chain(dbias).collect())
+                (sums, Some(gradients))
             }
         };
-        // Set once: a kernel runs forward once.
-        let _ = self.sums.set(sums);
-        (vec![sums.loss as f32], gradients)
+        Output {
+            values: vec![sums.loss as f32],
+            saved,
+            side: sums,
+        }
     }
 
-    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>> {
+    fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Vec<f32>>> {
         let factor = context.grad[0];
-        let mut gradients = context.saved;
-        if factor != 1.0 {
-            gradients
-                .iter_mut()
-                .for_each(|values| scale(values, factor));
+        let scaled = |mut values: Vec<f32>| {
+            if factor != 1.0 {
+                scale(&mut values, factor);
+            }
+            Some(values)
+        };
+        let gradients = context.saved.expect("a tracked forward pass saves them");
+        ProjectionOperands {
+            x: scaled(gradients.x),
+            weight: scaled(gradients.weight),
+            bias: gradients.bias.map(scaled),
         }
-        gradients.into_iter().map(Some).collect()
     }
 }

@@ -4,7 +4,7 @@ use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
 use burn::tensor::{Tensor, TensorData};
 
 use super::buffers;
-use super::fused::{self, Context, Kernel, Pass};
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 
 /// `residual + dropout(x)`, element by element, for tensors of any one shape.
 ///
@@ -19,11 +19,19 @@ pub fn dropout_add<const D: usize>(
         (None, Some(residual)) => residual + x,
         (Some(dropout), None) if fused::applies(&x) => {
             let shape = x.dims();
-            fused::apply(DropoutAdd(dropout), vec![x.into()], shape)
+            let operands = DropoutOperands {
+                x: x.into(),
+                residual: None,
+            };
+            fused::apply(DropoutAdd(dropout), operands, shape)
         }
         (Some(dropout), Some(residual)) if fused::applies(&x) => {
             let shape = x.dims();
-            fused::apply(DropoutAdd(dropout), vec![x.into(), residual.into()], shape)
+            let operands = DropoutOperands {
+                x: x.into(),
+                residual: Some(residual.into()),
+            };
+            fused::apply(DropoutAdd(dropout), operands, shape)
         }
         (Some(dropout), None) => portable(x, dropout),
         (Some(dropout), Some(residual)) => residual + portable(x, dropout),
@@ -38,34 +46,42 @@ pub(super) fn portable<const D: usize>(x: Tensor<D>, dropout: Dropout) -> Tensor
     x.clone() * Tensor::from_data(data, (&x.device(), x.dtype()))
 }
 
-/// Inputs: x and, if there is one, the residual.
+operands! {
+    struct DropoutOperands {
+        x: One,
+        residual: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct DropoutAdd(Dropout);
 
 impl Kernel for DropoutAdd {
     const NAME: &'static str = "dropout";
+    type Operands = DropoutOperands<()>;
     type Saved = ();
+    type Side = ();
 
-    fn keeps_input(&self, _input: usize) -> bool {
-        false
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
     }
 
-    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
-        let mut out = buffers::take(inputs[0].len());
-        kernel(0, inputs[0], inputs.get(1).copied(), Some(self.0), &mut out);
-        (out, ())
+    fn forward(&self, inputs: DropoutOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let DropoutOperands { x, residual } = inputs;
+        let mut out = buffers::take(x.len());
+        kernel(0, x, residual, Some(self.0), &mut out);
+        Output::new(out, ())
     }
 
-    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
+    fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Vec<f32>>> {
         let through = |dropout| {
             let mut gradient = buffers::take(context.grad.len());
             kernel(0, context.grad, None, dropout, &mut gradient);
             gradient
         };
-        let masks = [Some(self.0), None];
-        let wanted = context.wanted.iter().zip(masks);
-        wanted
-            .map(|(wanted, mask)| wanted.then(|| through(mask)))
-            .collect()
+        DropoutOperands {
+            x: context.wanted.x.then(|| through(Some(self.0))),
+            residual: (context.wanted.residual).map(|wanted| wanted.then(|| through(None))),
+        }
     }
 }

@@ -2,31 +2,38 @@
 
 use std::sync::Arc;
 
+use attentive_kernels::Starts;
 use attentive_kernels::dropout::dropout_add;
-use attentive_kernels::embedding::{embedding as kernel, embedding_backward};
+use attentive_kernels::embedding::{
+    PositionRows as KernelRows, embedding as kernel, embedding_backward,
+};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Pass};
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Dropout, buffers};
 
-/// The rows of a table of positions, `[max_len, d]`, that belong to sequences of `len` tokens from position `first` on.
+/// The rows of a table of positions, `[max_len, d]`, that belong to sequences of `len` tokens.
 #[derive(Clone, Debug)]
 pub struct PositionRows {
     /// The whole table.
     pub table: Arc<Vec<f32>>,
-    /// The first row.
-    pub first: usize,
-    /// How many.
+    /// The first row of each sequence.
+    pub starts: Starts,
+    /// Tokens of a sequence.
     pub len: usize,
 }
 
 impl PositionRows {
-    fn rows(&self, d: usize) -> &[f32] {
-        &self.table[self.first * d..(self.first + self.len) * d]
+    fn kernel(&self) -> KernelRows<'_> {
+        KernelRows {
+            table: &self.table,
+            starts: &self.starts,
+            len: self.len,
+        }
     }
 }
 
-/// `dropout(scale · table[ids[i]] + positions[i mod len])` for every `i`.
+/// `dropout(scale · table[ids[i]] + row of the token's position)` for every `i`.
 ///
 /// # Shapes
 /// - `ids`: any number of rows, sequence after sequence
@@ -50,7 +57,10 @@ pub fn embedding(
         positions,
         dropout,
     };
-    fused::apply(kernel, vec![table.into()], [ids.len(), d])
+    let operands = EmbeddingOperands {
+        table: table.into(),
+    };
+    fused::apply(kernel, operands, [ids.len(), d])
 }
 
 pub(super) fn portable(
@@ -66,10 +76,11 @@ pub(super) fn portable(
     let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [rows]), &table.device());
     let mut out = table.select(0, ids) * scale;
     if let Some(positions) = positions {
-        let data = TensorData::new(positions.rows(d).to_vec(), [1, positions.len, d]);
-        let added = Tensor::<3>::from_data(data.convert_dtype(options.1), options);
-        let sequences = rows / positions.len.max(1);
-        out = (out.reshape([sequences, positions.len, d]) + added).reshape([rows, d]);
+        let PositionRows { table, starts, len } = positions;
+        let row = |row| &table[starts.position(row, len) * d..][..d];
+        let added: Vec<f32> = (0..rows).flat_map(row).copied().collect();
+        let added = TensorData::new(added, [rows, d]).convert_dtype(options.1);
+        out = out + Tensor::from_data(added, options);
     }
     match dropout {
         Some(dropout) => super::dropout::portable(out, dropout),
@@ -77,7 +88,12 @@ pub(super) fn portable(
     }
 }
 
-/// Input: the table.
+operands! {
+    struct EmbeddingOperands {
+        table: One,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Embedding {
     ids: Arc<[u32]>,
@@ -89,29 +105,31 @@ struct Embedding {
 
 impl Kernel for Embedding {
     const NAME: &'static str = "embedding";
+    type Operands = EmbeddingOperands<()>;
     type Saved = usize;
+    type Side = ();
 
-    fn keeps_input(&self, _input: usize) -> bool {
-        false
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
     }
 
-    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, usize) {
-        let table = inputs[0];
+    fn forward(&self, inputs: EmbeddingOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let table = inputs.table;
         let mut out = buffers::take(self.ids.len() * self.d);
-        let positions = self.positions.as_ref().map(|rows| rows.rows(self.d));
+        let positions = self.positions.as_ref().map(PositionRows::kernel);
         kernel(&self.ids, table, self.d, self.scale, positions, &mut out);
         if let Some(dropout) = self.dropout {
             dropout.apply(&mut out);
         }
-        (out, table.len())
+        Output::new(out, table.len())
     }
 
-    fn backward(&self, context: Context<'_, usize>) -> Vec<Option<Vec<f32>>> {
+    fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Vec<f32>>> {
         let mut table = buffers::take(context.saved);
         let mut grad = buffers::take(context.grad.len());
         dropout_add(0, context.grad, None, self.dropout, &mut grad);
         embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
         buffers::give(grad);
-        vec![Some(table)]
+        EmbeddingOperands { table: Some(table) }
     }
 }

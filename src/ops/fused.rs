@@ -13,6 +13,7 @@ use burn_flex::{FlexTensor, Layout};
 use burn_std::{Bytes, Shape};
 
 use super::buffers;
+use super::operands::Operands;
 use super::profile::{Spent, timed};
 
 /// An operation on some float tensors with passes of its own.
@@ -20,18 +21,24 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     /// What a profile calls it.
     const NAME: &'static str;
 
+    /// What it operates on.
+    type Operands: Operands;
+
     /// What the forward pass computes on the side for the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
-    /// The output, and what the backward pass will want if one can follow (`Pass::Tracked`).
-    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved);
+    /// What the forward pass computes on the side for the caller.
+    type Side;
+
+    /// The output, and what the backward pass will want if one can follow (`Mode::Tracked`).
+    fn forward(&self, inputs: Of<Self, &[f32]>, mode: Mode) -> Output<Self>;
 
     /// The gradient of each input; `None` is allowed where it is not wanted.
-    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>>;
+    fn backward(&self, context: Context<'_, Self>) -> Of<Self, Option<Vec<f32>>>;
 
-    /// Whether the backward pass reads input number `input`; if not, it need not stay in memory.
-    fn keeps_input(&self, _input: usize) -> bool {
-        true
+    /// Which inputs the backward pass reads; the others need not stay in memory.
+    fn keeps(&self) -> Kept {
+        Kept::All
     }
 
     /// Whether the backward pass reads the output.
@@ -45,9 +52,54 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     }
 }
 
+/// The operands of a kernel, with a `T` for each.
+pub(crate) type Of<K, T> = <<K as Kernel>::Operands as Operands>::Of<T>;
+
+/// What a forward pass gives.
+pub(crate) struct Output<K: Kernel + ?Sized> {
+    /// The result.
+    pub values: Vec<f32>,
+    /// For the backward pass.
+    pub saved: K::Saved,
+    /// For the caller.
+    pub side: K::Side,
+}
+
+impl<K: Kernel<Side = ()>> Output<K> {
+    /// With nothing for the caller on the side.
+    pub(super) fn new(values: Vec<f32>, saved: K::Saved) -> Self {
+        Self {
+            values,
+            saved,
+            side: (),
+        }
+    }
+}
+
+/// Inputs that stay in memory for the backward pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// All.
+    All,
+    /// All but the first.
+    AllButFirst,
+    /// None.
+    Nothing,
+}
+
+impl Kept {
+    fn keeps(self, number: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::AllButFirst => number > 0,
+            Self::Nothing => false,
+        }
+    }
+}
+
 /// Whether a backward pass can follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pass {
+pub(crate) enum Mode {
     /// Inference.
     Plain,
     /// A gradient may be asked for.
@@ -55,17 +107,17 @@ pub(crate) enum Pass {
 }
 
 /// What a backward pass works on.
-pub(crate) struct Context<'a, S> {
-    /// The forward pass's inputs; empty where not kept (`keeps_input`).
-    pub inputs: &'a [&'a [f32]],
+pub(crate) struct Context<'a, K: Kernel + ?Sized> {
+    /// The forward pass's inputs; empty where not kept ([`Kernel::keeps`]).
+    pub inputs: Of<K, &'a [f32]>,
     /// The forward pass's output; empty unless `keeps_output`.
     pub output: &'a [f32],
     /// What the forward pass saved.
-    pub saved: S,
+    pub saved: K::Saved,
     /// The gradient of the output.
     pub grad: &'a [f32],
     /// Which inputs need a gradient.
-    pub wanted: &'a [bool],
+    pub wanted: Of<K, bool>,
 }
 
 /// A float tensor whose rank the type no longer shows, so that operands of different rank fit in one list.
@@ -86,11 +138,28 @@ pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
 ///
 /// # Panics
 /// With no operand or more than nine.
-pub(crate) fn apply<const D: usize, K: Kernel>(
+pub(crate) fn apply<const D: usize, K: Kernel<Side = ()>>(
     kernel: K,
-    operands: Vec<Operand>,
+    operands: Of<K, Operand>,
     shape: [usize; D],
 ) -> Tensor<D> {
+    apply_with_side(kernel, operands, shape).0
+}
+
+/// [`apply`], with what the forward pass computed for the caller on the side.
+///
+/// # Panics
+/// As [`apply`].
+pub(crate) fn apply_with_side<const D: usize, K: Kernel>(
+    kernel: K,
+    operands: Of<K, Operand>,
+    shape: [usize; D],
+) -> (Tensor<D>, K::Side) {
+    let call = Call {
+        kernel,
+        layout: K::Operands::layout(&operands),
+    };
+    let operands = K::Operands::list(operands);
     if operands.iter().any(|operand| operand.0.is_autodiff()) {
         let operands: Vec<_> = operands
             .into_iter()
@@ -98,37 +167,46 @@ pub(crate) fn apply<const D: usize, K: Kernel>(
             .collect();
         let shape = shape.to_vec();
         // Burn knows the number of a rule's parents at compile time.
-        let output = match operands.len() {
-            1 => track::<1, K>(kernel, operands, shape),
-            2 => track::<2, K>(kernel, operands, shape),
-            3 => track::<3, K>(kernel, operands, shape),
-            4 => track::<4, K>(kernel, operands, shape),
-            5 => track::<5, K>(kernel, operands, shape),
-            6 => track::<6, K>(kernel, operands, shape),
-            7 => track::<7, K>(kernel, operands, shape),
-            8 => track::<8, K>(kernel, operands, shape),
-            9 => track::<9, K>(kernel, operands, shape),
-            n => panic!("an operation on {n} tensors"),
-        };
-        Tensor::from_primitive::<Autodiff<Flex>>(output)
+        macro_rules! track {
+            ($($count:literal)*) => {
+                match operands.len() {
+                    $($count => track::<$count, K>(call, operands, shape),)*
+                    count => panic!("an operation on {count} tensors"),
+                }
+            };
+        }
+        let (output, side) = track!(1 2 3 4 5 6 7 8 9);
+        (Tensor::from_primitive::<Autodiff<Flex>>(output), side)
     } else {
         let inputs: Vec<_> = operands
             .into_iter()
             .map(|operand| contiguous(on_cpu(operand.0.try_into_primitive::<Flex>())))
             .collect();
-        let (output, _) = forward(&kernel, &inputs, Pass::Plain);
+        let Output { values, side, .. } = call.forward(&inputs, Mode::Plain);
         inputs.into_iter().for_each(recycle);
-        Tensor::from_primitive::<Flex>(flex_tensor(output, shape.to_vec()))
+        let output = Tensor::from_primitive::<Flex>(flex_tensor(values, shape.to_vec()));
+        (output, side)
     }
 }
 
-fn forward<K: Kernel>(kernel: &K, inputs: &[FlexTensor], pass: Pass) -> (Vec<f32>, K::Saved) {
-    let book = |spent: &mut Spent, elapsed| {
-        spent.calls += 1;
-        spent.forward += elapsed;
-        spent.flops += kernel.flops()[0];
-    };
-    timed(K::NAME, book, || kernel.forward(&slices(inputs), pass))
+/// A kernel, and which of its operands are there.
+#[derive(Clone, Debug)]
+struct Call<K: Kernel> {
+    kernel: K,
+    layout: K::Operands,
+}
+
+impl<K: Kernel> Call<K> {
+    fn forward(&self, inputs: &[FlexTensor], mode: Mode) -> Output<K> {
+        let kernel = &self.kernel;
+        let book = |spent: &mut Spent, elapsed| {
+            spent.calls += 1;
+            spent.forward += elapsed;
+            spent.flops += kernel.flops()[0];
+        };
+        let inputs = self.layout.named(inputs.iter().map(slice).collect());
+        timed(K::NAME, book, || kernel.forward(inputs, mode))
+    }
 }
 
 fn on_cpu<T, E: Debug>(primitive: Result<T, E>) -> T {
@@ -136,27 +214,31 @@ fn on_cpu<T, E: Debug>(primitive: Result<T, E>) -> T {
 }
 
 fn track<const N: usize, K: Kernel>(
-    kernel: K,
+    call: Call<K>,
     operands: Vec<FloatTensor<Autodiff<Flex>>>,
     shape: Vec<usize>,
-) -> FloatTensor<Autodiff<Flex>> {
+) -> (FloatTensor<Autodiff<Flex>>, K::Side) {
     let nodes = std::array::from_fn(|i| operands[i].node());
     let inputs: Vec<_> = operands
         .into_iter()
         .map(|operand| contiguous(operand.into_primitive()))
         .collect();
-    match Rule::<N, K>(kernel.clone())
+    match Rule::<N, K>(call.clone())
         .prepare::<NoCheckpointing>(nodes)
         .compute_bound()
         .stateful()
     {
         OpsKind::Tracked(operation) => {
-            let (output, saved) = forward(&kernel, &inputs, Pass::Tracked);
-            let output = flex_tensor(output, shape);
+            let Output {
+                values,
+                saved,
+                side,
+            } = call.forward(&inputs, Mode::Tracked);
+            let output = flex_tensor(values, shape);
             let shapes = inputs.iter().map(|input| input.layout().shape().clone());
             let shapes = shapes.collect();
             let keep = |(number, input): (usize, FlexTensor)| {
-                if kernel.keeps_input(number) {
+                if call.kernel.keeps().keeps(number) {
                     Some(input)
                 } else {
                     recycle(input);
@@ -167,20 +249,20 @@ fn track<const N: usize, K: Kernel>(
                 shapes,
                 saved,
                 inputs: inputs.into_iter().enumerate().map(keep).collect(),
-                output: kernel.keeps_output().then(|| output.clone()),
+                output: call.kernel.keeps_output().then(|| output.clone()),
             };
-            operation.finish(state, output)
+            (operation.finish(state, output), side)
         }
         OpsKind::UnTracked(operation) => {
-            let (output, _) = forward(&kernel, &inputs, Pass::Plain);
-            operation.finish(flex_tensor(output, shape))
+            let Output { values, side, .. } = call.forward(&inputs, Mode::Plain);
+            (operation.finish(flex_tensor(values, shape)), side)
         }
     }
 }
 
 /// The backward rule of a kernel with `N` operands, as Burn's autodiff wants it.
 #[derive(Debug)]
-struct Rule<const N: usize, K>(K);
+struct Rule<const N: usize, K: Kernel>(Call<K>);
 
 #[derive(Clone, Debug)]
 struct State<S> {
@@ -206,18 +288,20 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
             inputs,
             output,
         } = ops.state;
+        let Call { kernel, layout } = self.0;
         let context = Context {
-            inputs: &inputs.iter().map(kept_slice).collect::<Vec<_>>(),
+            inputs: layout.named(inputs.iter().map(kept_slice).collect()),
             output: kept_slice(&output),
             saved,
             grad: slice(&grad),
-            wanted: &ops.parents.each_ref().map(Option::is_some),
+            wanted: layout.named(ops.parents.iter().map(Option::is_some).collect()),
         };
         let book = |spent: &mut Spent, elapsed| {
             spent.backward += elapsed;
-            spent.flops += self.0.flops()[1];
+            spent.flops += kernel.flops()[1];
         };
-        let gradients = timed(K::NAME, book, || self.0.backward(context));
+        let gradients = timed(K::NAME, book, || kernel.backward(context));
+        let gradients = K::Operands::list(gradients);
         let done = inputs.into_iter().flatten().chain(output).chain([grad]);
         done.for_each(recycle);
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {
@@ -251,10 +335,6 @@ fn contiguous(tensor: FlexTensor) -> FlexTensor {
     } else {
         tensor.to_contiguous()
     }
-}
-
-fn slices(tensors: &[FlexTensor]) -> Vec<&[f32]> {
-    tensors.iter().map(slice).collect()
 }
 
 fn kept_slice(tensor: &Option<FlexTensor>) -> &[f32] {

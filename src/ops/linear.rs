@@ -1,20 +1,18 @@
 //! x·Wᵀ + b, for one or several maps of the same rows, with the ReLU and the dropout on top where they follow.
 
+use attentive_kernels::gemm::Activation;
 use attentive_kernels::linear::{
-    Activation, Affine, AffineGradients, LinearCall, linear as kernel, linear_backward,
+    Affine, AffineGradients, LinearCall, linear as kernel, linear_backward,
 };
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
-use super::fused::{self, Context, Kernel, Operand, Pass};
-use super::{Dropout, Precision, buffers};
+use super::fused::{self, Context, Kernel, Mode, Operand, Output};
+use super::{Dropout, Map, Precision, buffers};
 
-/// A map's weight `[d_out, d_in]` and bias `[d_out]`.
-pub type Map = (Tensor<2>, Option<Tensor<1>>);
-
-/// What follows a map, and how its products are computed.
+/// What follows a map, and the precision of its product.
 #[derive(Clone, Copy, Debug)]
-pub struct Finish {
+pub struct Epilogue {
     /// Follows the affine map.
     pub activation: Activation,
     /// Follows the activation.
@@ -23,7 +21,7 @@ pub struct Finish {
     pub precision: Precision,
 }
 
-impl Finish {
+impl Epilogue {
     /// Nothing follows.
     pub fn plain(precision: Precision) -> Self {
         Self {
@@ -40,14 +38,14 @@ impl Finish {
 /// - `x`: `[rows, d_in]`
 /// - `maps`: at most three, with weights of one shape; either all have a bias or none
 /// - result: `[rows, maps.len() · d_out]`
-pub fn linear(x: Tensor<2>, maps: Vec<Map>, finish: Finish) -> Tensor<2> {
+pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
     // The kernel finds the mask by the zeros that it left.
-    let hidden = finish.dropout.is_none() || finish.activation == Activation::Relu;
+    let hidden = epilogue.dropout.is_none() || epilogue.activation == Activation::Relu;
     if !(fused::applies(&x) && hidden) {
-        return portable(x, maps, finish);
+        return portable(x, maps, epilogue);
     }
     let [rows, d_in] = x.dims();
-    let [d_out, weight_in] = maps[0].0.dims();
+    let (d_out, weight_in) = (maps[0].weight.rows(), maps[0].weight.cols());
     assert_eq!(
         d_in, weight_in,
         "linear: rows are {d_in} wide, the weight takes {weight_in}"
@@ -57,51 +55,59 @@ pub fn linear(x: Tensor<2>, maps: Vec<Map>, finish: Finish) -> Tensor<2> {
             rows,
             d_in,
             d_out,
-            activation: finish.activation,
-            dropout: finish.dropout,
-            precision: finish.precision,
+            activation: epilogue.activation,
+            dropout: epilogue.dropout,
+            precision: epilogue.precision,
         },
         maps: maps.len(),
     };
     let width = maps.len() * d_out;
-    let (weights, biases): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
-    let mut operands = vec![x.into()];
-    operands.extend(weights.into_iter().map(Operand::from));
-    operands.extend(biases.into_iter().flatten().map(Operand::from));
+    let mut operands = LinearOperands {
+        x: x.into(),
+        weights: Vec::new(),
+        biases: Vec::new(),
+    };
+    for Map { weight, bias } in maps {
+        operands.weights.push(weight.into_dense().into());
+        operands.biases.extend(bias.map(Operand::from));
+    }
     fused::apply(kernel, operands, [rows, width])
 }
 
-pub(super) fn portable(x: Tensor<2>, maps: Vec<Map>, finish: Finish) -> Tensor<2> {
-    let results = maps.into_iter().map(|(weight, bias)| {
-        let product = x.clone().matmul(weight.transpose());
-        match bias {
-            Some(bias) => product + bias.unsqueeze(),
-            None => product,
-        }
-    });
+pub(super) fn portable(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
+    let results = maps
+        .iter()
+        .map(|map| map.portable(x.clone(), epilogue.precision));
     let all = Tensor::cat(results.collect(), 1);
-    let activated = match finish.activation {
+    let activated = match epilogue.activation {
         Activation::Identity => all,
         Activation::Relu => relu(all),
     };
-    match finish.dropout {
+    match epilogue.dropout {
         Some(dropout) => super::dropout::portable(activated, dropout),
         None => activated,
     }
 }
 
-/// Inputs: x, all weights, and all biases if there are any.
+operands! {
+    /// Either all maps have a bias or none.
+    struct LinearOperands {
+        x: One,
+        weights: Many,
+        biases: Many,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Linear {
     call: LinearCall,
     maps: usize,
 }
 
-impl Linear {
-    fn maps<'a>(&self, inputs: &[&'a [f32]]) -> Vec<Affine<'a>> {
-        let (weights, biases) = inputs[1..].split_at(self.maps);
-        let biases = biases.iter().copied().map(Some);
-        weights
+impl<'a> LinearOperands<&'a [f32]> {
+    fn maps(&self) -> Vec<Affine<'a>> {
+        let biases = self.biases.iter().copied().map(Some);
+        self.weights
             .iter()
             .zip(biases.chain(std::iter::repeat(None)))
             .map(|(weight, bias)| Affine { weight, bias })
@@ -111,7 +117,9 @@ impl Linear {
 
 impl Kernel for Linear {
     const NAME: &'static str = "linear";
+    type Operands = LinearOperands<()>;
     type Saved = ();
+    type Side = ();
 
     fn keeps_output(&self) -> bool {
         self.call.activation == Activation::Relu
@@ -125,34 +133,43 @@ impl Kernel for Linear {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
+    fn forward(&self, inputs: LinearOperands<&[f32]>, _mode: Mode) -> Output<Self> {
         let LinearCall { rows, d_out, .. } = self.call;
         let mut out = buffers::take(rows * self.maps * d_out);
-        kernel(self.call, inputs[0], &self.maps(inputs), &mut out);
-        (out, ())
+        kernel(self.call, inputs.x, &inputs.maps(), &mut out);
+        Output::new(out, ())
     }
 
-    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
-        let room = |(input, &wanted): (&&[f32], &bool)| wanted.then(|| buffers::take(input.len()));
-        let inputs = context.inputs.iter().zip(context.wanted);
-        let mut gradients: Vec<_> = inputs.map(room).collect();
-        let (x, rest) = gradients.split_at_mut(1);
-        let (weights, biases) = rest.split_at_mut(self.maps);
-        let mut biases = biases.iter_mut();
-        let mut maps: Vec<_> = weights
+    fn backward(&self, context: Context<'_, Self>) -> LinearOperands<Option<Vec<f32>>> {
+        let (inputs, wanted) = (context.inputs, context.wanted);
+        let room = |input: &[f32], wanted: bool| wanted.then(|| buffers::take(input.len()));
+        let rooms = |inputs: &[&[f32]], wanted: &[bool]| -> Vec<_> {
+            let pairs = inputs.iter().zip(wanted);
+            pairs.map(|(input, &wanted)| room(input, wanted)).collect()
+        };
+        let mut gradients = LinearOperands {
+            x: room(inputs.x, wanted.x),
+            weights: rooms(&inputs.weights, &wanted.weights),
+            biases: rooms(&inputs.biases, &wanted.biases),
+        };
+        let mut biases = gradients.biases.iter_mut();
+        let mut maps: Vec<_> = gradients
+            .weights
             .iter_mut()
             .map(|weight| AffineGradients {
                 weight: weight.as_deref_mut(),
                 bias: biases.next().and_then(Option::as_deref_mut),
             })
             .collect();
+        let dx = gradients.x.as_deref_mut();
+        let (maps_read, out) = (inputs.maps(), context.output);
         linear_backward(
             self.call,
-            context.inputs[0],
-            &self.maps(context.inputs),
-            context.output,
+            inputs.x,
+            &maps_read,
+            out,
             context.grad,
-            x[0].as_deref_mut(),
+            dx,
             &mut maps,
         );
         gradients

@@ -7,6 +7,8 @@
 //! Activations are flattened to rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
 //! gradients, and a row's result does not depend on what else is in the batch.
 
+#[macro_use]
+mod operands;
 mod attention;
 mod attentive_recurrent;
 mod buffers;
@@ -15,22 +17,25 @@ mod dropout;
 mod embedding;
 mod fused;
 mod linear;
+mod nonlinearity;
 mod norm;
 mod profile;
 mod recurrent;
+mod rotary;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 pub use attention::{
     Attended, AttentionShape, Causality, ScoreBias, Scores, attention, attention_weights,
 };
-pub use attentive_kernels::Lengths;
 pub use attentive_kernels::cross_entropy::LossSums;
 pub use attentive_kernels::dropout::Dropout;
+pub use attentive_kernels::gemm::Activation;
 pub use attentive_kernels::gemm::Precision;
-pub use attentive_kernels::linear::Activation;
 pub use attentive_kernels::norm::Norm;
+pub use attentive_kernels::{Lengths, Starts};
 pub use attentive_recurrent::{
     AttentiveRecurrence, attentive_recurrent, attentive_recurrent_weights,
 };
@@ -38,8 +43,11 @@ pub use buffers::give as recycle;
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::dropout_add;
 pub use embedding::{PositionRows, embedding};
-pub use linear::{Finish, Map, linear};
+pub use linear::{Epilogue, linear};
+pub use nonlinearity::{Nonlinearity, gated, nonlinear};
 pub use norm::{norm, residual_norm};
 pub use profile::{Spent, profiled};
-pub use rows::{mean_rows, select_rows};
 pub use recurrent::{Cell, Direction, Recurrence, recurrent};
+pub use rotary::Rotary;
+pub use rows::{mean_rows, select_rows};
+pub use weight::{Map, Weight};

@@ -6,7 +6,7 @@ use attentive_kernels::norm::{
 };
 use burn::tensor::Tensor;
 
-use super::fused::{self, Context, Kernel, Pass};
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Dropout, buffers, dropout_add};
 
 /// Normalises every row; see [`Norm`] for the three formulas.
@@ -25,8 +25,11 @@ pub fn norm(
         return portable(kind, x, gain, bias, epsilon);
     }
     let shape = x.dims();
-    let mut operands = vec![x.into(), gain.into()];
-    operands.extend(bias.map(Into::into));
+    let operands = NormOperands {
+        x: x.into(),
+        gain: gain.into(),
+        bias: bias.map(Into::into),
+    };
     fused::apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
 }
 
@@ -50,8 +53,12 @@ pub fn residual_norm(
         call: call(kind, shape, epsilon),
         dropout,
     };
-    let mut operands = vec![x.into(), y.into(), gain.into()];
-    operands.extend(bias.map(Into::into));
+    let operands = ResidualNormOperands {
+        x: x.into(),
+        y: y.into(),
+        gain: gain.into(),
+        bias: bias.map(Into::into),
+    };
     fused::apply(kernel, operands, shape)
 }
 
@@ -96,32 +103,52 @@ pub(super) fn portable(
     }
 }
 
-/// Inputs: x, gain and, if there is one, bias.
+operands! {
+    struct NormOperands {
+        x: One,
+        gain: One,
+        bias: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct NormKernel(NormCall);
 
 impl Kernel for NormKernel {
     const NAME: &'static str = "norm";
+    type Operands = NormOperands<()>;
     type Saved = ();
+    type Side = ();
 
-    fn forward(&self, inputs: &[&[f32]], _pass: Pass) -> (Vec<f32>, ()) {
-        let mut out = buffers::take(inputs[0].len());
-        let bias = inputs.get(2).copied();
-        kernel(self.0, inputs[0], inputs[1], bias, &mut out);
-        (out, ())
+    fn forward(&self, inputs: NormOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let NormOperands { x, gain, bias } = inputs;
+        let mut out = buffers::take(x.len());
+        kernel(self.0, x, gain, bias, &mut out);
+        Output::new(out, ())
     }
 
-    fn backward(&self, context: Context<'_, ()>) -> Vec<Option<Vec<f32>>> {
-        let (x, gain) = (context.inputs[0], context.inputs[1]);
-        let mut gradients = Gradients::new(x.len(), gain.len(), context.inputs.len() > 2);
+    fn backward(&self, context: Context<'_, Self>) -> NormOperands<Option<Vec<f32>>> {
+        let NormOperands { x, gain, bias } = context.inputs;
+        let mut gradients = Gradients::new(x.len(), gain.len(), bias.is_some());
         norm_backward(self.0, x, gain, context.grad, gradients.targets());
         let Gradients { x, gain, bias } = gradients;
-        let all = [Some(x), Some(gain), bias];
-        all.into_iter().take(context.inputs.len()).collect()
+        NormOperands {
+            x: Some(x),
+            gain: Some(gain),
+            bias: bias.map(Some),
+        }
     }
 }
 
-/// Inputs: x, y, gain and, if there is one, bias.
+operands! {
+    struct ResidualNormOperands {
+        x: One,
+        y: One,
+        gain: One,
+        bias: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct ResidualNorm {
     call: NormCall,
@@ -130,45 +157,44 @@ struct ResidualNorm {
 
 impl Kernel for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
+    type Operands = ResidualNormOperands<()>;
     /// The sum of both branches, and the gain.
     type Saved = [Vec<f32>; 2];
+    type Side = ();
 
-    fn keeps_input(&self, _input: usize) -> bool {
-        false
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
     }
 
-    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Self::Saved) {
-        let [mut sum, mut out] = [0, 1].map(|_| buffers::take(inputs[0].len()));
-        residual_kernel(
-            self.call,
-            self.dropout,
-            inputs[0],
-            inputs[1],
-            inputs[2],
-            inputs.get(3).copied(),
-            &mut sum,
-            &mut out,
-        );
-        match pass {
-            Pass::Tracked => (out, [sum, inputs[2].to_vec()]),
-            Pass::Plain => {
+    fn forward(&self, inputs: ResidualNormOperands<&[f32]>, mode: Mode) -> Output<Self> {
+        let ResidualNormOperands { x, y, gain, bias } = inputs;
+        let [mut sum, mut out] = [0, 1].map(|_| buffers::take(x.len()));
+        let (call, dropout) = (self.call, self.dropout);
+        residual_kernel(call, dropout, x, y, gain, bias, &mut sum, &mut out);
+        match mode {
+            Mode::Tracked => Output::new(out, [sum, gain.to_vec()]),
+            Mode::Plain => {
                 buffers::give(sum);
-                (out, Default::default())
+                Output::new(out, Default::default())
             }
         }
     }
 
-    fn backward(&self, context: Context<'_, Self::Saved>) -> Vec<Option<Vec<f32>>> {
+    fn backward(&self, context: Context<'_, Self>) -> ResidualNormOperands<Option<Vec<f32>>> {
         let [sum, gain] = context.saved;
-        let has_bias = context.wanted.len() > 3;
+        let has_bias = context.wanted.bias.is_some();
         let mut gradients = Gradients::new(sum.len(), gain.len(), has_bias);
         let mut dy = buffers::take(sum.len());
         let (call, dropout, targets) = (self.call, self.dropout, gradients.targets());
         residual_norm_backward(call, dropout, &sum, &gain, context.grad, targets, &mut dy);
         buffers::give(sum);
         let Gradients { x, gain, bias } = gradients;
-        let all = [Some(x), Some(dy), Some(gain), bias];
-        all.into_iter().take(context.wanted.len()).collect()
+        ResidualNormOperands {
+            x: Some(x),
+            y: Some(dy),
+            gain: Some(gain),
+            bias: bias.map(Some),
+        }
     }
 }
 

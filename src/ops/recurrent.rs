@@ -1,23 +1,23 @@
 //! One direction of one recurrent layer, over whole sequences.
 
+use attentive_kernels::linear::Affine;
 pub use attentive_kernels::recurrent::{Cell, Direction};
 use attentive_kernels::recurrent::{
     Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
     recurrent as kernel, recurrent_backward,
 };
-use burn::tensor::activation::{sigmoid, tanh};
+use burn::tensor::activation::{relu, sigmoid, tanh};
 use burn::tensor::{Tensor, TensorData};
 
-use super::fused::{self, Context, Kernel, Operand, Pass};
-use super::{Lengths, Precision, buffers};
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
+use super::{Lengths, Map, Precision, buffers};
 
 /// What makes a state from the one before.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// `[gates · d, d]`
-    pub weight: Tensor<2>,
-    /// `[gates · d]`
-    pub bias: Option<Tensor<1>>,
+    /// From the hidden state before to its share of the gates: weight `[gates · d, d]` and bias `[gates · d]`. None for a
+    /// cell whose gates do not read it.
+    pub hidden: Option<Map>,
     /// The states before the first position, `[batch, states · d]`; zeros if there are none.
     pub initial: Option<Tensor<2>>,
 }
@@ -36,26 +36,24 @@ pub fn recurrent(
     precision: Precision,
 ) -> Tensor<2> {
     if !fused::applies(&projected) {
-        return portable(cell, direction, lengths, projected, recurrence);
+        return portable(cell, direction, lengths, projected, recurrence, precision);
     }
     let [rows, width] = projected.dims();
-    let Recurrence {
-        weight,
-        bias,
-        initial,
-    } = recurrence;
     let kernel = Recurrent {
         cell,
         direction,
         lengths: lengths.clone(),
         d: width / cell.gates(),
         precision,
-        has_bias: bias.is_some(),
     };
     let states = cell.states() * kernel.d;
-    let mut operands = vec![projected.into(), weight.into()];
-    operands.extend(bias.map(Operand::from));
-    operands.extend(initial.map(Operand::from));
+    let (weight, bias) = recurrence.hidden.map(Map::into_parts).unzip();
+    let operands = RecurrentOperands {
+        projected: projected.into(),
+        weight: weight.map(Into::into),
+        bias: bias.flatten().map(Into::into),
+        initial: recurrence.initial.map(Into::into),
+    };
     fused::apply(kernel, operands, [rows, states])
 }
 
@@ -65,6 +63,7 @@ pub(super) fn portable(
     lengths: &Lengths,
     projected: Tensor<2>,
     recurrence: Recurrence,
+    precision: Precision,
 ) -> Tensor<2> {
     let [rows, width] = projected.dims();
     let (batch, len, d) = (lengths.rows(), lengths.width(), width / cell.gates());
@@ -87,11 +86,7 @@ pub(super) fn portable(
             .narrow(1, position, 1)
             .reshape([batch, width]);
         let hidden = state.clone().narrow(1, 0, d);
-        let product = hidden.matmul(recurrence.weight.clone().transpose());
-        let product = match &recurrence.bias {
-            Some(bias) => product + bias.clone().unsqueeze(),
-            None => product,
-        };
+        let product = (recurrence.hidden.as_ref()).map(|map| map.portable(hidden, precision));
         let next = step(cell, x, product, state.clone(), d) * real.clone();
         outputs[position] = next.clone().unsqueeze_dim(1);
         state = next + state * (-real + 1.0);
@@ -106,16 +101,22 @@ pub(super) fn real_at(lengths: &Lengths, position: usize, like: &Tensor<2>) -> T
     Tensor::from_data(data, (&like.device(), like.dtype()))
 }
 
-/// The next states from the input's and the hidden state's share of the gates.
+/// The next states from the input's and, where the cell has one, the hidden state's share of the gates.
 pub(super) fn step(
     cell: Cell,
     x: Tensor<2>,
-    product: Tensor<2>,
+    product: Option<Tensor<2>>,
     state: Tensor<2>,
     d: usize,
 ) -> Tensor<2> {
     let gate = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * d, d);
+    let Some(product) = product else {
+        let forget = sigmoid(gate(&x, 0));
+        let memory = forget.clone() * state.narrow(1, d, d) + (-forget + 1.0) * gate(&x, 1);
+        return Tensor::cat(vec![relu(memory.clone()), memory], 1);
+    };
     match cell {
+        Cell::Ssru => unreachable!("its gates do not read the hidden state"),
         Cell::Rnn => tanh(x + product),
         Cell::Gru => {
             let sum = x.clone() + product.clone();
@@ -139,7 +140,15 @@ pub(super) fn step(
     }
 }
 
-/// Inputs: projected, weight, and bias and initial states if there are any.
+operands! {
+    struct RecurrentOperands {
+        projected: One,
+        weight: Maybe,
+        bias: Maybe,
+        initial: Maybe,
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Recurrent {
     cell: Cell,
@@ -147,7 +156,6 @@ struct Recurrent {
     lengths: Lengths,
     d: usize,
     precision: Precision,
-    has_bias: bool,
 }
 
 impl Recurrent {
@@ -160,27 +168,30 @@ impl Recurrent {
             precision: self.precision,
         }
     }
+}
 
-    fn recurrence<'a>(&self, inputs: &[&'a [f32]]) -> KernelRecurrence<'a> {
+impl<'a> RecurrentOperands<&'a [f32]> {
+    fn recurrence(&self) -> KernelRecurrence<'a> {
         KernelRecurrence {
-            weight: inputs[1],
-            bias: self.has_bias.then(|| inputs[2]),
-            initial: inputs.get(2 + usize::from(self.has_bias)).copied(),
+            hidden: self.weight.map(|weight| Affine {
+                weight,
+                bias: self.bias,
+            }),
+            initial: self.initial,
         }
-    }
-
-    fn rows(&self) -> usize {
-        self.lengths.positions()
     }
 }
 
 impl Kernel for Recurrent {
     const NAME: &'static str = "recurrent";
+    type Operands = RecurrentOperands<()>;
     /// The gates.
     type Saved = Vec<f32>;
+    type Side = ();
 
-    fn keeps_input(&self, input: usize) -> bool {
-        input > 0
+    /// The projections are not read again.
+    fn keeps(&self) -> Kept {
+        Kept::AllButFirst
     }
 
     fn keeps_output(&self) -> bool {
@@ -189,43 +200,43 @@ impl Kernel for Recurrent {
 
     fn flops(&self) -> [f64; 2] {
         let positions = self.lengths.total();
-        let product = 2.0 * (positions * self.cell.gates() * self.d * self.d) as f64;
+        let products = self.cell.hidden_gates() * self.d * self.d;
+        let product = 2.0 * (positions * products) as f64;
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: &[&[f32]], pass: Pass) -> (Vec<f32>, Vec<f32>) {
-        let (rows, d) = (self.rows(), self.d);
+    fn forward(&self, inputs: RecurrentOperands<&[f32]>, mode: Mode) -> Output<Self> {
+        let (rows, d) = (self.lengths.positions(), self.d);
         let mut states = buffers::take(rows * self.cell.states() * d);
-        let mut saved = match pass {
-            Pass::Tracked => Some(buffers::take(rows * self.cell.saved() * d)),
-            Pass::Plain => None,
+        let mut saved = match mode {
+            Mode::Tracked => Some(buffers::take(rows * self.cell.saved() * d)),
+            Mode::Plain => None,
         };
-        let recurrence = self.recurrence(inputs);
         kernel(
             self.call(),
-            recurrence,
-            inputs[0],
+            inputs.recurrence(),
+            inputs.projected,
             &mut states,
             saved.as_deref_mut(),
         );
-        (states, saved.unwrap_or_default())
+        Output::new(states, saved.unwrap_or_default())
     }
 
-    fn backward(&self, context: Context<'_, Vec<f32>>) -> Vec<Option<Vec<f32>>> {
+    fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Vec<f32>>> {
         let inputs = context.inputs;
-        let mut projected = buffers::take(self.rows() * self.cell.gates() * self.d);
-        let mut others: Vec<_> = inputs[1..]
-            .iter()
-            .map(|input| buffers::take(input.len()))
-            .collect();
-        let mut parts = others.iter_mut().map(Vec::as_mut_slice);
-        let weight = parts.next();
-        let bias = if self.has_bias { parts.next() } else { None };
-        let gradients = RecurrentGradients {
-            projected: &mut projected,
-            weight,
-            bias,
-            initial: parts.next(),
+        let room = |input: &[f32]| buffers::take(input.len());
+        let gates = self.cell.gates() * self.d;
+        let mut gradients = RecurrentOperands {
+            projected: buffers::take(self.lengths.positions() * gates),
+            weight: inputs.weight.map(room),
+            bias: inputs.bias.map(room),
+            initial: inputs.initial.map(room),
+        };
+        let targets = RecurrentGradients {
+            projected: &mut gradients.projected,
+            weight: gradients.weight.as_deref_mut(),
+            bias: gradients.bias.as_deref_mut(),
+            initial: gradients.initial.as_deref_mut(),
         };
         let result = RecurrentResult {
             states: context.output,
@@ -233,12 +244,12 @@ impl Kernel for Recurrent {
         };
         recurrent_backward(
             self.call(),
-            self.recurrence(inputs),
+            inputs.recurrence(),
             result,
             context.grad,
-            gradients,
+            targets,
         );
         buffers::give(context.saved);
-        std::iter::once(projected).chain(others).map(Some).collect()
+        gradients.map(Some)
     }
 }

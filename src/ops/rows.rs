@@ -25,7 +25,13 @@ pub fn mean_rows(x: Tensor<2>, lengths: &Lengths) -> Tensor<2> {
     let options = (&x.device(), x.dtype());
     let share = |position| {
         let lens = lengths.lens().iter();
-        let shares = lens.map(|&len| if position < len { 1.0 / len as f64 } else { 0.0 });
+        let shares = lens.map(|&len| {
+            if position < len {
+                1.0 / len as f64
+            } else {
+                0.0
+            }
+        });
         let data = TensorData::new(shares.collect::<Vec<f64>>(), [rows, 1]);
         Tensor::<2>::from_data(data.convert_dtype(options.1), options)
     };

@@ -21,7 +21,9 @@ pub(crate) fn batches(
     special: SpecialTokens,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
-    let lens = examples.iter().map(|example| example.src_len().max(example.tgt_len()));
+    let lens = examples
+        .iter()
+        .map(|example| example.src_len().max(example.tgt_len()));
     match lens.max() {
         None => Ok(Vec::new()),
         Some(longest) => {

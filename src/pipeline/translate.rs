@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
+use super::batches::SEARCH_POSITIONS;
 use super::source::Source;
 use super::{Pipeline, Warning};
-use super::batches::SEARCH_POSITIONS;
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
 use crate::decode::{Capacity, Hypothesis, SearchOptions, search};
@@ -144,7 +144,11 @@ impl Pipeline {
         let wanted = options.search.n_best;
         // Different tokens may spell the same text: the list is filled up from the rest of the beam.
         let search_options = SearchOptions {
-            n_best: if wanted > 1 { options.search.beam_width } else { 1 },
+            n_best: if wanted > 1 {
+                options.search.beam_width
+            } else {
+                1
+            },
             ..options.search
         };
         let capacity = Capacity {

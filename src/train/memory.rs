@@ -7,6 +7,7 @@ pub(super) use machine::{high_water_mark, limit};
 
 use self::activations::floats;
 use super::optimizer::slots;
+use crate::architecture::Architecture;
 use crate::config::{Config, Matmul, TieEmbeddings};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
@@ -45,10 +46,8 @@ pub struct Memory {
 pub struct Subject<'a> {
     /// The run's configuration.
     pub config: &'a Config,
-    /// Parameters of the model.
-    pub n_parameters: usize,
-    /// The target vocabulary.
-    pub vocab: usize,
+    /// The model.
+    pub architecture: &'a Architecture,
     /// Bytes of the encoded corpora.
     pub data: usize,
     /// Threads that compute.
@@ -59,7 +58,11 @@ impl Memory {
     /// Predicts the peak of training on batches as large as `batch`.
     pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
         let config = subject.config;
-        let (d, vocab) = (config.model.d_model as f64, subject.vocab as f64);
+        let architecture = subject.architecture;
+        let (d, vocab) = (
+            config.model.d_model as f64,
+            architecture.head.n_classes() as f64,
+        );
         let gradients = if config.train.accumulate > 1 { 2 } else { 1 };
         let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
         // Gradients of one table that come from several places before they are summed.
@@ -71,8 +74,8 @@ impl Memory {
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         Self {
-            model: FLOAT * (copies * subject.n_parameters as f64 + tied * vocab * d),
-            activations: FLOAT * SLACK * floats(&config.model, batch),
+            model: FLOAT * (copies * architecture.n_weights() as f64 + tied * vocab * d),
+            activations: FLOAT * SLACK * floats(architecture, batch),
             data: subject.data as f64,
             rest: PROGRAM + threads + FLOAT * logits + packed(config, vocab, batch),
         }

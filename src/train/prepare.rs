@@ -10,6 +10,7 @@ use super::memory::Subject;
 use super::report::{Event, Observer, Silent, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
+use crate::architecture::Architecture;
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusConfig, Task};
 use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Form, Masking, Stream};
@@ -68,6 +69,8 @@ pub(super) fn prepare(
     let run = Run::new(dir);
     let resume_at = stored.map_or(Ok(None), |_| run.last())?;
     let device = device::cpu().autodiff();
+    let architecture = architecture(config, &material.tokenizers);
+    let memory = check_memory(config, &architecture, &material)?;
     let model = match resume_at {
         Some(step) => checkpoint::load_weights(
             config,
@@ -77,7 +80,6 @@ pub(super) fn prepare(
         )?,
         None => fresh_model(config, &material.tokenizers, &device),
     };
-    let memory = check_memory(config, &model, &material)?;
     directory::claim(
         dir,
         found,
@@ -96,11 +98,14 @@ pub(super) fn prepare(
 }
 
 /// Predicts the memory that training will take, and refuses what does not fit.
-pub(super) fn check_memory(config: &Config, model: &Model, material: &Material) -> Result<Memory> {
+pub(super) fn check_memory(
+    config: &Config,
+    architecture: &Architecture,
+    material: &Material,
+) -> Result<Memory> {
     let subject = Subject {
         config,
-        n_parameters: model.num_params(),
-        vocab: material.tokenizers.tgt().vocab_size(),
+        architecture,
         data: material.bytes(),
         threads: rayon::current_num_threads(),
     };
@@ -144,10 +149,15 @@ impl Material {
     }
 }
 
+/// The model without its weights.
+pub(super) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    config.model.architecture(src, tgt)
+}
+
 /// The model before its first update.
 pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let architecture = config.model.architecture(src, tgt);
+    let architecture = architecture(config, tokenizers);
     Model::new(&architecture, config.model.init, config.seed, device)
 }
 

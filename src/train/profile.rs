@@ -55,7 +55,7 @@ pub fn profile(
     let mut material = material(config, None, interrupt, observer)?;
     let device = device::cpu().autodiff();
     let model = fresh_model(config, &material.tokenizers, &device);
-    let memory = check_memory(config, &model, &material)?;
+    let memory = check_memory(config, model.architecture(), &material)?;
     let mut learner = Learner::new(model, config, device);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;

@@ -195,8 +195,8 @@ mod tests {
         let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
         let mixed = mixed.mix(&batch, 0, || model.clone()).tgt_in.clone();
         let steps = model.steps(Pass::inference());
-    let mut state = steps.start();
-    steps.admit(&sources(batch), &mut state);
+        let mut state = steps.start();
+        steps.admit(&sources(batch), &mut state);
         let mut last = vec![2, 2];
         for position in 1..5 {
             last = argmax(steps.logits(steps.step(&last, &mut state)));
@@ -231,8 +231,8 @@ mod tests {
                 .collect();
         };
         let steps = model.steps(Pass::inference());
-    let mut state = steps.start();
-    steps.admit(&sources(batch), &mut state);
+        let mut state = steps.start();
+        steps.admit(&sources(batch), &mut state);
         let mut all = vec![0; mixed.ids.len()];
         for position in 1..width {
             let last: Vec<TokenId> = mixed

@@ -4,9 +4,37 @@ use rayon::prelude::*;
 
 use crate::area::area;
 use crate::parallel::{for_row_chunks, is_large};
+use crate::starts::Starts;
 
-/// `out[i]` = `scale` · `table[ids[i]]` + `positions[i mod len]`, with `table` `[vocab, d]`, `positions` `[len, d]` and
-/// `out` `[ids.len(), d]`.
+/// Rows of a table of positions for a batch of sequences.
+#[derive(Clone, Copy, Debug)]
+pub struct PositionRows<'a> {
+    /// `[positions, d]`
+    pub table: &'a [f32],
+    /// The first position of each sequence.
+    pub starts: &'a Starts,
+    /// Tokens of a sequence.
+    pub len: usize,
+}
+
+impl PositionRows<'_> {
+    fn check(&self, n: usize, d: usize) {
+        let Self { table, starts, len } = self;
+        let whole = n == 0 || n.is_multiple_of(*len) && starts.fits(n / len);
+        assert!(
+            whole,
+            "{n} tokens in sequences of {len}, which begin at {starts:?}"
+        );
+        let (needed, found) = (starts.end(*len), rows_of(table, d));
+        assert!(
+            n == 0 || d == 0 || needed <= found,
+            "{needed} positions in a table of {found}"
+        );
+    }
+}
+
+/// `out[i]` = `scale` · `table[ids[i]]` + the row of token i's position, with `table` `[vocab, d]` and `out`
+/// `[ids.len(), d]`.
 ///
 /// # Panics
 /// If an id is not below the size of the table, or a slice does not fit.
@@ -15,20 +43,23 @@ pub fn embedding(
     table: &[f32],
     d: usize,
     scale: f32,
-    positions: Option<&[f32]>,
+    positions: Option<PositionRows<'_>>,
     out: &mut [f32],
 ) {
     let n = ids.len();
     assert_eq!(out.len(), area(n, d), "`out` is [{n}, {d}]");
-    let len = positions.map_or(1, |positions| rows_of(positions, d).max(1));
+    if let Some(positions) = positions {
+        positions.check(n, d);
+    }
     let vocab = rows_of(table, d);
     for_row_chunks(out, d, |first, out| {
         for (row, out) in out.chunks_exact_mut(d.max(1)).enumerate() {
             let id = ids[first + row] as usize;
             assert!(id < vocab, "token id {id} in a table of {vocab}");
             scale_row(&table[id * d..][..d], scale, out);
-            if let Some(positions) = positions {
-                add_scaled_row(&positions[(first + row) % len * d..][..d], 1.0, out);
+            if let Some(PositionRows { table, starts, len }) = positions {
+                let position = starts.position(first + row, len);
+                add_scaled_row(&table[position * d..][..d], 1.0, out);
             }
         }
     });
@@ -109,11 +140,24 @@ mod tests {
             );
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
             let scale = f64::from(1.7f32);
-            // Sequences of 3, the last of them cut short; `n` rows of positions for one sequence.
-            for len in [None, Some(3), Some(n.max(1))] {
-                let positions = len.map(|len| random(len * d, 4));
-                embedding(&ids, &table, d, 1.7, positions.as_deref(), &mut out);
-                let positions = positions.map(|positions| wide(&positions));
+            // Sequences of one token at positions of their own, and one sequence of all tokens.
+            let positions = random((n + 9) * d, 4);
+            let each: Vec<usize> = (0..n).map(|i| i * 5 % 9).collect();
+            for (len, starts) in [
+                (0, None),
+                (1, Some(Starts::Each(each.into()))),
+                (n.max(1), Some(Starts::All(4))),
+            ] {
+                let rows = starts.as_ref().map(|starts| PositionRows {
+                    table: &positions,
+                    starts,
+                    len,
+                });
+                embedding(&ids, &table, d, 1.7, rows, &mut out);
+                let positions = starts.map(|starts| {
+                    let row = |i| &positions[starts.position(i, len) * d..][..d];
+                    wide(&(0..n).flat_map(row).copied().collect::<Vec<f32>>())
+                });
                 let twin =
                     reference::embedding(&ids, &wide(&table), d, scale, positions.as_deref());
                 assert_close(&out, &twin, 1e-6, &format!("rows, positions: {len:?}"));
@@ -133,7 +177,11 @@ mod tests {
             &table,
             2,
             2.0,
-            Some(&positions),
+            Some(PositionRows {
+                table: &positions,
+                starts: &Starts::All(0),
+                len: 3,
+            }),
             &mut out,
         );
         let expected = [

@@ -21,9 +21,11 @@ mod area;
 mod lengths;
 mod parallel;
 mod scratch;
+mod starts;
 mod tile;
 
 pub use lengths::Lengths;
+pub use starts::Starts;
 
 pub mod attention;
 pub mod attentive_recurrent;
@@ -33,11 +35,13 @@ pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
 pub mod linear;
+pub mod nonlinearity;
 pub mod norm;
 pub mod optimizer;
 pub mod philox;
 pub mod recurrent;
 pub mod reference;
+pub mod rotary;
 
 #[cfg(test)]
 mod testing;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::area::area;
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
+use crate::gemm::{Accumulate, Activation, Epilogue, Precision, View, gemm_into};
 use crate::parallel::{for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
@@ -13,15 +13,6 @@ use crate::tile::TileMut;
 const SUM_ROWS: usize = 128;
 /// Columns that one task sums up.
 const SUM_COLS: usize = 64;
-
-/// What follows the affine map.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Activation {
-    /// Nothing.
-    Identity,
-    /// max(0, y).
-    Relu,
-}
 
 /// A call: `out = dropout(activation(x Wᵀ + b))` for each of some maps (W, b), whose results stand side by side.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 mod additive_attention;
 mod attention;
 mod attentive_recurrent;
+mod nonlinearity;
 mod norm;
 mod recurrent;
 
@@ -13,13 +14,15 @@ pub use crate::additive_attention::AdditiveAttentionShape;
 pub use additive_attention::AdditiveAttention;
 pub use attention::Attention;
 pub use attentive_recurrent::AttentiveRecurrent;
+pub use nonlinearity::{gated, nonlinear};
 pub use norm::{dropout_add, norm, norm_backward, residual_norm, residual_norm_backward};
 pub use recurrent::Recurrent;
 
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
+use crate::gemm::Activation;
 use crate::gemm::{Precision, bf16};
-use crate::linear::{Activation, LinearCall};
+use crate::linear::LinearCall;
 use crate::optimizer::{AdamStep, SgdStep};
 use crate::philox::philox;
 

@@ -82,6 +82,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Task::Translate => translation::run(args, &pipeline),
         Task::Generate => language_model::run(args, &pipeline),
         Task::Tag => tagging::run(args, &pipeline),
+        Task::Classify => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),
     }
 }

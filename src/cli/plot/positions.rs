@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive::checkpoint;
-use attentive::config::{ModelConfig, Positions};
+use attentive::config::{ModelConfig, Positions, StackKind};
 use attentive::device;
 use attentive::error::{Error, Result};
 use attentive::model;
@@ -119,7 +119,7 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
 fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     let loaded = checkpoint::load(dir, &device::cpu())?;
     let config = &loaded.config.model;
-    if config.family.is_recurrent() {
+    if !config.has(StackKind::Transformer) {
         return Err(Error::usage(
             format!("`{}` is recurrent: it is told no positions", dir.display()),
             "name a Transformer, or leave out MODEL to see every variant",
@@ -158,7 +158,10 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
 fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
     config.validate().map_err(as_option)?;
     check_len(len, config.d_model)?;
-    let Some(table) = PositionTable::new(config, len, SEED, &device::cpu()) else {
+    // Positions know no vocabulary.
+    let architecture = config.architecture(1, 1);
+    let Some(table) = PositionTable::new(&architecture, len, config.init, SEED, &device::cpu())
+    else {
         return Err(Error::usage(
             "a model without positions (`none`) has nothing to draw",
             "`attentive plot positions --help` lists the variants",
@@ -172,7 +175,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
         Positions::Learned => "as training begins",
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
-        Positions::None => "",
+        Positions::Relative | Positions::None => "",
     };
     Ok(Subject {
         heading: format!("{name}: {what}; {}", features(table.width())),

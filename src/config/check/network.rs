@@ -36,7 +36,8 @@ fn stacks(model: &ModelConfig) -> Result<()> {
     let attention = model.recurrent.attention;
     let key = "model.recurrent.attention";
     if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
-        let expected = "`additive`, `dot` or `general`, as a Transformer encoder has no final state";
+        let expected =
+            "`additive`, `dot` or `general`, as a Transformer encoder has no final state";
         return refuse(key, expected, "`none`");
     }
     let ssru = model.recurrent.cell == CellKind::Ssru;
@@ -166,11 +167,14 @@ fn vectors(model: &ModelConfig) -> Result<()> {
     let key = "model.recurrent.d_input";
     at_most(key, width, 1 << 16)?;
     if width > 0 && !matches!(model.family, Family::Tagger | Family::Classifier) {
-        return refuse(key, "0, as only taggers and classifiers read vectors", width);
+        return refuse(
+            key,
+            "0, as only taggers and classifiers read vectors",
+            width,
+        );
     }
-    let fits = width == 0
-        || model.encoder() == Some(StackKind::Recurrent)
-        || width == model.d_model;
+    let fits =
+        width == 0 || model.encoder() == Some(StackKind::Recurrent) || width == model.d_model;
     let expected = format!(
         "`model.d_model` = {}, as a Transformer reads vectors of its own width",
         model.d_model

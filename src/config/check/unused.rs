@@ -106,8 +106,16 @@ fn unused_by_model(model: &ModelConfig) -> Unused {
         &["decoder_mixing"],
         "the model has no Transformer decoder",
     );
-    add(encoder.is_none(), &["n_encoder_layers"], "the model has no encoder");
-    add(decoder.is_none(), &["n_decoder_layers"], "the model has no decoder");
+    add(
+        encoder.is_none(),
+        &["n_encoder_layers"],
+        "the model has no encoder",
+    );
+    add(
+        decoder.is_none(),
+        &["n_decoder_layers"],
+        "the model has no decoder",
+    );
     let positions = model.positions;
     add(
         has_transformer && positions != Positions::Relative,

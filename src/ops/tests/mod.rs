@@ -141,14 +141,14 @@ fn dropout(rate: f32) -> Dropout {
 
 #[test]
 fn linear_matches() {
-    let finishes = [
+    let epilogues = [
         (Activation::Identity, None),
         (Activation::Identity, Some(dropout(0.3))),
         (Activation::Relu, None),
         (Activation::Relu, Some(dropout(0.3))),
     ];
     for (seed, (rows, d_in, d_out)) in [(1, 1, 1), (5, 7, 3), (13, 4, 17)].into_iter().enumerate() {
-        for (activation, dropout) in finishes {
+        for (activation, dropout) in epilogues {
             for (maps, biased) in [(1, true), (1, false), (2, true), (3, false), (3, true)] {
                 let mut shapes = vec![[rows, d_in]];
                 shapes.extend(vec![[d_out, d_in]; maps]);
@@ -162,14 +162,14 @@ fn linear_matches() {
                     };
                     let map = |map: usize| {
                         let bias = inputs.get(1 + maps + map).map(vector);
-                        (inputs[1 + map].clone(), bias)
+                        Map::dense(inputs[1 + map].clone(), bias)
                     };
-                    let finish = Finish {
+                    let epilogue = Epilogue {
                         activation,
                         dropout,
                         precision: Precision::F32,
                     };
-                    run(inputs[0].clone(), (0..maps).map(map).collect(), finish)
+                    run(inputs[0].clone(), (0..maps).map(map).collect(), epilogue)
                 });
             }
         }
@@ -352,13 +352,15 @@ fn dropout_add_matches() {
 
 #[test]
 fn embedding_matches() {
-    let table = std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
-    let rows = PositionRows {
-        table,
-        first: 3,
+    let table: std::sync::Arc<Vec<f32>> =
+        std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
+    let rows = |starts| PositionRows {
+        table: std::sync::Arc::clone(&table),
+        starts,
         len: 2,
     };
-    for positions in [None, Some(rows)] {
+    let each = Starts::Each([5, 1].into());
+    for positions in [None, Some(rows(Starts::All(3))), Some(rows(each))] {
         for dropout in [None, Some(dropout(0.3))] {
             Case::new(9, &[[6, 5]]).check(&|form, inputs| {
                 let run = if form == Form::Fused {
@@ -375,12 +377,21 @@ fn embedding_matches() {
 
 fn full_precision(
     x: Tensor<2>,
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
+    projection: Map,
     targets: &[u32],
     label_smoothing: f64,
 ) -> CrossEntropy {
-    cross_entropy(x, weight, bias, targets, label_smoothing, Precision::F32)
+    cross_entropy(x, projection, targets, label_smoothing, Precision::F32)
+}
+
+fn full_precision_portable(
+    x: Tensor<2>,
+    projection: Map,
+    targets: &[u32],
+    label_smoothing: f64,
+) -> CrossEntropy {
+    let precision = Precision::F32;
+    super::cross_entropy::portable(x, projection, targets, label_smoothing, precision)
 }
 
 #[test]
@@ -393,12 +404,12 @@ fn cross_entropy_matches() {
                 shapes.push([1, 7]);
             }
             Case::new(10, &shapes).check(&|form, inputs| {
-                let (x, weight) = (inputs[0].clone(), inputs[1].clone());
-                let bias = inputs.get(2).map(vector);
+                let x = inputs[0].clone();
+                let projection = Map::dense(inputs[1].clone(), inputs.get(2).map(vector));
                 let found = match form {
-                    Form::Fused => full_precision(x, weight, bias, &targets, label_smoothing),
+                    Form::Fused => full_precision(x, projection, &targets, label_smoothing),
                     Form::Portable => {
-                        super::cross_entropy::portable(x, weight, bias, &targets, label_smoothing)
+                        full_precision_portable(x, projection, &targets, label_smoothing)
                     }
                 };
                 found.loss.unsqueeze()
@@ -412,11 +423,72 @@ fn cross_entropy_sums_match() {
     let case = Case::new(11, &[[6, 4], [7, 4]]);
     let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
     let targets = [2, IGNORE, 0, 6, 2, IGNORE];
-    let sums = |run: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, &[u32], f64) -> CrossEntropy| {
-        run(inputs[0].clone(), inputs[1].clone(), None, &targets, 0.1).sums
+    let sums = |run: fn(Tensor<2>, Map, &[u32], f64) -> CrossEntropy| {
+        let projection = Map::dense(inputs[1].clone(), None);
+        run(inputs[0].clone(), projection, &targets, 0.1).sums
     };
-    let (fused, portable) = (sums(full_precision), sums(super::cross_entropy::portable));
+    let (fused, portable) = (sums(full_precision), sums(full_precision_portable));
     assert_eq!((fused.n_tokens, fused.n_correct), (4, portable.n_correct));
     assert!((fused.loss - portable.loss).abs() < 1e-4);
     assert!((fused.nll - portable.nll).abs() < 1e-4);
+}
+
+/// The portable forms round the operands of products too.
+#[test]
+fn rounded_products_match() {
+    let case = Case::new(12, &[[6, 40], [7, 40]]);
+    let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
+    let map = || Map::dense(inputs[1].clone(), None);
+    let targets = [2, IGNORE, 0, 6, 2, 1];
+    let results = |precision| {
+        let epilogue = Epilogue::plain(precision);
+        let x = || inputs[0].clone();
+        let fused = linear(x(), vec![map()], epilogue);
+        let portable = super::linear::portable(x(), vec![map()], epilogue);
+        assert_close("rows", &numbers(fused.clone()), &numbers(portable), 1e-5);
+        let loss = cross_entropy(x(), map(), &targets, 0.1, precision).loss;
+        let portable = super::cross_entropy::portable(x(), map(), &targets, 0.1, precision).loss;
+        assert_close("loss", &numbers(loss), &numbers(portable), 1e-5);
+        numbers(fused)
+    };
+    let (exact, rounded) = (results(Precision::F32), results(Precision::Bf16));
+    let differs = exact
+        .iter()
+        .zip(&rounded)
+        .any(|(a, b)| (a - b).abs() > 1e-4);
+    assert!(differs, "rounding changed nothing");
+}
+
+#[test]
+fn nonlinearities_match() {
+    for f in [
+        Nonlinearity::Relu,
+        Nonlinearity::Gelu,
+        Nonlinearity::GeluTanh,
+        Nonlinearity::Silu,
+    ] {
+        Case::new(13, &[[4, 6]]).check(&|form, inputs| match form {
+            Form::Fused => nonlinear(f, inputs[0].clone()),
+            Form::Portable => super::nonlinearity::portable(f, inputs[0].clone()),
+        });
+        Case::new(14, &[[5, 8]]).check(&|form, inputs| match form {
+            Form::Fused => gated(f, inputs[0].clone()),
+            Form::Portable => super::nonlinearity::gated_portable(f, inputs[0].clone()),
+        });
+    }
+}
+
+#[test]
+fn rotary_matches() {
+    let table = attentive_kernels::rotary::RotaryTable::new(
+        attentive_kernels::rotary::frequencies(1e4, 4),
+        20,
+    );
+    let rotary = Rotary::new(1e4, 4);
+    for (starts, width) in [(Starts::All(3), 11), (Starts::Each([7, 0, 17].into()), 8)] {
+        Case::new(15, &[[6, width]]).check(&|form, inputs| match form {
+            Form::Fused => rotary.turn(inputs[0].clone(), 2, &starts, 2),
+            Form::Portable => super::rotary::portable(&table, inputs[0].clone(), 2, &starts, 2),
+        });
+    }
 }

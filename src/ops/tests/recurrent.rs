@@ -1,7 +1,13 @@
 use super::*;
 use crate::ops::{self, recurrent};
 
-const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+const CELLS: [Cell; 5] = [
+    Cell::Rnn,
+    Cell::Lstm,
+    Cell::CoupledLstm,
+    Cell::Gru,
+    Cell::Ssru,
+];
 
 #[test]
 fn recurrent_matches() {
@@ -13,14 +19,18 @@ fn recurrent_matches() {
         let (gates, states) = (cell.gates() * d, cell.states() * d);
         for direction in [Direction::Forward, Direction::Backward] {
             for (biased, begun) in [(true, true), (true, false), (false, true)] {
-                let mut shapes = vec![[rows, gates], [gates, d]];
-                shapes.extend(biased.then_some([1, gates]));
+                let hidden = cell.hidden_gates() > 0;
+                let mut shapes = vec![[rows, gates]];
+                shapes.extend(hidden.then_some([gates, d]));
+                shapes.extend((hidden && biased).then_some([1, gates]));
                 shapes.extend(begun.then_some([lens.len(), states]));
                 let operation = |form, inputs: &[Tensor<2>]| {
                     let recurrence = Recurrence {
-                        weight: inputs[1].clone(),
-                        bias: biased.then(|| vector(&inputs[2])),
-                        initial: begun.then(|| inputs[2 + usize::from(biased)].clone()),
+                        hidden: hidden.then(|| {
+                            let bias = biased.then(|| vector(&inputs[2]));
+                            Map::dense(inputs[1].clone(), bias)
+                        }),
+                        initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     };
                     let x = inputs[0].clone();
                     match form {
@@ -29,7 +39,9 @@ fn recurrent_matches() {
                             ops::recurrent(cell, direction, &lengths, x, recurrence, precision)
                         }
                         Form::Portable => {
-                            recurrent::portable(cell, direction, &lengths, x, recurrence)
+                            let precision = Precision::F32;
+                            let lengths = &lengths;
+                            recurrent::portable(cell, direction, lengths, x, recurrence, precision)
                         }
                     }
                 };
@@ -55,22 +67,25 @@ fn attentive_recurrent_matches() {
                 [gates, d_value],
                 [src_lens.len() * src_len, d_key],
                 [src_lens.len() * src_len, d_value],
-                [gates, d],
             ];
-            shapes.extend(biased.then_some([1, gates]));
+            let hidden = cell.hidden_gates() > 0;
+            shapes.extend(hidden.then_some([gates, d]));
+            shapes.extend((hidden && biased).then_some([1, gates]));
             shapes.extend(begun.then_some([lens.len(), states]));
             let operation = |form, inputs: &[Tensor<2>]| {
                 let recurrence = AttentiveRecurrence {
-                    query: inputs[1].clone(),
+                    query: inputs[1].clone().into(),
                     score: vector(&inputs[2]),
-                    context: inputs[3].clone(),
+                    context: inputs[3].clone().into(),
                     keys: inputs[4].clone(),
                     values: inputs[5].clone(),
                     src_lengths: src_lengths.clone(),
                     state: Recurrence {
-                        weight: inputs[6].clone(),
-                        bias: biased.then(|| vector(&inputs[7])),
-                        initial: begun.then(|| inputs[7 + usize::from(biased)].clone()),
+                        hidden: hidden.then(|| {
+                            let bias = biased.then(|| vector(&inputs[7]));
+                            Map::dense(inputs[6].clone(), bias)
+                        }),
+                        initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     },
                 };
                 let x = inputs[0].clone();
@@ -79,7 +94,8 @@ fn attentive_recurrent_matches() {
                         attentive_recurrent(cell, &lengths, x, recurrence, Precision::F32)
                     }
                     Form::Portable => {
-                        ops::attentive_recurrent::portable(cell, &lengths, x, recurrence)
+                        let precision = Precision::F32;
+                        ops::attentive_recurrent::portable(cell, &lengths, x, recurrence, precision)
                     }
                 }
             };

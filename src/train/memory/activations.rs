@@ -1,82 +1,106 @@
 //! The numbers that a forward pass keeps for the backward pass. A layer that keeps more has to say so here.
 
-use crate::config::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, ModelConfig, NormPosition,
-    Positions,
+use crate::architecture::{
+    ActivationKind, Architecture, Attention, AttentionKind, CellKind, Decoder, DropoutPosition,
+    Encoder, Head, RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing,
+    TransformerStack,
 };
 use crate::data::BatchSize;
 
 /// Numbers that live at the end of a forward pass and in the first steps back.
-pub(super) fn floats(model: &ModelConfig, batch: BatchSize) -> f64 {
+pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
     let (src, tgt) = (batch.src_tokens as f64, batch.tgt_tokens as f64);
-    let (d, d_ff) = (model.d_model as f64, model.d_ff as f64);
-    let (encoder, decoder) = (model.n_encoder_layers as f64, model.n_decoder_layers as f64);
-    let sublayers = Sublayers::of(model);
-    // What closes each stack.
-    let last = match model.norm_position {
-        NormPosition::Post => 0.0,
-        NormPosition::Pre => d,
+    let (encoder, last_src) = match &model.encoder {
+        Some(Encoder::Transformer(stack)) => (transformer(stack, src, src), Some(stack)),
+        Some(Encoder::Recurrent(stack)) => (recurrent_encoder(stack, src), None),
+        None => (0.0, None),
     };
-    // The loss's gradient, and the first feed-forward network's: hidden layer, masked, and its input.
-    let on_the_way = |rows: f64| rows * (2.0 * d_ff + 5.0 * d + sublayers.turning);
-    let Sublayers {
-        self_attention,
-        memory_attention,
-        feed_forward,
-        turning,
-    } = sublayers;
-    match model.family {
-        Family::Transformer => {
-            let encoder = encoder * src * (self_attention + feed_forward);
-            let decoder = decoder
-                * (tgt * (self_attention + memory_attention + feed_forward) + src * 2.0 * d);
-            let turned_more = (src - tgt).max(0.0) * turning;
-            let kept = encoder + decoder + (src + tgt) * (d + last);
-            kept + on_the_way(tgt) + src * 2.0 * d + turned_more
+    let (decoder, last_tgt) = match &model.decoder {
+        Some(Decoder::Transformer(stack)) => (transformer(stack, tgt, src), Some(stack)),
+        Some(Decoder::Recurrent(stack)) => (recurrent_decoder(stack, src, tgt), None),
+        None => (0.0, None),
+    };
+    let inputs = [(&model.src, last_src, src), (&model.tgt, last_tgt, tgt)];
+    let embedded: f64 = inputs
+        .into_iter()
+        .map(|(input, stack, rows)| match (input, stack) {
+            (Some(input), Some(_)) => rows * input.d_model as f64,
+            _ => 0.0,
+        })
+        .sum();
+    let on_the_way = match (last_tgt, last_src) {
+        (Some(stack), encoder) => {
+            let more = encoder.map_or(0.0, |encoder| {
+                src * 2.0 * encoder.d_model as f64 + (src - tgt).max(0.0) * turning(encoder)
+            });
+            way_back(stack, tgt) + more
         }
-        Family::DecoderOnly => {
-            tgt * (decoder * (self_attention + feed_forward) + d + last) + on_the_way(tgt)
-        }
-        Family::EncoderOnly => {
-            src * (encoder * (self_attention + feed_forward) + d + last) + on_the_way(src)
-        }
-        Family::Seq2seq => recurrent_encoder(model, src) + recurrent_decoder(model, src, tgt),
-        Family::Tagger => recurrent_encoder(model, src),
-    }
+        (None, Some(stack)) => way_back(stack, src),
+        (None, None) => 0.0,
+    };
+    let labelled = match &model.head {
+        Head::Vocabulary(_) => 0.0,
+        // What dropout leaves of the last layer, or of its means.
+        Head::Positions(labels) | Head::Sequence { labels, .. } => match last_src {
+            Some(_) => src * labels.d_in as f64,
+            None => 0.0,
+        },
+    };
+    encoder + decoder + embedded + on_the_way + labelled
 }
 
-/// What a row keeps in each sublayer of a Transformer.
-struct Sublayers {
-    self_attention: f64,
-    memory_attention: f64,
-    feed_forward: f64,
-    /// Queries and keys before and after they turn, in halves, and the gradients of these, in one layer.
-    turning: f64,
+/// What the stack keeps of `rows` positions that attend to `memory` others.
+fn transformer(stack: &TransformerStack, rows: f64, memory: f64) -> f64 {
+    let d = stack.d_model as f64;
+    // What a sublayer's end keeps: the sum and its norm, or their mirror image before the sublayer.
+    let residual = match stack.dropout_position {
+        DropoutPosition::Sublayer => 2.0 * d,
+        DropoutPosition::AfterNorm => 3.0 * d,
+    };
+    let mixing = match &stack.mixing {
+        // Queries, keys, values and what they gather.
+        SelfMixing::Attention(attention) => attended(attention) + attention.d_query() as f64,
+        SelfMixing::Recurrent(kind) => (cell(*kind) + kind.gates() as f64) * d,
+    };
+    let cross = match &stack.cross {
+        Some(cross) => {
+            let queries = 2.0 * cross.attention.d_query() as f64;
+            rows * (queries + residual) + memory * 2.0 * cross.attention.d_key() as f64
+        }
+        None => 0.0,
+    };
+    let network = &stack.feed_forward;
+    let d_ff = network.d_ff as f64;
+    let hidden = match (network.activation, network.gated) {
+        (ActivationKind::Relu, false) => d_ff,
+        // Before and after, what is kept in between, and after dropout.
+        (_, false) => 4.0 * d_ff,
+        (_, true) => 5.0 * d_ff,
+    };
+    let last = if stack.final_norm { d } else { 0.0 };
+    let layer = rows * (mixing + residual + hidden + residual) + cross;
+    stack.n_layers as f64 * layer + rows * last
 }
 
-impl Sublayers {
-    fn of(model: &ModelConfig) -> Self {
-        let (d, d_ff) = (model.d_model as f64, model.d_ff as f64);
-        // What a sublayer's end keeps: the sum and its norm, or their mirror image before the sublayer.
-        let residual = match model.dropout_position {
-            DropoutPosition::Sublayer => 2.0 * d,
-            DropoutPosition::AfterNorm => 3.0 * d,
-        };
-        let hidden = match model.activation {
-            ActivationKind::Relu => d_ff,
-            // Before and after, what Burn keeps in between, and after dropout.
-            ActivationKind::Gelu => 4.0 * d_ff,
-        };
-        Self {
-            // Queries, keys, values and what they gather.
-            self_attention: 4.0 * d + residual,
-            memory_attention: 2.0 * d + residual,
-            feed_forward: hidden + residual,
-            turning: match model.positions {
-                Positions::Rotary => 16.0 * d,
-                _ => 0.0,
-            },
-        }
+/// Queries, keys and values of a row.
+fn attended(attention: &Attention) -> f64 {
+    (attention.d_query() + 2 * attention.d_key()) as f64
+}
+
+/// The loss's gradient, and the first feed-forward network's: hidden layer, masked, and its input.
+fn way_back(stack: &TransformerStack, rows: f64) -> f64 {
+    let (d, d_ff) = (stack.d_model as f64, stack.feed_forward.d_ff as f64);
+    rows * (2.0 * d_ff + 5.0 * d + turning(stack))
+}
+
+/// Queries and keys before and after they turn, and the gradients of these, in one layer.
+fn turning(stack: &TransformerStack) -> f64 {
+    match &stack.mixing {
+        SelfMixing::Attention(attention) => match attention.positions {
+            RelativePositions::Rotary { .. } => 16.0 * stack.d_model as f64,
+            RelativePositions::None | RelativePositions::Buckets { .. } => 0.0,
+        },
+        SelfMixing::Recurrent(_) => 0.0,
     }
 }
 
@@ -87,41 +111,34 @@ fn cell(kind: CellKind) -> f64 {
         CellKind::Lstm => 2.0 + 4.0 + 1.0,
         CellKind::CoupledLstm => 2.0 + 3.0 + 1.0,
         CellKind::Gru => 1.0 + 4.0,
+        CellKind::Ssru => 2.0 + 2.0 + 1.0,
     }
 }
 
 /// The inputs' share of the gates and its gradient, in widths of the state, which exist in one layer at a time.
 fn projected(kind: CellKind) -> f64 {
-    let gates = match kind {
-        CellKind::Rnn => 1.0,
-        CellKind::Lstm => 4.0,
-        CellKind::CoupledLstm | CellKind::Gru => 3.0,
-    };
-    2.0 * gates
+    2.0 * kind.gates() as f64
 }
 
-fn recurrent_encoder(model: &ModelConfig, src: f64) -> f64 {
-    let (kind, d) = (model.recurrent.cell, model.recurrent.d_hidden as f64);
-    let d_in = match model.recurrent.d_input {
-        0 => model.d_model as f64,
-        width => width as f64,
-    };
+fn recurrent_encoder(stack: &RecurrentEncoder, src: f64) -> f64 {
+    let (d_in, d) = (stack.d_in as f64, stack.d_hidden as f64);
     // Its cells, both directions side by side, and what dropout leaves of that for the next layer or the prediction.
-    let layers = model.n_encoder_layers as f64 * (cell(kind) * d + d + d);
+    let layers = stack.n_layers as f64 * (cell(stack.cell) * d + d + d);
     // What the first layer reads, and its gradient or where it came from.
-    src * (2.0 * d_in + layers + projected(kind) * d)
+    src * (2.0 * d_in + layers + projected(stack.cell) * d)
 }
 
-fn recurrent_decoder(model: &ModelConfig, src: f64, tgt: f64) -> f64 {
-    let (kind, d) = (model.recurrent.cell, model.recurrent.d_hidden as f64);
-    let d_model = model.d_model as f64;
+fn recurrent_decoder(stack: &RecurrentDecoder, src: f64, tgt: f64) -> f64 {
+    let (d_model, d) = (stack.d_model as f64, stack.d_hidden as f64);
+    let d_memory = stack.d_memory as f64;
     // Contexts, what the readout reads, and what is gathered from.
-    let (context, memory) = match model.recurrent.attention {
+    let read = 2.0 * (d + d_memory);
+    let (context, memory) = match stack.attention {
         AttentionKind::None => (0.0, 0.0),
-        AttentionKind::Additive => (4.0 * d, 3.0 * d),
-        AttentionKind::Dot | AttentionKind::General => (4.0 * d, 5.0 * d),
+        AttentionKind::Additive => (read, d + 2.0 * d_memory),
+        AttentionKind::Dot | AttentionKind::General => (read, 5.0 * d_memory),
     };
-    let layers = model.n_decoder_layers as f64 * (d + cell(kind) * d);
+    let layers = stack.n_layers as f64 * (d + cell(stack.cell) * d);
     let readout = 4.0 * d_model;
-    tgt * (2.0 * d_model + layers + context + readout + projected(kind) * d) + src * memory
+    tgt * (2.0 * d_model + layers + context + readout + projected(stack.cell) * d) + src * memory
 }

@@ -6,7 +6,7 @@
 use super::attention_gradients::AttentionPass;
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
-use crate::linear::add_column_sums;
+use crate::linear::{Affine, add_column_sums};
 use crate::parallel::for_each;
 use crate::recurrent::{BackwardPass, RecurrentGradients, Schedule, weight_gradient};
 use crate::scratch::{with_scratch, with_scratches};
@@ -263,8 +263,9 @@ impl Layer<'_> {
                 let dqueries = &mut tapes.dqueries[part(d_key)];
                 let queries = &tapes.queries[part(d_key)];
                 attention.retreat(position, dcontexts, queries, dqueries);
-                let weight = self.inputs.recurrence.weight;
-                pass.flow_through(position, View::rows(hidden, cols), weight, flow);
+                if let Some(Affine { weight, .. }) = self.inputs.recurrence.hidden {
+                    pass.flow_through(position, View::rows(hidden, cols), weight, flow);
+                }
                 let weight = self.inputs.query_weight;
                 pass.flow_through(position, View::rows(dqueries, d_key), weight, flow);
             }

@@ -185,10 +185,6 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
     let recurrent = call.recurrent;
     let (batch, cols) = (recurrent.batch(), recurrent.gate_cols());
     let width = recurrent.cell.work() * recurrent.d;
-    let hidden = Affine {
-        weight: inputs.recurrence.weight,
-        bias: inputs.recurrence.bias,
-    };
     let lens = [
         recurrent.state_cols(),
         width,
@@ -211,7 +207,9 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
                     d_key,
                 );
                 attention.attend(position, queries, contexts, x);
-                state_product(schedule, position, current, hidden, work, width);
+                if let Some(hidden) = inputs.recurrence.hidden {
+                    state_product(schedule, position, current, hidden, work, width);
+                }
                 let input = |rank: usize, _| &x[rank * cols..][..cols];
                 states.advance(position, input, current, work);
             }

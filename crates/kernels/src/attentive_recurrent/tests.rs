@@ -6,7 +6,13 @@ use crate::recurrent::{Cell, Direction, RecurrentGradients, recurrent};
 use crate::testing::{assert_same_on_all_pools, bits};
 use case::{Case, Sizes};
 
-const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+const CELLS: [Cell; 5] = [
+    Cell::Rnn,
+    Cell::Lstm,
+    Cell::CoupledLstm,
+    Cell::Gru,
+    Cell::Ssru,
+];
 
 /// Those with a part for each sequence, and whether that has a row for each position.
 const BY_SEQUENCE: [(usize, bool); 6] = [

@@ -18,7 +18,6 @@ mod view;
 use std::ops::Range;
 
 use crate::area::area;
-use crate::linear::Activation;
 use crate::tile::TileMut;
 use isa::{Engine, Isa};
 use single::Single;
@@ -66,6 +65,15 @@ pub struct GemmShape {
     pub n: usize,
     /// Products in each sum.
     pub k: usize,
+}
+
+/// What is applied to an output element at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activation {
+    /// Nothing.
+    Identity,
+    /// max(0, y).
+    Relu,
 }
 
 /// What is done to an output element after its last product.

@@ -3,6 +3,9 @@
 use super::View;
 use super::isa::Isa;
 
+/// Products that are summed up in registers before they are added to the output.
+pub(super) const KC: usize = 256;
+
 /// Puts `b` `[depth, n]` into panels of the tile's columns, `[n / nr, depth, nr]`, filled up with zeros.
 pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
     match isa {
@@ -65,7 +68,7 @@ fn pack_strided<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &m
 /// One panel of `cols` columns of a matrix whose columns are contiguous, filled up with zeros.
 #[cfg(target_arch = "x86_64")]
 fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
-    static ZEROS: [f32; super::single::KC] = [0.0; super::single::KC];
+    static ZEROS: [f32; KC] = [0.0; KC];
     let columns: [&[f32]; NR] = std::array::from_fn(|col| match col < cols {
         true => &b.data[col * b.col_stride..][..depth],
         false => &ZEROS[..depth],

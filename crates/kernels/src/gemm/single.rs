@@ -5,14 +5,13 @@
 
 use super::bf16::{round_all, round_into};
 use super::isa::Isa;
+use super::pack::KC;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, Precision, View, finish, micro, pack};
 use crate::area::area;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// Products that are summed up in registers before they are added to the output.
-pub(super) const KC: usize = 256;
 /// Rows of `a` that stay in the second-level cache; a multiple of every tile's rows.
 const MC: usize = 144;
 /// Largest rectangle of the output that is one task.

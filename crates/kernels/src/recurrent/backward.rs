@@ -4,12 +4,12 @@
 //! rows of it are an operand of the product that leads to the position before, the whole tape one of the product that
 //! gives the weight's gradient.
 
-use super::gate_gradients::{Moment, retreat};
+use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
 use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
-use crate::linear::add_column_sums;
-use crate::parallel::for_row_chunks;
-use crate::scratch::with_scratches;
+use crate::linear::{Affine, add_column_sums};
+use crate::parallel::{for_each, for_row_chunks, is_large};
+use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
 /// What [`super::recurrent`] gave.
@@ -38,6 +38,9 @@ impl RecurrentGradients<'_> {
     pub(crate) fn check(&self, call: RecurrentCall<'_>) {
         let (gates, d) = (call.gate_cols(), call.d);
         call.check_rows("dprojected", self.projected, gates);
+        let hidden = call.cell.hidden_gates() > 0;
+        let none = self.weight.is_none() && self.bias.is_none();
+        assert!(hidden || none, "{:?} has no hidden map", call.cell);
         if let Some(weight) = self.weight.as_deref() {
             assert_eq!(weight.len(), gates * d, "`dweight` is [{gates}, {d}]");
         }
@@ -85,7 +88,12 @@ pub fn recurrent_backward(
     let (total, cols) = (schedule.total(), call.gate_cols());
     let state_len = call.batch() * call.state_cols();
     let states = View::rows(result.states, call.state_cols());
-    let lens = [total * cols, total * call.d, state_len, call.state_cols()];
+    // Tapes for the weight's gradient and the products with it.
+    let tapes = match recurrence.hidden {
+        Some(_) => [total * cols, total * call.d],
+        None => [0; 2],
+    };
+    let lens = [tapes[0], tapes[1], state_len, call.state_cols()];
     with_scratches(lens, |[grads, before, flow, zeros]| {
         flow.fill(0.0);
         zeros.fill(0.0);
@@ -98,13 +106,21 @@ pub fn recurrent_backward(
             projected: TileMut::new(projected, call.rows(), cols, cols),
             to_initial: initial.is_some(),
         };
-        for (position, rows) in schedule.backwards() {
-            let hidden = &mut grads[rows.start * cols..rows.end * cols];
-            pass.retreat(position, flow, hidden);
-            pass.flow_through(position, View::rows(hidden, cols), recurrence.weight, flow);
+        match recurrence.hidden {
+            Some(Affine { weight, .. }) => {
+                for (position, rows) in schedule.backwards() {
+                    let hidden = &mut grads[rows.start * cols..rows.end * cols];
+                    pass.retreat(position, flow, hidden);
+                    pass.flow_through(position, View::rows(hidden, cols), weight, flow);
+                }
+            }
+            None => pass.sequences_apart(flow),
         }
         if let Some(initial) = initial {
             schedule.scatter_initial(flow, initial);
+        }
+        if recurrence.hidden.is_none() {
+            return;
         }
         schedule.gather(call.d, before, |rank, position| {
             schedule.before(rank, position, states)
@@ -163,32 +179,68 @@ impl BackwardPass<'_> {
     /// for each rank; `flow` `[batch, states * d]`, in the order of ranks too, goes from the states to those before.
     pub(crate) fn retreat(&self, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
-        let (cols, state_cols, saved_cols) =
-            (call.gate_cols(), call.state_cols(), call.saved_cols());
+        let (cols, state_cols) = (call.gate_cols(), call.state_cols());
         let rows = self.schedule.active(position);
         let flow = TileMut::new(flow, rows, state_cols, state_cols);
         for_row_chunks(hidden, cols, |first, hidden| {
             for (rank, hidden) in (first..).zip(hidden.chunks_exact_mut(cols)) {
-                let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
-                // matrix mutably.
-                let (mut flow, mut projected) = unsafe {
-                    (
-                        flow.part(rank, 0, 1, state_cols),
-                        self.projected.part(row, 0, 1, cols),
-                    )
-                };
-                let before = self.schedule.before(rank, position, self.states);
-                let moment = Moment {
-                    saved: &self.saved[row * saved_cols..][..saved_cols],
-                    state: self.states.row(row, state_cols),
-                    before: before.unwrap_or(self.zeros),
-                };
-                let grad_state = self.grad_states.row(row, state_cols);
-                let (flow, projected) = (flow.row_mut(0), projected.row_mut(0));
-                retreat(call.cell, moment, grad_state, flow, hidden, projected);
+                // SAFETY: each rank is met once.
+                let mut flow = unsafe { flow.part(rank, 0, 1, state_cols) };
+                // SAFETY: each rank is met once, and its sequence has this row to itself.
+                unsafe { self.retreat_row(rank, position, flow.row_mut(0), hidden) };
             }
         });
+    }
+
+    /// All sequences of a cell without a hidden map, each from its last position to its first.
+    fn sequences_apart(&self, flow: &mut [f32]) {
+        let call = self.schedule.call;
+        let (batch, cols, state_cols) = (call.batch(), call.gate_cols(), call.state_cols());
+        let flow = TileMut::new(flow, batch, state_cols, state_cols);
+        let large = is_large(self.schedule.total() * cols);
+        for_each(batch, large, |rank| {
+            // SAFETY: each task has a sequence of its own.
+            let mut flow = unsafe { flow.part(rank, 0, 1, state_cols) };
+            with_scratch(cols, |hidden| {
+                for position in self.schedule.positions_of(rank).rev() {
+                    // SAFETY: as above.
+                    unsafe { self.retreat_row(rank, position, flow.row_mut(0), hidden) };
+                }
+            });
+        });
+    }
+
+    /// [`Self::retreat`] for one rank.
+    ///
+    /// # Safety
+    /// Nothing else may touch the rank's row at `position` meanwhile; whoever made `self` lent the matrix mutably.
+    unsafe fn retreat_row(
+        &self,
+        rank: usize,
+        position: usize,
+        flow: &mut [f32],
+        hidden: &mut [f32],
+    ) {
+        let call = self.schedule.call;
+        let (state_cols, saved_cols) = (call.state_cols(), call.saved_cols());
+        let row = self.schedule.row(rank, position);
+        // SAFETY: passed on to the caller.
+        let mut projected = unsafe { self.projected.part(row, 0, 1, call.gate_cols()) };
+        let before = self.schedule.before(rank, position, self.states);
+        let step = Timestep {
+            saved: &self.saved[row * saved_cols..][..saved_cols],
+            state: self.states.row(row, state_cols),
+            before: before.unwrap_or(self.zeros),
+        };
+        let grad_state = self.grad_states.row(row, state_cols);
+        retreat(
+            call.cell,
+            step,
+            grad_state,
+            flow,
+            hidden,
+            projected.row_mut(0),
+        );
     }
 
     /// The gradients of x that [`Self::retreat`] left at `position`, one row for each rank.

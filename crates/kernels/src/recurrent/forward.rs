@@ -1,9 +1,11 @@
 //! The steps of a position on the way through time.
 
 use super::{Schedule, gates};
+use crate::gemm::Activation;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
-use crate::linear::{Activation, Affine};
-use crate::parallel::for_row_chunks;
+use crate::linear::Affine;
+use crate::parallel::{for_each, for_row_chunks, is_large};
+use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
 /// Fills the first columns of `out`, whose rows of `width` are those of the ranks, with W h + b for the sequences at
@@ -72,24 +74,53 @@ impl ForwardPass<'_> {
         for_row_chunks(&mut work[..rows * width], width, |first, work| {
             for (rank, work) in (first..).zip(work.chunks_exact_mut(width)) {
                 let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
-                // matrices mutably.
-                let (mut state, mut kept, mut saved) = unsafe {
-                    (
-                        current.part(rank, 0, 1, state_cols),
-                        self.states.part(row, 0, 1, state_cols),
-                        self.saved
-                            .as_ref()
-                            .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
-                    )
-                };
-                let state = state.row_mut(0);
-                gates::advance(call.cell, input(rank, row), work, state);
-                kept.row_mut(0).copy_from_slice(state);
-                if let Some(saved) = &mut saved {
-                    saved.row_mut(0).copy_from_slice(&work[..call.saved_cols()]);
-                }
+                // SAFETY: each rank is met once.
+                let mut state = unsafe { current.part(rank, 0, 1, state_cols) };
+                // SAFETY: each rank is met once, and its sequence has this row to itself.
+                unsafe { self.advance_row(row, input(rank, row), work, state.row_mut(0)) };
             }
         });
+    }
+
+    /// All sequences of a cell without a hidden map, each from its first position to its last.
+    pub(crate) fn sequences_apart<'i>(
+        &self,
+        input: impl Fn(usize, usize) -> &'i [f32] + Sync + Send,
+    ) {
+        let call = self.schedule.call;
+        let lens = [call.state_cols(), call.cell.work() * call.d];
+        let large = is_large(self.schedule.total() * call.gate_cols());
+        for_each(call.batch(), large, |rank| {
+            with_scratches(lens, |[state, work]| {
+                self.schedule.initial_state(rank, state);
+                for position in self.schedule.positions_of(rank) {
+                    let row = self.schedule.row(rank, position);
+                    // SAFETY: each task has a sequence of its own.
+                    unsafe { self.advance_row(row, input(rank, row), work, state) };
+                }
+            });
+        });
+    }
+
+    /// From the hidden products in `work`, if there are any, the new `state` of the sequence whose row this is.
+    ///
+    /// # Safety
+    /// Nothing else may touch `row` meanwhile; whoever made `self` lent the matrices mutably.
+    unsafe fn advance_row(&self, row: usize, input: &[f32], work: &mut [f32], state: &mut [f32]) {
+        let call = self.schedule.call;
+        // SAFETY: passed on to the caller.
+        let (mut kept, mut saved) = unsafe {
+            (
+                self.states.part(row, 0, 1, call.state_cols()),
+                self.saved
+                    .as_ref()
+                    .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
+            )
+        };
+        gates::advance(call.cell, input, work, state);
+        kept.row_mut(0).copy_from_slice(state);
+        if let Some(saved) = &mut saved {
+            saved.row_mut(0).copy_from_slice(&work[..call.saved_cols()]);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::simd::tanh;
 
 /// What is known of a position.
 #[derive(Clone, Copy)]
-pub(super) struct Moment<'a> {
+pub(super) struct Timestep<'a> {
     /// `[saved * d]`
     pub(super) saved: &'a [f32],
     /// The state, `[states * d]`
@@ -21,7 +21,7 @@ vectorised! {
     /// those of that product and of the input's projection.
     pub(super) fn retreat(
         cell: Cell,
-        moment: Moment<'_>,
+        step: Timestep<'_>,
         grad_state: &[f32],
         flow: &mut [f32],
         hidden: &mut [f32],
@@ -31,11 +31,12 @@ vectorised! {
             *flow += grad;
         }
         match cell {
-            Cell::Rnn => rnn(moment, flow, hidden),
-            Cell::Lstm => lstm(moment, flow, hidden),
-            Cell::CoupledLstm => coupled_lstm(moment, flow, hidden),
+            Cell::Rnn => rnn(step, flow, hidden),
+            Cell::Lstm => lstm(step, flow, hidden),
+            Cell::CoupledLstm => coupled_lstm(step, flow, hidden),
+            Cell::Ssru => ssru(step, flow, hidden),
             // Its candidate's two sums differ.
-            Cell::Gru => return gru(moment, flow, hidden, projected),
+            Cell::Gru => return gru(step, flow, hidden, projected),
         }
         projected.copy_from_slice(hidden);
     }
@@ -54,8 +55,8 @@ fn tanh_slope(y: f32) -> f32 {
 }
 
 #[inline(always)]
-fn rnn(moment: Moment<'_>, dh: &mut [f32], dsum: &mut [f32]) {
-    for ((dsum, &dh), &h) in dsum.iter_mut().zip(&*dh).zip(moment.state) {
+fn rnn(step: Timestep<'_>, dh: &mut [f32], dsum: &mut [f32]) {
+    for ((dsum, &dh), &h) in dsum.iter_mut().zip(&*dh).zip(step.state) {
         *dsum = dh * tanh_slope(h);
     }
     dh.fill(0.0);
@@ -78,16 +79,16 @@ fn let_out(o: &[f32], c: &[f32], dh: &mut [f32], dc: &mut [f32], dsum: &mut [f32
 }
 
 #[inline(always)]
-fn lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+fn lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
     let d = flow.len() / 2;
-    let [i, f, g, o] = parts(moment.saved, d);
+    let [i, f, g, o] = parts(step.saved, d);
     let [di, df, dg, d_o] = parts_mut(dsums, d);
     let (dh, dc) = flow.split_at_mut(d);
-    let_out(o, &moment.state[d..], dh, dc, d_o);
+    let_out(o, &step.state[d..], dh, dc, d_o);
     for (((di, &dc), &g), &i) in di.iter_mut().zip(&*dc).zip(g).zip(i) {
         *di = dc * g * sigmoid_slope(i);
     }
-    for (((df, &dc), &c), &f) in df.iter_mut().zip(&*dc).zip(&moment.before[d..]).zip(f) {
+    for (((df, &dc), &c), &f) in df.iter_mut().zip(&*dc).zip(&step.before[d..]).zip(f) {
         *df = dc * c * sigmoid_slope(f);
     }
     for (((dg, &dc), &i), &g) in dg.iter_mut().zip(&*dc).zip(i).zip(g) {
@@ -99,13 +100,13 @@ fn lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
 }
 
 #[inline(always)]
-fn coupled_lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+fn coupled_lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
     let d = flow.len() / 2;
-    let [f, g, o] = parts(moment.saved, d);
+    let [f, g, o] = parts(step.saved, d);
     let [df, dg, d_o] = parts_mut(dsums, d);
     let (dh, dc) = flow.split_at_mut(d);
-    let_out(o, &moment.state[d..], dh, dc, d_o);
-    let before = &moment.before[d..];
+    let_out(o, &step.state[d..], dh, dc, d_o);
+    let before = &step.before[d..];
     for ((((df, &dc), &c), &g), &f) in df.iter_mut().zip(&*dc).zip(before).zip(g).zip(f) {
         *df = dc * (c - g) * sigmoid_slope(f);
     }
@@ -118,14 +119,14 @@ fn coupled_lstm(moment: Moment<'_>, flow: &mut [f32], dsums: &mut [f32]) {
 }
 
 #[inline(always)]
-fn gru(moment: Moment<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [f32]) {
+fn gru(step: Timestep<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [f32]) {
     let d = dh.len();
-    let [r, z, n, product] = parts(moment.saved, d);
+    let [r, z, n, product] = parts(step.saved, d);
     let [dr, dz, dn] = parts_mut(projected, d);
     for (((dn, &dh), &z), &n) in dn.iter_mut().zip(&*dh).zip(z).zip(n) {
         *dn = dh * (1.0 - z) * tanh_slope(n);
     }
-    for ((((dz, &dh), &h), &n), &z) in dz.iter_mut().zip(&*dh).zip(moment.before).zip(n).zip(z) {
+    for ((((dz, &dh), &h), &n), &z) in dz.iter_mut().zip(&*dh).zip(step.before).zip(n).zip(z) {
         *dz = dh * (h - n) * sigmoid_slope(z);
     }
     for (((dr, &dn), &product), &r) in dr.iter_mut().zip(&*dn).zip(product).zip(r) {
@@ -139,4 +140,26 @@ fn gru(moment: Moment<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [
         *dh *= z;
     }
     gates.copy_from_slice(&projected[..2 * d]);
+}
+
+#[inline(always)]
+fn ssru(step: Timestep<'_>, flow: &mut [f32], dx: &mut [f32]) {
+    let d = flow.len() / 2;
+    let [f, g] = parts(step.saved, d);
+    let [df, dg] = parts_mut(dx, d);
+    let (dh, dc) = flow.split_at_mut(d);
+    for ((dc, dh), &c) in dc.iter_mut().zip(dh).zip(&step.state[d..]) {
+        *dc += if c > 0.0 { *dh } else { 0.0 };
+        *dh = 0.0;
+    }
+    let before = &step.before[d..];
+    for ((((df, &dc), &c), &g), &f) in df.iter_mut().zip(&*dc).zip(before).zip(g).zip(f) {
+        *df = dc * (c - g) * sigmoid_slope(f);
+    }
+    for ((dg, &dc), &f) in dg.iter_mut().zip(&*dc).zip(f) {
+        *dg = dc * (1.0 - f);
+    }
+    for (dc, &f) in dc.iter_mut().zip(f) {
+        *dc *= f;
+    }
 }

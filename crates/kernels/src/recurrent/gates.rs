@@ -14,6 +14,7 @@ vectorised! {
             Cell::Lstm => lstm(projected, work, state),
             Cell::CoupledLstm => coupled_lstm(projected, work, state),
             Cell::Gru => gru(projected, work, state),
+            Cell::Ssru => ssru(projected, work, state),
         }
     }
 }
@@ -104,5 +105,23 @@ fn gru(projected: &[f32], work: &mut [f32], h: &mut [f32]) {
     }
     for ((h, &z), &n) in h.iter_mut().zip(&*z).zip(&*n) {
         *h = (1.0 - z) * n + z * *h;
+    }
+}
+
+#[inline(always)]
+fn ssru(projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    let d = state.len() / 2;
+    let [x, candidate] = parts(projected, d);
+    let [f, g] = parts_mut(work, d);
+    for (f, &x) in f.iter_mut().zip(x) {
+        *f = sigmoid(x);
+    }
+    g.copy_from_slice(candidate);
+    let (h, c) = state.split_at_mut(d);
+    for ((c, &f), &g) in c.iter_mut().zip(&*f).zip(&*g) {
+        *c = f * *c + (1.0 - f) * g;
+    }
+    for (h, &c) in h.iter_mut().zip(&*c) {
+        *h = if c < 0.0 { 0.0 } else { c };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The inputs' share of the gates is one matrix product for all positions, made before; what remains here is one product
 //! with the hidden weight for each position in time, over the sequences that have that position and no others. So neither
-//! padding nor the other sequences enter a sequence's states.
+//! padding nor the other sequences enter a sequence's states. Without a hidden weight each sequence runs by itself.
 
 mod backward;
 mod forward;
@@ -35,15 +35,27 @@ pub enum Cell {
     /// Cho et al. 2014, with the reset gate behind the product. Gates r, z, n: r, z = σ of x + U h + b,
     /// n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
     Gru,
+    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2), whose gate does not read the state: it has no U
+    /// and b. x is that of the gate f = σ(x) and the candidate g = x; c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
+    Ssru,
 }
 
 impl Cell {
-    /// How many times `d` rows the weights have.
+    /// How many times `d` columns the input's projection has.
     pub fn gates(self) -> usize {
         match self {
             Self::Rnn => 1,
+            Self::Ssru => 2,
             Self::Lstm => 4,
             Self::CoupledLstm | Self::Gru => 3,
+        }
+    }
+
+    /// How many times `d` rows the hidden weight has; 0 for a cell without one.
+    pub fn hidden_gates(self) -> usize {
+        match self {
+            Self::Ssru => 0,
+            _ => self.gates(),
         }
     }
 
@@ -51,7 +63,7 @@ impl Cell {
     pub fn states(self) -> usize {
         match self {
             Self::Rnn | Self::Gru => 1,
-            Self::Lstm | Self::CoupledLstm => 2,
+            Self::Lstm | Self::CoupledLstm | Self::Ssru => 2,
         }
     }
 
@@ -60,6 +72,7 @@ impl Cell {
     pub fn saved(self) -> usize {
         match self {
             Self::Rnn => 0,
+            Self::Ssru => 2,
             Self::CoupledLstm => 3,
             Self::Lstm | Self::Gru => 4,
         }
@@ -104,10 +117,8 @@ pub struct RecurrentCall<'a> {
 /// What makes a state from the one before.
 #[derive(Clone, Copy, Debug)]
 pub struct Recurrence<'a> {
-    /// U, `[gates * d, d]`
-    pub weight: &'a [f32],
-    /// b, `[gates * d]`
-    pub bias: Option<&'a [f32]>,
+    /// U, `[gates * d, d]`, and b, `[gates * d]`. None for a cell whose gates do not read the state.
+    pub hidden: Option<Affine<'a>>,
     /// The states before the first position, `[batch, states * d]`: h and c side by side. Zeros if there are none.
     pub initial: Option<&'a [f32]>,
 }
@@ -139,14 +150,14 @@ impl RecurrentCall<'_> {
 
     pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
         let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
-        let Recurrence {
-            weight,
-            bias,
-            initial,
-        } = recurrence;
-        assert_eq!(weight.len(), gates * d, "`weight` is [{gates}, {d}]");
-        if let Some(bias) = bias {
-            assert_eq!(bias.len(), gates, "`bias` is [{gates}]");
+        let Recurrence { hidden, initial } = recurrence;
+        let wanted = self.cell.hidden_gates() > 0;
+        assert_eq!(hidden.is_some(), wanted, "a hidden map of {:?}", self.cell);
+        if let Some(Affine { weight, bias }) = hidden {
+            assert_eq!(weight.len(), gates * d, "`weight` is [{gates}, {d}]");
+            if let Some(bias) = bias {
+                assert_eq!(bias.len(), gates, "`bias` is [{gates}]");
+            }
         }
         if let Some(initial) = initial {
             let states = self.state_cols();
@@ -205,16 +216,15 @@ pub fn recurrent(
         saved: saved.map(|saved| matrix(saved, call.saved_cols())),
     };
     let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
-    let hidden = Affine {
-        weight: recurrence.weight,
-        bias: recurrence.bias,
+    let input = |_, row: usize| &projected[row * cols..][..cols];
+    let Some(hidden) = recurrence.hidden else {
+        return pass.sequences_apart(input);
     };
     let lens = [call.batch() * call.state_cols(), call.batch() * width];
     with_scratches(lens, |[current, work]| {
         schedule.gather_initial(current);
         for position in schedule.positions() {
             state_product(&schedule, position, current, hidden, work, width);
-            let input = |_, row: usize| &projected[row * cols..][..cols];
             pass.advance(position, input, current, work);
         }
     });

@@ -62,6 +62,15 @@ impl<'a> Schedule<'a> {
         })
     }
 
+    /// The positions of the sequence of a rank, in the order of time.
+    pub(crate) fn positions_of(
+        &self,
+        rank: usize,
+    ) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        let len = self.len(rank);
+        self.positions().filter(move |&position| position < len)
+    }
+
     /// Positions of all sequences together, without padding: the rows of a tape.
     pub(crate) fn total(&self) -> usize {
         self.call.lengths.total()
@@ -120,6 +129,17 @@ impl<'a> Schedule<'a> {
         match neighbour {
             Some(neighbour) => Some(states.row(self.row(rank, neighbour), cols)),
             None => (self.initial).map(|initial| &initial[self.order[rank] * cols..][..cols]),
+        }
+    }
+
+    /// Fills `state` with the initial one of a rank.
+    pub(crate) fn initial_state(&self, rank: usize, state: &mut [f32]) {
+        match self.initial {
+            Some(initial) => {
+                let first = self.order[rank] * state.len();
+                state.copy_from_slice(&initial[first..][..state.len()]);
+            }
+            None => state.fill(0.0),
         }
     }
 

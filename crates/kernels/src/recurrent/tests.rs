@@ -2,7 +2,13 @@ use super::*;
 use crate::reference::Recurrent;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
-const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+const CELLS: [Cell; 5] = [
+    Cell::Rnn,
+    Cell::Lstm,
+    Cell::CoupledLstm,
+    Cell::Gru,
+    Cell::Ssru,
+];
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// A call with random inputs, NaN at padding.
@@ -57,8 +63,8 @@ impl Case {
             d,
             precision: Precision::F32,
             projected: random(rows * gates, 1).iter().map(|x| 2.0 * x).collect(),
-            weight: random(gates * d, 2),
-            bias: Some(random(gates, 3)),
+            weight: random(cell.hidden_gates() * d * d, 2),
+            bias: Some(random(cell.hidden_gates() * d, 3)),
             initial: Some(random(lens.len() * states, 4)),
             grad: random(rows * states, 5),
         };
@@ -82,10 +88,16 @@ impl Case {
 
     fn recurrence(&self) -> Recurrence<'_> {
         Recurrence {
-            weight: &self.weight,
-            bias: self.bias.as_deref(),
+            hidden: self.has_hidden().then(|| Affine {
+                weight: &self.weight,
+                bias: self.bias.as_deref(),
+            }),
             initial: self.initial.as_deref(),
         }
+    }
+
+    fn has_hidden(&self) -> bool {
+        self.cell.hidden_gates() > 0
     }
 
     /// The states alone, with nothing saved.
@@ -104,7 +116,7 @@ impl Case {
             states: nan(self.grad.len()),
             dprojected: nan(self.projected.len()),
             dweight: nan(self.weight.len()),
-            dbias: nan(self.cell.gates() * self.d),
+            dbias: nan(self.cell.hidden_gates() * self.d),
             dinitial: nan(self.lengths.rows() * self.cell.states() * self.d),
         };
         let states = &mut results.states;
@@ -116,8 +128,8 @@ impl Case {
         };
         let gradients = RecurrentGradients {
             projected: &mut results.dprojected,
-            weight: Some(&mut results.dweight),
-            bias: Some(&mut results.dbias),
+            weight: self.has_hidden().then_some(&mut results.dweight),
+            bias: self.has_hidden().then_some(&mut results.dbias),
             initial: Some(&mut results.dinitial),
         };
         recurrent_backward(call, recurrence, result, &self.grad, gradients);
@@ -130,7 +142,7 @@ impl Case {
         let twin = Recurrent {
             call: self.call(),
             projected: &projected,
-            weight: &weight,
+            weight: self.has_hidden().then_some(&weight),
             bias: bias.as_deref(),
             initial: initial.as_deref(),
         };
@@ -354,4 +366,19 @@ fn threads_change_nothing() {
         let case = Case::new(cell, direction, &lens, 4, 260);
         assert_same_on_all_pools(|| case.run().all().concat());
     });
+}
+
+#[test]
+#[should_panic(expected = "a hidden map of Ssru")]
+fn a_hidden_map_that_a_cell_lacks_is_refused() {
+    let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
+    let recurrence = Recurrence {
+        hidden: Some(Affine {
+            weight: &[0.0; 8],
+            bias: None,
+        }),
+        initial: None,
+    };
+    let mut states = vec![0.0; case.grad.len()];
+    recurrent(case.call(), recurrence, &case.projected, &mut states, None);
 }

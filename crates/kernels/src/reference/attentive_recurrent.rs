@@ -129,12 +129,12 @@ impl AttentiveRecurrent<'_> {
     /// [`crate::attentive_recurrent::attentive_recurrent_backward`]: the gradients of projections, hidden weight, bias,
     /// initial states, query weight, context weight, keys, values and v.
     pub fn backward(&self, grad_out: &[f64]) -> [Vec<f64>; 9] {
-        let (_, n_states, n_gates, n_out) = self.widths();
+        let (_, n_states, _, n_out) = self.widths();
         let batch = self.recurrent.call.lengths.rows();
         let mut gradients = [
             self.recurrent.projected.len(),
-            self.recurrent.weight.len(),
-            n_gates,
+            self.recurrent.weight.map_or(0, <[f64]>::len),
+            self.recurrent.call.cell.hidden_gates() * self.recurrent.call.d,
             batch * n_states,
             self.query_weight.len(),
             self.context_weight.len(),
@@ -188,11 +188,11 @@ impl AttentiveRecurrent<'_> {
         let h = &moment.before[..d];
         let [dx, dhidden, mut dbefore] = self.recurrent.moment_backward(moment, dstate);
         add(&mut dprojected[moment.row * n_gates..], &dx);
-        add(dbias, &dhidden);
-        add(
-            &mut dbefore,
-            &times_backward(self.recurrent.weight, h, &dhidden, dweight),
-        );
+        if let Some(weight) = self.recurrent.weight {
+            add(dbias, &dhidden);
+            let through = times_backward(weight, h, &dhidden, dweight);
+            add(&mut dbefore, &through);
+        }
         let mut dtotal = times_backward(self.context_weight, context, &dx, dcontext_weight);
         add(&mut dtotal, dcontext);
         let [dquery, dkey, dvalue, dv_here] = self.attention_of(number, query).backward(&dtotal);

@@ -9,8 +9,8 @@ pub struct Recurrent<'a> {
     pub call: RecurrentCall<'a>,
     /// The inputs' projections.
     pub projected: &'a [f64],
-    /// The hidden weight.
-    pub weight: &'a [f64],
+    /// The hidden weight, of a cell that has one.
+    pub weight: Option<&'a [f64]>,
     /// The hidden bias.
     pub bias: Option<&'a [f64]>,
     /// The states before the first position.
@@ -46,7 +46,7 @@ impl Recurrent<'_> {
     pub(super) fn moment(&self, row: usize, x: &[f64], before: Vec<f64>) -> Moment {
         let (d, _, n_gates) = self.widths();
         let product = |j: usize| -> f64 {
-            let weights = &self.weight[j * d..][..d];
+            let weights = self.weight.map_or(&[][..], |weight| &weight[j * d..][..d]);
             weights.iter().zip(&before).map(|(w, h)| w * h).sum()
         };
         let hidden: Vec<f64> = (0..n_gates)
@@ -74,6 +74,12 @@ impl Recurrent<'_> {
                     (gates[2 * d + j], gates[3 * d + j]) = (g, o);
                     state[d + j] = f * before[d + j] + i * g;
                     state[j] = o * state[d + j].tanh();
+                }
+                Cell::Ssru => {
+                    let (f, g) = (sigmoid(x[j]), x[d + j]);
+                    (gates[j], gates[d + j]) = (f, g);
+                    state[d + j] = f * before[d + j] + (1.0 - f) * g;
+                    state[j] = state[d + j].max(0.0);
                 }
                 Cell::CoupledLstm => {
                     let (f, g, o) = (sigmoid(at(0, j)), at(1, j).tanh(), sigmoid(at(2, j)));
@@ -143,7 +149,8 @@ impl Recurrent<'_> {
     pub fn backward(&self, grad_states: &[f64]) -> [Vec<f64>; 4] {
         let (d, n_states, n_gates) = self.widths();
         let mut dprojected = vec![0.0; self.projected.len()];
-        let (mut dweight, mut dbias) = (vec![0.0; n_gates * d], vec![0.0; n_gates]);
+        let hidden = self.call.cell.hidden_gates() * d;
+        let (mut dweight, mut dbias) = (vec![0.0; hidden * d], vec![0.0; hidden]);
         let mut dinitial = vec![0.0; self.call.lengths.rows() * n_states];
         for number in 0..self.call.lengths.rows() {
             let mut dstate = vec![0.0; n_states];
@@ -153,11 +160,11 @@ impl Recurrent<'_> {
                 }
                 let [dx, dhidden, mut dbefore] = self.moment_backward(moment, &dstate);
                 dprojected[moment.row * n_gates..][..n_gates].copy_from_slice(&dx);
-                for (j, dhidden) in dhidden.iter().enumerate() {
+                for (j, dhidden) in dhidden.iter().enumerate().take(hidden) {
                     dbias[j] += dhidden;
                     for c in 0..d {
                         dweight[j * d + c] += dhidden * moment.before[c];
-                        dbefore[c] += dhidden * self.weight[j * d + c];
+                        dbefore[c] += dhidden * self.weight.map_or(0.0, |weight| weight[j * d + c]);
                     }
                 }
                 dstate = dbefore;
@@ -198,6 +205,14 @@ impl Recurrent<'_> {
                     dx[d + j] = dc * moment.before[d + j] * dsigmoid(f);
                     dx[2 * d + j] = dc * i * dtanh(g);
                     dx[3 * d + j] = d_o * dsigmoid(o);
+                    dbefore[d + j] = dc * f;
+                }
+                Cell::Ssru => {
+                    let (f, g) = (gate(0), gate(1));
+                    let through = if moment.state[d + j] > 0.0 { dh } else { 0.0 };
+                    let dc = dstate[d + j] + through;
+                    dx[j] = dc * (moment.before[d + j] - g) * dsigmoid(f);
+                    dx[d + j] = dc * (1.0 - f);
                     dbefore[d + j] = dc * f;
                 }
                 Cell::CoupledLstm => {

@@ -162,7 +162,13 @@ fn the_embedding_gradient_is_the_derivative() {
 #[test]
 fn recurrent_gradients_are_derivatives() {
     let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
+    for cell in [
+        Cell::Rnn,
+        Cell::Lstm,
+        Cell::CoupledLstm,
+        Cell::Gru,
+        Cell::Ssru,
+    ] {
         for direction in [Direction::Forward, Direction::Backward] {
             let call = RecurrentCall {
                 cell,
@@ -172,15 +178,16 @@ fn recurrent_gradients_are_derivatives() {
                 precision: Precision::F32,
             };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
-            let (x, w) = (numbers(9 * gates, 1), numbers(gates * d, 2));
-            let (b, first) = (numbers(gates, 3), numbers(3 * states, 4));
+            let hidden = cell.hidden_gates() * d;
+            let (x, w) = (numbers(9 * gates, 1), numbers(hidden * d, 2));
+            let (b, first) = (numbers(hidden, 3), numbers(3 * states, 4));
             let g = numbers(9 * states, 5);
             let with = |x: &[f64], w: &[f64], b: &[f64], first: &[f64]| {
                 let twin = Recurrent {
                     call,
                     projected: x,
-                    weight: w,
-                    bias: Some(b),
+                    weight: (hidden > 0).then_some(w),
+                    bias: (hidden > 0).then_some(b),
                     initial: Some(first),
                 };
                 (twin.forward(), twin.backward(&g))
@@ -248,8 +255,8 @@ fn attentive_twin<'a>(
         recurrent: Recurrent {
             call,
             projected,
-            weight,
-            bias: Some(bias),
+            weight: (!weight.is_empty()).then_some(weight),
+            bias: (!bias.is_empty()).then_some(bias),
             initial: Some(initial),
         },
         attention: AdditiveAttention {
@@ -275,7 +282,13 @@ fn attentive_recurrent_gradients_are_derivatives() {
         d_value: 3,
     };
     let src_lens = [2, 3, 0];
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
+    for cell in [
+        Cell::Rnn,
+        Cell::Lstm,
+        Cell::CoupledLstm,
+        Cell::Gru,
+        Cell::Ssru,
+    ] {
         for (direction, lens) in [
             (Direction::Forward, None),
             (Direction::Forward, Some(&src_lens[..])),
@@ -291,8 +304,8 @@ fn attentive_recurrent_gradients_are_derivatives() {
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let sizes = [
                 9 * gates,
-                gates * d,
-                gates,
+                cell.hidden_gates() * d * d,
+                cell.hidden_gates() * d,
                 3 * states,
                 2 * d,
                 gates * 3,

@@ -49,8 +49,8 @@ impl Case {
             lengths: Lengths::new(lens, len),
             sizes,
             projected: random(rows * gates, 1),
-            weight: scaled(gates * d, d, 2),
-            bias: Some(random(gates, 3)),
+            weight: scaled(cell.hidden_gates() * d * d, d, 2),
+            bias: Some(random(cell.hidden_gates() * d, 3)),
             initial: Some(random(batch * states, 4)),
             query_weight: scaled(d_key * d, d, 5),
             context_weight: scaled(gates * d_value, d_value, 6),
@@ -83,6 +83,10 @@ impl Case {
         self
     }
 
+    fn has_hidden(&self) -> bool {
+        self.cell.hidden_gates() > 0
+    }
+
     pub(super) fn call(&self) -> AttentiveRecurrentCall<'_> {
         let (src_len, d, d_key, d_value) = self.sizes;
         AttentiveRecurrentCall {
@@ -103,8 +107,10 @@ impl Case {
         AttentiveRecurrentInputs {
             projected: &self.projected,
             recurrence: Recurrence {
-                weight: &self.weight,
-                bias: self.bias.as_deref(),
+                hidden: self.has_hidden().then(|| Affine {
+                    weight: &self.weight,
+                    bias: self.bias.as_deref(),
+                }),
                 initial: self.initial.as_deref(),
             },
             query_weight: &self.query_weight,
@@ -133,7 +139,7 @@ impl Case {
             rows * src_len,
             self.projected.len(),
             self.weight.len(),
-            self.cell.gates() * d,
+            self.cell.hidden_gates() * d,
             batch * self.cell.states() * d,
             self.query_weight.len(),
             self.context_weight.len(),
@@ -164,8 +170,8 @@ impl Case {
         let gradients = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
                 projected,
-                weight: Some(weight),
-                bias: Some(bias),
+                weight: self.has_hidden().then_some(weight),
+                bias: self.has_hidden().then_some(bias),
                 initial: Some(initial),
             },
             query_weight: Some(query_weight),
@@ -202,7 +208,7 @@ impl Case {
             recurrent: Recurrent {
                 call: self.call().recurrent,
                 projected: &projected,
-                weight: &weight,
+                weight: self.has_hidden().then_some(&weight),
                 bias: bias.as_deref(),
                 initial: initial.as_deref(),
             },

@@ -1,0 +1,271 @@
+//! The activations of feed-forward networks, alone and as gates, and their gradients.
+
+use crate::area::area;
+use crate::parallel::for_row_chunks;
+use crate::simd::{exp_nonpositive, sigmoid, tanh};
+
+/// A function of one number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nonlinearity {
+    /// max(0, x).
+    Relu,
+    /// x Φ(x) with the distribution function Φ of the standard normal (Hendrycks and Gimpel 2016).
+    Gelu,
+    /// Its approximation ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+    GeluTanh,
+    /// x σ(x), also called swish.
+    Silu,
+}
+
+/// `out` = f(`x`), element by element.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    for_row_chunks(out, 1, |start, out| {
+        values(f, &x[start..start + out.len()], out)
+    });
+}
+
+/// The gradient of [`nonlinear`] from `grad_out`.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+    assert_eq!(x.len(), dx.len(), "`x` and `dx` have one length");
+    assert_eq!(
+        x.len(),
+        grad_out.len(),
+        "`x` and `grad_out` have one length"
+    );
+    for_row_chunks(dx, 1, |start, dx| {
+        let end = start + dx.len();
+        slopes(f, &x[start..end], &grad_out[start..end], dx);
+    });
+}
+
+/// `out` `[rows, d]` = f(a) ⊙ b, where rows of `x` `[rows, 2 * d]` hold a and b side by side: a gated linear unit
+/// (Shazeer 2020).
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn gated(f: Nonlinearity, d: usize, x: &[f32], out: &mut [f32]) {
+    check(d, x, out);
+    if d == 0 {
+        return;
+    }
+    for_row_chunks(out, d, |first, out| {
+        let x = x[2 * first * d..].chunks_exact(2 * d);
+        for (x, out) in x.zip(out.chunks_exact_mut(d)) {
+            gate_row(f, x, out);
+        }
+    });
+}
+
+/// The gradient of [`gated`], `[rows, 2 * d]`, from `grad_out` `[rows, d]`.
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+    check(d, x, grad_out);
+    assert_eq!(x.len(), dx.len(), "`x` and `dx` have one length");
+    if d == 0 {
+        return;
+    }
+    for_row_chunks(dx, 2 * d, |first, dx| {
+        let x = x[2 * first * d..].chunks_exact(2 * d);
+        let grad_out = grad_out[first * d..].chunks_exact(d);
+        for ((x, grad_out), dx) in x.zip(grad_out).zip(dx.chunks_exact_mut(2 * d)) {
+            gate_row_backward(f, x, grad_out, dx);
+        }
+    });
+}
+
+fn check(d: usize, x: &[f32], out: &[f32]) {
+    let rows = out.len().checked_div(d).unwrap_or(0);
+    assert_eq!(out.len(), area(rows, d), "rows of {d}");
+    assert_eq!(x.len(), area(rows, 2 * d), "`x` is [{rows}, 2 · {d}]");
+}
+
+/// Runs `$loop` with `$of` bound to the function's (value, slope).
+macro_rules! for_function {
+    ($f:ident, $of:ident => $loop:block) => {
+        match $f {
+            Nonlinearity::Relu => {
+                let $of = relu;
+                $loop
+            }
+            Nonlinearity::Gelu => {
+                let $of = gelu;
+                $loop
+            }
+            Nonlinearity::GeluTanh => {
+                let $of = gelu_tanh;
+                $loop
+            }
+            Nonlinearity::Silu => {
+                let $of = silu;
+                $loop
+            }
+        }
+    };
+}
+
+vectorised! {
+    fn values(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+        for_function!(f, of => {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = of(x).0;
+            }
+        });
+    }
+}
+
+vectorised! {
+    fn slopes(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+        for_function!(f, of => {
+            for ((dx, &x), &grad) in dx.iter_mut().zip(x).zip(grad_out) {
+                *dx = grad * of(x).1;
+            }
+        });
+    }
+}
+
+vectorised! {
+    fn gate_row(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+        let (a, b) = x.split_at(out.len());
+        for_function!(f, of => {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = of(a).0 * b;
+            }
+        });
+    }
+}
+
+vectorised! {
+    fn gate_row_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+        let (a, b) = x.split_at(grad_out.len());
+        let (da, db) = dx.split_at_mut(grad_out.len());
+        for_function!(f, of => {
+            for ((((da, db), &a), &b), &grad) in da.iter_mut().zip(db).zip(a).zip(b).zip(grad_out) {
+                let (value, slope) = of(a);
+                *da = grad * b * slope;
+                *db = grad * value;
+            }
+        });
+    }
+}
+
+#[inline(always)]
+fn relu(x: f32) -> (f32, f32) {
+    if x < 0.0 {
+        (0.0, 0.0)
+    } else {
+        (x, if x > 0.0 { 1.0 } else { 0.0 })
+    }
+}
+
+/// Φ(−|x|) by formula 7.1.26 of Abramowitz and Stegun (1964), with an error below 1e-7.
+#[inline(always)]
+fn gelu(x: f32) -> (f32, f32) {
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let polynomial = ((((1.061_405_4 * t - 1.453_152) * t + 1.421_413_7) * t - 0.284_496_74) * t
+        + 0.254_829_6)
+        * t;
+    let exp = exp_nonpositive(-z * z);
+    let tail = 0.5 * polynomial * exp;
+    let below = if x < 0.0 { tail } else { 1.0 - tail };
+    // 1/√(2π)
+    let density = 0.398_942_3 * exp;
+    (x * below, below + x * density)
+}
+
+#[inline(always)]
+fn gelu_tanh(x: f32) -> (f32, f32) {
+    // √(2/π)
+    const FACTOR: f32 = 0.797_884_6;
+    const CUBIC: f32 = 0.044_715;
+    let bounded = tanh(FACTOR * (x + CUBIC * x * x * x));
+    let slope = FACTOR * (1.0 + 3.0 * CUBIC * x * x);
+    let half = 0.5 * (1.0 + bounded);
+    (x * half, half + 0.5 * x * (1.0 - bounded * bounded) * slope)
+}
+
+#[inline(always)]
+fn silu(x: f32) -> (f32, f32) {
+    let y = sigmoid(x);
+    (x * y, y * (1.0 + x * (1.0 - y)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use crate::testing::{assert_close, assert_derivative, assert_same_on_all_pools, random, wide};
+
+    const ALL: [Nonlinearity; 4] = [
+        Nonlinearity::Relu,
+        Nonlinearity::Gelu,
+        Nonlinearity::GeluTanh,
+        Nonlinearity::Silu,
+    ];
+
+    #[test]
+    fn values_and_slopes_match_the_twin() {
+        let x: Vec<f32> = (-800..=800).map(|i| i as f32 / 100.0 + 0.003).collect();
+        let ones = vec![1.0; x.len()];
+        for f in ALL {
+            let [mut y, mut dx] = [0; 2].map(|_| vec![f32::NAN; x.len()]);
+            nonlinear(f, &x, &mut y);
+            nonlinear_backward(f, &x, &ones, &mut dx);
+            let twin: Vec<[f64; 2]> = wide(&x)
+                .iter()
+                .map(|&x| reference::nonlinear(f, x))
+                .collect();
+            let part = |number: usize| twin.iter().map(|pair| pair[number]).collect::<Vec<f64>>();
+            assert_close(&y, &part(0), 5e-7, &format!("{f:?}"));
+            assert_close(&dx, &part(1), 1e-6, &format!("the slope of {f:?}"));
+        }
+    }
+
+    #[test]
+    fn the_slopes_of_the_twin_are_derivatives() {
+        let x: Vec<f64> = (-40..=40).map(|i| f64::from(i) / 10.0 + 0.03).collect();
+        let weights = vec![1.0; x.len()];
+        for f in ALL {
+            let slopes: Vec<f64> = x.iter().map(|&x| reference::nonlinear(f, x)[1]).collect();
+            let values = |x: &[f64]| x.iter().map(|&x| reference::nonlinear(f, x)[0]).collect();
+            assert_derivative(&x, &weights, &slopes, values);
+        }
+    }
+
+    #[test]
+    fn gates_match_the_twin() {
+        for f in ALL {
+            for (rows, d) in [(0, 3), (2, 0), (1, 1), (5, 17), (300, 130)] {
+                let x: Vec<f32> = random(rows * 2 * d, 1).iter().map(|x| 4.0 * x).collect();
+                let grad = random(rows * d, 2);
+                let mut out = vec![f32::NAN; rows * d];
+                let mut dx = vec![f32::NAN; x.len()];
+                gated(f, d, &x, &mut out);
+                gated_backward(f, d, &x, &grad, &mut dx);
+                let [twin, dtwin] = reference::gated(f, d, &wide(&x), &wide(&grad));
+                assert_close(&out, &twin, 1e-6, &format!("{f:?}"));
+                assert_close(&dx, &dtwin, 2e-6, &format!("the gradient of {f:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let (x, grad) = (random(400 * 400, 1), random(400 * 200, 2));
+        assert_same_on_all_pools(|| {
+            let (mut out, mut dx) = (grad.clone(), x.clone());
+            gated(Nonlinearity::Gelu, 200, &x, &mut out);
+            gated_backward(Nonlinearity::Gelu, 200, &x, &grad, &mut dx);
+            [out, dx].concat()
+        });
+    }
+}

@@ -1,0 +1,245 @@
+//! Rotary positions (Su et al. 2021): each pair of features turns by an angle that grows with the position.
+
+use std::sync::Arc;
+
+use crate::area::area;
+use crate::parallel::for_row_chunks;
+use crate::starts::Starts;
+
+/// Sines and cosines of the angles of all pairs at the positions from 0 on.
+#[derive(Clone, Debug)]
+pub struct RotaryTable {
+    frequencies: Arc<[f64]>,
+    /// `[positions, pairs]`
+    cosines: Vec<f32>,
+    /// `[positions, pairs]`
+    sines: Vec<f32>,
+}
+
+/// Which way to turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// By the angles.
+    Forward,
+    /// By the opposite angles, as gradients turn.
+    Back,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub struct RotaryCall<'a> {
+    /// The angles.
+    pub table: &'a RotaryTable,
+    /// The first position of each sequence.
+    pub starts: &'a Starts,
+    /// Tokens of a sequence.
+    pub len: usize,
+    /// Columns of a row.
+    pub width: usize,
+    /// Heads at the start of a row that turn; what stands behind them does not.
+    pub heads: usize,
+}
+
+/// The frequencies `base`^(−2i / `d_head`) of the pairs i.
+pub fn frequencies(base: f64, d_head: usize) -> Arc<[f64]> {
+    (0..d_head / 2)
+        .map(|i| base.powf(-2.0 * i as f64 / d_head as f64))
+        .collect()
+}
+
+impl RotaryTable {
+    /// The angles position · frequency of the first `positions` positions.
+    pub fn new(frequencies: Arc<[f64]>, positions: usize) -> Self {
+        let angles = || {
+            let at = |position: usize| frequencies.iter().map(move |f| position as f64 * f);
+            (0..positions).flat_map(at)
+        };
+        Self {
+            cosines: angles().map(|angle| angle.cos() as f32).collect(),
+            sines: angles().map(|angle| angle.sin() as f32).collect(),
+            frequencies,
+        }
+    }
+
+    /// One for each pair of features of a head.
+    pub fn frequencies(&self) -> &Arc<[f64]> {
+        &self.frequencies
+    }
+
+    /// How many positions it holds.
+    pub fn positions(&self) -> usize {
+        self.cosines
+            .len()
+            .checked_div(self.pairs())
+            .unwrap_or(usize::MAX)
+    }
+
+    /// Cosines and sines of `position`.
+    pub fn at(&self, position: usize) -> (&[f32], &[f32]) {
+        let part = position * self.pairs()..(position + 1) * self.pairs();
+        (&self.cosines[part.clone()], &self.sines[part])
+    }
+
+    /// Pairs of features of a head.
+    pub fn pairs(&self) -> usize {
+        self.frequencies.len()
+    }
+}
+
+/// `out` = `x`, both `[batch * len, width]`, with the pairs of the first `heads` heads turned; feature i of a head is paired
+/// with feature i + d_head/2.
+///
+/// # Panics
+/// If a slice does not fit, or the table is too short.
+pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
+    let RotaryCall {
+        table,
+        starts,
+        len,
+        width,
+        heads,
+    } = call;
+    let pairs = table.pairs();
+    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    assert!(
+        2 * area(heads, pairs) <= width,
+        "{heads} heads in {width} columns"
+    );
+    if x.is_empty() {
+        return;
+    }
+    let rows = x.len() / width;
+    assert_eq!(x.len(), area(rows, width), "rows of {width}");
+    assert!(
+        rows.is_multiple_of(len) && starts.fits(rows / len),
+        "{rows} rows in sequences of {len}, which begin at {starts:?}"
+    );
+    let (needed, found) = (starts.end(len), table.positions());
+    assert!(needed <= found, "{needed} positions in a table of {found}");
+    for_row_chunks(out, width, |first, out| {
+        let x = x[first * width..].chunks_exact(width);
+        for (row, (x, out)) in x.zip(out.chunks_exact_mut(width)).enumerate() {
+            let (cosines, sines) = table.at(starts.position(first + row, len));
+            turn_row(turn, 2 * pairs * heads, cosines, sines, x, out);
+        }
+    });
+}
+
+vectorised! {
+    /// One row, of which the first `turned` columns turn.
+    fn turn_row(
+        turn: Turn,
+        turned: usize,
+        cosines: &[f32],
+        sines: &[f32],
+        x: &[f32],
+        out: &mut [f32],
+    ) {
+        let pairs = cosines.len();
+        out[turned..].copy_from_slice(&x[turned..]);
+        if pairs == 0 {
+            return;
+        }
+        let x = x[..turned].chunks_exact(2 * pairs);
+        for (x, out) in x.zip(out[..turned].chunks_exact_mut(2 * pairs)) {
+            let (a, b) = x.split_at(pairs);
+            let (to_a, to_b) = out.split_at_mut(pairs);
+            match turn {
+                Turn::Forward => {
+                    turn_part(a, b, cosines, sines, to_a, |a, b| a - b);
+                    turn_part(b, a, cosines, sines, to_b, |b, a| b + a);
+                }
+                Turn::Back => {
+                    turn_part(a, b, cosines, sines, to_a, |a, b| a + b);
+                    turn_part(b, a, cosines, sines, to_b, |b, a| b - a);
+                }
+            }
+        }
+    }
+}
+
+/// `out` = `with(a · cos, b · sin)`
+#[inline(always)]
+fn turn_part(
+    a: &[f32],
+    b: &[f32],
+    cosines: &[f32],
+    sines: &[f32],
+    out: &mut [f32],
+    with: impl Fn(f32, f32) -> f32,
+) {
+    for ((((out, &a), &b), &cos), &sin) in out.iter_mut().zip(a).zip(b).zip(cosines).zip(sines) {
+        *out = with(a * cos, b * sin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_close, assert_same_on_all_pools, bits, random};
+
+    const D_HEAD: usize = 6;
+
+    fn table(positions: usize) -> RotaryTable {
+        RotaryTable::new(frequencies(1e4, D_HEAD), positions)
+    }
+
+    fn turned(starts: &Starts, len: usize, x: &[f32], turn: Turn) -> Vec<f32> {
+        let call = RotaryCall {
+            table: &table(40),
+            starts,
+            len,
+            width: 20,
+            heads: 2,
+        };
+        let mut out = vec![f32::NAN; x.len()];
+        rotary(call, turn, x, &mut out);
+        out
+    }
+
+    #[test]
+    fn pairs_turn_like_complex_numbers() {
+        let x = random(6 * 20, 1);
+        let starts = Starts::Each([5, 30].into());
+        let mut twin: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+        for row in 0..6 {
+            let position = [5, 30][row / 3] + row % 3;
+            for (head, i) in (0..6).map(|n| (n / 3, n % 3)) {
+                let angle = position as f64 * 1e4f64.powf(-2.0 * i as f64 / 6.0);
+                let (a, b) = (row * 20 + head * 6 + i, row * 20 + head * 6 + 3 + i);
+                let (re, im) = (twin[a], twin[b]);
+                twin[a] = re * angle.cos() - im * angle.sin();
+                twin[b] = im * angle.cos() + re * angle.sin();
+            }
+        }
+        let found = turned(&starts, 3, &x, Turn::Forward);
+        assert_close(&found, &twin, 1e-6, "turned");
+        for (x, found) in x.chunks(20).zip(found.chunks(20)) {
+            assert_eq!(bits(&x[12..]), bits(&found[12..]), "behind the heads");
+        }
+        let back = turned(&starts, 3, &found, Turn::Back);
+        let x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+        assert_close(&back, &x, 1e-6, "turned back");
+    }
+
+    #[test]
+    fn a_row_depends_on_its_position_alone() {
+        let x = random(4 * 20, 1);
+        let all = turned(&Starts::All(7), 4, &x, Turn::Forward);
+        let each = turned(&Starts::Each([7, 8, 9, 10].into()), 1, &x, Turn::Forward);
+        assert_eq!(bits(&all), bits(&each));
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let x = random(4000 * 20, 1);
+        let starts = Starts::All(1);
+        assert_same_on_all_pools(|| turned(&starts, 10, &x, Turn::Forward));
+    }
+
+    #[test]
+    #[should_panic(expected = "41 positions in a table of 40")]
+    fn a_table_that_is_too_short_is_refused() {
+        turned(&Starts::All(39), 2, &[0.0; 40], Turn::Forward);
+    }
+}

@@ -1,0 +1,86 @@
+//! The first positions of sequences.
+
+use std::sync::Arc;
+
+/// The position of the first token of each sequence of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// The same for all.
+    All(usize),
+    /// One for each.
+    Each(Arc<[usize]>),
+}
+
+impl Starts {
+    /// The first position of sequence `sequence`.
+    ///
+    /// # Panics
+    /// If there is none for it.
+    pub fn of(&self, sequence: usize) -> usize {
+        match self {
+            Self::All(start) => *start,
+            Self::Each(starts) => starts[sequence],
+        }
+    }
+
+    /// The position after the last one of sequences of `len` tokens.
+    pub fn end(&self, len: usize) -> usize {
+        let last = match self {
+            Self::All(start) => *start,
+            Self::Each(starts) => starts.iter().copied().max().unwrap_or(0),
+        };
+        last + len
+    }
+
+    /// Those of the sequences numbered `rows`, in that order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::All(start) => Self::All(*start),
+            Self::Each(starts) => Self::Each(rows.iter().map(|&row| starts[row]).collect()),
+        }
+    }
+
+    /// Those of the sequences `len` tokens later.
+    pub fn after(&self, len: usize) -> Self {
+        match self {
+            Self::All(start) => Self::All(start + len),
+            Self::Each(starts) => Self::Each(starts.iter().map(|start| start + len).collect()),
+        }
+    }
+
+    /// The position of row `row` of a batch of sequences of `len` tokens.
+    pub fn position(&self, row: usize, len: usize) -> usize {
+        self.of(row / len) + row % len
+    }
+
+    /// Whether there is one for each of `batch` sequences.
+    pub fn fits(&self, batch: usize) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::Each(starts) => starts.len() == batch,
+        }
+    }
+}
+
+impl From<usize> for Starts {
+    fn from(start: usize) -> Self {
+        Self::All(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_from_each_start() {
+        let each = Starts::Each([4, 0].into());
+        let positions: Vec<usize> = (0..6).map(|row| each.position(row, 3)).collect();
+        assert_eq!(positions, [4, 5, 6, 0, 1, 2]);
+        assert_eq!((each.end(3), Starts::All(2).end(3)), (7, 5));
+        assert_eq!(each.select(&[1, 1, 0]), Starts::Each([0, 0, 4].into()));
+        assert_eq!(each.after(2), Starts::Each([6, 2].into()));
+        assert_eq!(Starts::from(3).position(5, 4), 4);
+        assert!(each.fits(2) && !each.fits(3) && Starts::All(1).fits(3));
+    }
+}

@@ -1,0 +1,113 @@
+//! Operands of a fused operation by name.
+
+/// A set of operands in a fixed order: a struct with a field for each, of which some may be absent and some several. The
+/// implementing type, that struct over `()`, says which are there.
+pub(crate) trait Operands: Clone + std::fmt::Debug + Send + 'static {
+    /// The struct with a `T` for each operand.
+    type Of<T>;
+
+    /// Which operands are there.
+    fn layout<T>(operands: &Self::Of<T>) -> Self;
+
+    /// The operands in order.
+    fn list<T>(operands: Self::Of<T>) -> Vec<T>;
+
+    /// The opposite of [`Operands::list`].
+    ///
+    /// # Panics
+    /// If the list is too short.
+    fn named<T>(&self, list: Vec<T>) -> Self::Of<T>;
+}
+
+/// An operand that is always there.
+pub(crate) type One<T> = T;
+/// An operand that may be absent.
+pub(crate) type Maybe<T> = Option<T>;
+/// Several operands of one kind.
+pub(crate) type Many<T> = Vec<T>;
+
+/// Defines a struct over `T` that implements [`Operands`]; each field is `One`, `Maybe` one or `Many`.
+macro_rules! operands {
+    ($(#[$attribute:meta])* struct $name:ident { $($field:ident: $count:ident,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug)]
+        struct $name<T> {
+            $($field: $crate::ops::operands::$count<T>,)*
+        }
+
+        #[allow(dead_code)]
+        impl<T> $name<T> {
+            /// The struct with what `f` makes of each operand.
+            fn map<U>(self, f: impl FnMut(T) -> U) -> $name<U> {
+                use $crate::ops::operands::Operands;
+                let layout = $name::<()>::layout(&self);
+                layout.named($name::<()>::list(self).into_iter().map(f).collect())
+            }
+        }
+
+        impl $crate::ops::operands::Operands for $name<()> {
+            type Of<T> = $name<T>;
+
+            fn layout<T>(operands: &$name<T>) -> Self {
+                $name {
+                    $($field: operands!(@layout $count operands.$field),)*
+                }
+            }
+
+            fn list<T>(operands: $name<T>) -> Vec<T> {
+                let mut list = Vec::new();
+                $(operands!(@push $count list, operands.$field);)*
+                list
+            }
+
+            fn named<T>(&self, list: Vec<T>) -> $name<T> {
+                let mut list = list.into_iter();
+                let mut next = || list.next().expect("one for each operand");
+                $name {
+                    $($field: operands!(@pull $count next, self.$field),)*
+                }
+            }
+        }
+    };
+    (@layout One $field:expr) => { { let _ = &$field; } };
+    (@layout Maybe $field:expr) => { $field.as_ref().map(|_| ()) };
+    (@layout Many $field:expr) => { $field.iter().map(|_| ()).collect() };
+    (@push One $list:ident, $field:expr) => { $list.push($field) };
+    (@push $many:ident $list:ident, $field:expr) => { $list.extend($field) };
+    (@pull One $next:ident, $field:expr) => { { let () = $field; $next() } };
+    (@pull Maybe $next:ident, $field:expr) => { $field.map(|()| $next()) };
+    (@pull Many $next:ident, $field:expr) => { $field.iter().map(|()| $next()).collect() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    operands! {
+        struct Three {
+            one: One,
+            maybe: Maybe,
+            many: Many,
+        }
+    }
+
+    #[test]
+    fn a_list_gets_its_names_back() {
+        for maybe in [None, Some('b')] {
+            let three = Three {
+                one: 'a',
+                maybe,
+                many: vec!['c', 'd'],
+            };
+            let layout = Three::<()>::layout(&three);
+            let list = Three::<()>::list(three);
+            assert_eq!(list.len(), 3 + usize::from(maybe.is_some()));
+            let Three {
+                one,
+                maybe: found,
+                many,
+            } = layout.named(list);
+            assert_eq!((one, found, many), ('a', maybe, vec!['c', 'd']));
+        }
+    }
+}

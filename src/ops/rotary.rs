@@ -1,0 +1,171 @@
+//! Rotary positions (Su et al. 2021): pairs of features of queries and keys turn by position · frequency.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use attentive_kernels::Starts;
+use attentive_kernels::rotary::{RotaryCall, RotaryTable, Turn, frequencies, rotary as kernel};
+use burn::tensor::{Tensor, TensorData};
+
+use super::buffers;
+use super::fused::{self, Context, Kept, Kernel, Mode, Output};
+
+/// The angles of a model. Their sines and cosines are computed once, when a position is first met, and shared by all
+/// clones.
+#[derive(Clone, Debug)]
+pub struct Rotary {
+    table: Arc<RwLock<Arc<RotaryTable>>>,
+}
+
+/// Positions that are computed at once at least.
+const AT_ONCE: usize = 64;
+
+impl Rotary {
+    /// The frequencies `base`^(−2i / `d_head`) of the pairs i of features of a head.
+    pub fn new(base: f64, d_head: usize) -> Self {
+        Self::with_frequencies(frequencies(base, d_head))
+    }
+
+    /// A frequency for each pair of features of a head.
+    pub fn with_frequencies(frequencies: Arc<[f64]>) -> Self {
+        let table = Arc::new(RotaryTable::new(frequencies, 0));
+        Self {
+            table: Arc::new(RwLock::new(table)),
+        }
+    }
+
+    /// Turns the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2, and what
+    /// stands behind the heads stays.
+    ///
+    /// # Shapes
+    /// - `x`, result: `[batch · len, width]`, sequences of `len` tokens
+    pub fn turn(&self, x: Tensor<2>, heads: usize, starts: &Starts, len: usize) -> Tensor<2> {
+        let table = self.table(starts.end(len));
+        if !fused::applies(&x) {
+            return portable(&table, x, heads, starts, len);
+        }
+        let shape = x.dims();
+        let kernel = TurnKernel {
+            table,
+            starts: starts.clone(),
+            len,
+            width: shape[1],
+            heads,
+        };
+        fused::apply(kernel, TurnOperands { x: x.into() }, shape)
+    }
+
+    /// The table, made longer if it has fewer than `positions`.
+    fn table(&self, positions: usize) -> Arc<RotaryTable> {
+        let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        if table.positions() >= positions {
+            return table;
+        }
+        let len = positions.next_power_of_two().max(AT_ONCE);
+        let longer = Arc::new(RotaryTable::new(Arc::clone(table.frequencies()), len));
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&longer);
+        longer
+    }
+}
+
+pub(super) fn portable(
+    table: &RotaryTable,
+    x: Tensor<2>,
+    heads: usize,
+    starts: &Starts,
+    len: usize,
+) -> Tensor<2> {
+    let [rows, width] = x.dims();
+    let half = table.pairs();
+    let turned = 2 * half * heads;
+    let options = (&x.device(), x.dtype());
+    let angles = |part: fn((&[f32], &[f32])) -> Vec<f32>| {
+        let values = (0..rows).flat_map(|row| part(table.at(starts.position(row, len))));
+        let data = TensorData::new(values.collect::<Vec<f32>>(), [rows, 1, half]);
+        Tensor::<3>::from_data(data.convert_dtype(options.1), options)
+    };
+    let (cos, sin) = (
+        angles(|(cos, _)| cos.to_vec()),
+        angles(|(_, sin)| sin.to_vec()),
+    );
+    let kept = x.clone().narrow(1, turned, width - turned);
+    let x = x.narrow(1, 0, turned).reshape([rows, heads, 2 * half]);
+    let (a, b) = (x.clone().narrow(2, 0, half), x.narrow(2, half, half));
+    let both = vec![
+        a.clone() * cos.clone() - b.clone() * sin.clone(),
+        b * cos + a * sin,
+    ];
+    let x = Tensor::cat(both, 2).reshape([rows, turned]);
+    if turned == width {
+        return x;
+    }
+    Tensor::cat(vec![x, kept], 1)
+}
+
+operands! {
+    struct TurnOperands {
+        x: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct TurnKernel {
+    table: Arc<RotaryTable>,
+    starts: Starts,
+    len: usize,
+    width: usize,
+    heads: usize,
+}
+
+impl TurnKernel {
+    fn run(&self, turn: Turn, x: &[f32]) -> Vec<f32> {
+        let call = RotaryCall {
+            table: &self.table,
+            starts: &self.starts,
+            len: self.len,
+            width: self.width,
+            heads: self.heads,
+        };
+        let mut out = buffers::take(x.len());
+        kernel(call, turn, x, &mut out);
+        out
+    }
+}
+
+impl Kernel for TurnKernel {
+    const NAME: &'static str = "rotary";
+    type Operands = TurnOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: TurnOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        Output::new(self.run(Turn::Forward, inputs.x), ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> TurnOperands<Option<Vec<f32>>> {
+        TurnOperands {
+            x: Some(self.run(Turn::Back, context.grad)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_grows_and_is_shared() {
+        let rotary = Rotary::new(1e4, 4);
+        let clone = rotary.clone();
+        assert_eq!(rotary.table(3).positions(), AT_ONCE);
+        let longer = clone.table(AT_ONCE + 1);
+        assert!(Arc::ptr_eq(&longer, &rotary.table(100)));
+        assert_eq!(
+            longer.at(70),
+            RotaryTable::new(frequencies(1e4, 4), 71).at(70)
+        );
+    }
+}
