@@ -87,7 +87,7 @@ pub(super) fn portable(
         angles(|(cos, _)| cos.to_vec()),
         angles(|(_, sin)| sin.to_vec()),
     );
-    let kept = x.clone().narrow(1, turned, width - turned);
+    let all = x.clone();
     let x = x.narrow(1, 0, turned).reshape([rows, heads, 2 * half]);
     let (a, b) = (x.clone().narrow(2, 0, half), x.narrow(2, half, half));
     let both = vec![
@@ -98,7 +98,7 @@ pub(super) fn portable(
     if turned == width {
         return x;
     }
-    Tensor::cat(vec![x, kept], 1)
+    Tensor::cat(vec![x, all.narrow(1, turned, width - turned)], 1)
 }
 
 operands! {

@@ -2,7 +2,7 @@
 
 use crate::area::area;
 use crate::parallel::for_row_chunks;
-use crate::simd::{exp_nonpositive, sigmoid, tanh};
+use crate::simd::{exp_nonpositive, sigmoid};
 
 /// A function of one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,10 +187,11 @@ fn gelu_tanh(x: f32) -> (f32, f32) {
     // √(2/π)
     const FACTOR: f32 = 0.797_884_6;
     const CUBIC: f32 = 0.044_715;
-    let bounded = tanh(FACTOR * (x + CUBIC * x * x * x));
-    let slope = FACTOR * (1.0 + 3.0 * CUBIC * x * x);
-    let half = 0.5 * (1.0 + bounded);
-    (x * half, half + 0.5 * x * (1.0 - bounded * bounded) * slope)
+    // ½ (1 + tanh u) = σ(2u), which is accurate in both tails.
+    let double = 2.0 * FACTOR * (x + CUBIC * x * x * x);
+    let slope = 2.0 * FACTOR * (1.0 + 3.0 * CUBIC * x * x);
+    let (above, below) = (sigmoid(double), sigmoid(-double));
+    (x * above, above + x * above * below * slope)
 }
 
 #[inline(always)]

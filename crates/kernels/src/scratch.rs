@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 
+/// Numbers that a thread keeps at most: 256 MiB. What lies above goes back to the allocator.
+const MOST_KEPT: usize = 1 << 26;
+
 thread_local! {
     static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
@@ -15,7 +18,12 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
         buffer = vec![0.0; len];
     }
     let result = work(&mut buffer[..len]);
-    FREE.with_borrow_mut(|free| free.push(buffer));
+    FREE.with_borrow_mut(|free| {
+        let kept: usize = free.iter().map(Vec::capacity).sum();
+        if kept + buffer.capacity() <= MOST_KEPT {
+            free.push(buffer);
+        }
+    });
     result
 }
 
@@ -38,4 +46,21 @@ pub(crate) fn with_scratches<const N: usize, R>(
 #[cfg(test)]
 pub(crate) fn kept() -> usize {
     FREE.with_borrow(|free| free.iter().map(Vec::capacity).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_no_more_than_its_limit() {
+        with_scratch(1000, |_| ());
+        assert!((1000..=MOST_KEPT).contains(&kept()));
+        with_scratch(MOST_KEPT + 1, |scratch| scratch[MOST_KEPT] = 1.0);
+        assert!(kept() <= MOST_KEPT);
+        with_scratch(MOST_KEPT / 2 + 1, |_| {
+            with_scratch(MOST_KEPT / 2 + 1, |_| ());
+        });
+        assert!(kept() <= MOST_KEPT);
+    }
 }

@@ -1,12 +1,12 @@
 //! The gradients of the attention at a position.
 
 use super::AttentiveRecurrentCall;
-use super::backward::Layer;
+use super::layer::Layer;
 use crate::parallel::for_each;
 use crate::tile::TileMut;
 
 /// The gradients of attention, position by position.
-pub(super) struct AttentionPass<'a> {
+pub(super) struct AttentionBackward<'a> {
     pub(super) layer: &'a Layer<'a>,
     /// Of the contexts, `[batch * len, d_value]`.
     pub(super) dcontexts: TileMut<'a>,
@@ -16,7 +16,7 @@ pub(super) struct AttentionPass<'a> {
     pub(super) shares: TileMut<'a>,
 }
 
-impl AttentionPass<'_> {
+impl AttentionBackward<'_> {
     /// The gradients at `position` from those that come to its contexts through x, `[ranks, d_value]`: fills `dqueries`
     /// `[ranks, d_key]`.
     pub(super) fn retreat(

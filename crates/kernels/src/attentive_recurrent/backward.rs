@@ -3,7 +3,8 @@
 //! What the products of a position's sequences receive is collected on tapes, as in the recurrent layer. The queries are
 //! computed again, in one product, and the scores of each position with them.
 
-use super::attention_gradients::AttentionPass;
+use super::attention_gradients::AttentionBackward;
+use super::layer::{AttentiveRecurrentResult, Layer};
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
 use crate::linear::{Affine, add_column_sums};
@@ -11,17 +12,6 @@ use crate::parallel::for_each;
 use crate::recurrent::{BackwardPass, RecurrentGradients, Schedule, weight_gradient};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
-
-/// What [`super::attentive_recurrent`] gave.
-#[derive(Clone, Copy, Debug)]
-pub struct AttentiveRecurrentResult<'a> {
-    /// `[batch * len, states * d + d_value]`
-    pub out: &'a [f32],
-    /// `[batch * len, src_len]`
-    pub attention_weights: &'a [f32],
-    /// `[batch * len, saved * d]`
-    pub saved: &'a [f32],
-}
 
 impl AttentiveRecurrentResult<'_> {
     fn check(&self, call: AttentiveRecurrentCall<'_>) {
@@ -133,16 +123,6 @@ struct Tapes<'a> {
     dqueries: &'a mut [f32],
 }
 
-/// What the backward pass reads.
-#[derive(Clone, Copy)]
-pub(super) struct Layer<'a> {
-    pub(super) call: AttentiveRecurrentCall<'a>,
-    pub(super) inputs: AttentiveRecurrentInputs<'a>,
-    pub(super) result: AttentiveRecurrentResult<'a>,
-    pub(super) grad_out: &'a [f32],
-    pub(super) schedule: &'a Schedule<'a>,
-}
-
 impl Layer<'_> {
     fn backward(&self, mut tapes: Tapes<'_>, gradients: AttentiveRecurrentGradients<'_>) {
         let AttentiveRecurrentCall {
@@ -171,7 +151,7 @@ impl Layer<'_> {
         with_scratches(lens, |[shares, dcontexts, flow]| {
             shares.fill(0.0);
             flow.fill(0.0);
-            let attention = AttentionPass {
+            let attention = AttentionBackward {
                 layer: self,
                 dcontexts: TileMut::new(dcontexts, rows, d_value, d_value),
                 keys: TileMut::new(keys, batch, src_len * d_key, src_len * d_key),
@@ -223,7 +203,7 @@ impl Layer<'_> {
     fn all_positions(
         &self,
         tapes: &mut Tapes<'_>,
-        attention: AttentionPass<'_>,
+        attention: AttentionBackward<'_>,
         projected: TileMut<'_>,
         to_initial: bool,
         flow: &mut [f32],

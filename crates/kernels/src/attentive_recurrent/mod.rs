@@ -14,10 +14,10 @@
 
 mod attention_gradients;
 mod backward;
+mod layer;
 
-pub use backward::{
-    AttentiveRecurrentGradients, AttentiveRecurrentResult, attentive_recurrent_backward,
-};
+pub use backward::{AttentiveRecurrentGradients, attentive_recurrent_backward};
+pub use layer::AttentiveRecurrentResult;
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into};

@@ -2,6 +2,29 @@
 
 use super::Precision;
 
+/// Defines types whose values prove that this CPU has an instruction set: nothing outside this file can make one.
+macro_rules! proofs {
+    ($($(#[$attribute:meta])* $name:ident)*) => {
+        $(
+            $(#[$attribute])*
+            #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+            #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+            pub(crate) struct $name(());
+        )*
+    };
+}
+
+proofs! {
+    /// AVX2 with fused multiply-add.
+    Avx2
+    /// AVX-512F, and what [`Avx2`] proves.
+    Avx512
+    /// AVX-512 with `vdpbf16ps`, and what packing its operands takes.
+    Avx512Bf16
+    /// AMX with `tdpbf16ps`, enabled by the system for this process, and what [`Avx512Bf16`] proves.
+    Amx
+}
+
 /// The instruction sets that there is a register tile of `f32` for. All but the portable one give the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -9,9 +32,9 @@ pub(crate) enum Isa {
     /// What every CPU of the target has.
     Portable,
     /// AVX2 with fused multiply-add.
-    Avx2,
+    Avx2(Avx2),
     /// AVX-512F.
-    Avx512,
+    Avx512(Avx512),
 }
 
 impl Isa {
@@ -19,10 +42,10 @@ impl Isa {
     pub(super) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx512f") && crate::simd::has_avx2_fma() {
-            return Self::Avx512;
+            return Self::Avx512(Avx512(()));
         }
         if crate::simd::has_avx2_fma() {
-            Self::Avx2
+            Self::Avx2(Avx2(()))
         } else {
             Self::Portable
         }
@@ -33,36 +56,45 @@ impl Isa {
     pub(super) fn available() -> Vec<Self> {
         match Self::detect() {
             Self::Portable => vec![Self::Portable],
-            Self::Avx2 => vec![Self::Portable, Self::Avx2],
-            Self::Avx512 => vec![Self::Portable, Self::Avx2, Self::Avx512],
+            best @ Self::Avx2(_) => vec![Self::Portable, best],
+            best @ Self::Avx512(_) => vec![Self::Portable, Self::Avx2(Avx2(())), best],
         }
     }
 
     /// Rows of a register tile.
     pub(super) const fn mr(self) -> usize {
         match self {
-            Self::Portable | Self::Avx2 => 6,
-            Self::Avx512 => 12,
+            Self::Portable | Self::Avx2(_) => MR,
+            Self::Avx512(_) => MR_512,
         }
     }
 
     /// Columns of a register tile: two vectors.
     pub(super) const fn nr(self) -> usize {
         match self {
-            Self::Portable | Self::Avx2 => 16,
-            Self::Avx512 => 32,
+            Self::Portable | Self::Avx2(_) => NR,
+            Self::Avx512(_) => NR_512,
         }
     }
 }
+
+/// Rows of a register tile that is not of AVX-512.
+pub(super) const MR: usize = 6;
+/// Its columns: two vectors.
+pub(super) const NR: usize = 16;
+/// Rows of a register tile of AVX-512.
+pub(super) const MR_512: usize = 12;
+/// Its columns: two vectors.
+pub(super) const NR_512: usize = 32;
 
 /// The instruction sets that multiply pairs of bfloat16 numbers. Their orders of summation differ, so their bits do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) enum PairIsa {
     /// AVX-512 with `vdpbf16ps`.
-    Avx512,
+    Avx512(Avx512Bf16),
     /// The matrix unit, `tdpbf16ps`.
-    Amx,
+    Amx(Amx),
 }
 
 impl PairIsa {
@@ -71,9 +103,9 @@ impl PairIsa {
         if !has_avx512_bf16() {
             None
         } else if has_amx_bf16() {
-            Some(Self::Amx)
+            Some(Self::Amx(Amx(())))
         } else {
-            Some(Self::Avx512)
+            Some(Self::Avx512(Avx512Bf16(())))
         }
     }
 
@@ -82,8 +114,8 @@ impl PairIsa {
     pub(super) fn available() -> Vec<Self> {
         match Self::detect() {
             None => vec![],
-            Some(Self::Avx512) => vec![Self::Avx512],
-            Some(Self::Amx) => vec![Self::Avx512, Self::Amx],
+            Some(best @ Self::Avx512(_)) => vec![best],
+            Some(best @ Self::Amx(_)) => vec![Self::Avx512(Avx512Bf16(())), best],
         }
     }
 }
@@ -115,10 +147,10 @@ impl Engine {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::F32(Isa::Portable) | Self::Rounded(Isa::Portable) => "portable",
-            Self::F32(Isa::Avx2) | Self::Rounded(Isa::Avx2) => "AVX2",
-            Self::F32(Isa::Avx512) | Self::Rounded(Isa::Avx512) => "AVX-512",
-            Self::Pairs(PairIsa::Avx512) => "AVX-512 BF16",
-            Self::Pairs(PairIsa::Amx) => "AMX",
+            Self::F32(Isa::Avx2(_)) | Self::Rounded(Isa::Avx2(_)) => "AVX2",
+            Self::F32(Isa::Avx512(_)) | Self::Rounded(Isa::Avx512(_)) => "AVX-512",
+            Self::Pairs(PairIsa::Avx512(_)) => "AVX-512 BF16",
+            Self::Pairs(PairIsa::Amx(_)) => "AMX",
         }
     }
 }

@@ -4,11 +4,8 @@
 
 use std::ops::Range;
 
-use super::isa::Isa;
+use super::isa::{Isa, NR};
 use crate::tile::TileMut;
-
-/// Columns of a register tile that is not of AVX-512.
-const NR: usize = Isa::Avx2.nr();
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
 #[derive(Clone, Copy)]
@@ -97,11 +94,11 @@ impl Tile {
             match isa {
                 Isa::Portable => with_rows!(self.portable, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => with_rows!(self.avx2, rows in 1 2 3 4 5 6),
+                Isa::Avx2(_) => with_rows!(self.avx2, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => with_rows!(self.avx512, rows in 1 2 3 4 5 6 7 8 9 10 11 12),
+                Isa::Avx512(_) => with_rows!(self.avx512, rows in 1 2 3 4 5 6 7 8 9 10 11 12),
                 #[cfg(not(target_arch = "x86_64"))]
-                Isa::Avx2 | Isa::Avx512 => unreachable!("an x86-64 instruction set"),
+                Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
             }
         }
     }

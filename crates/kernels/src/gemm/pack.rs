@@ -1,7 +1,7 @@
 //! Copies of the operands in the order in which the register tiles read them.
 
 use super::View;
-use super::isa::Isa;
+use super::isa::{Isa, MR, MR_512, NR, NR_512};
 
 /// Products that are summed up in registers before they are added to the output.
 pub(super) const KC: usize = 256;
@@ -9,9 +9,9 @@ pub(super) const KC: usize = 256;
 /// Puts `b` `[depth, n]` into panels of the tile's columns, `[n / nr, depth, nr]`, filled up with zeros.
 pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
     match isa {
-        Isa::Portable => pack_b_panels::<{ Isa::Portable.nr() }>(false, b, depth, n, packed),
-        Isa::Avx2 => pack_b_panels::<{ Isa::Avx2.nr() }>(true, b, depth, n, packed),
-        Isa::Avx512 => pack_b_panels::<{ Isa::Avx512.nr() }>(true, b, depth, n, packed),
+        Isa::Portable => pack_b_panels::<NR>(false, b, depth, n, packed),
+        Isa::Avx2(_) => pack_b_panels::<NR>(true, b, depth, n, packed),
+        Isa::Avx512(_) => pack_b_panels::<NR_512>(true, b, depth, n, packed),
     }
 }
 
@@ -140,9 +140,9 @@ unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, 
 /// Puts `a` `[rows, depth]` into panels of the tile's rows, `[rows / mr, depth, mr]`; missing rows are left as they are.
 pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     match isa {
-        Isa::Portable => pack_a_panels::<{ Isa::Portable.mr() }>(a, rows, depth, packed),
-        Isa::Avx2 => pack_a_panels::<{ Isa::Avx2.mr() }>(a, rows, depth, packed),
-        Isa::Avx512 => pack_a_panels::<{ Isa::Avx512.mr() }>(a, rows, depth, packed),
+        Isa::Portable => pack_a_panels::<MR>(a, rows, depth, packed),
+        Isa::Avx2(_) => pack_a_panels::<MR>(a, rows, depth, packed),
+        Isa::Avx512(_) => pack_a_panels::<MR_512>(a, rows, depth, packed),
     }
 }
 

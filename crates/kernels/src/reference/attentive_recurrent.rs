@@ -1,6 +1,6 @@
 //! The twin of [`mod@crate::attentive_recurrent`].
 
-use super::recurrent::Moment;
+use super::recurrent::Timestep;
 use super::{AdditiveAttention, AdditiveAttentionShape, Recurrent};
 
 /// What a layer reads, as [`crate::attentive_recurrent::AttentiveRecurrentInputs`].
@@ -21,7 +21,7 @@ struct Attended {
     query: Vec<f64>,
     weights: Vec<f64>,
     context: Vec<f64>,
-    moment: Moment,
+    timestep: Timestep,
 }
 
 /// `sums` += `terms`
@@ -96,13 +96,13 @@ impl AttentiveRecurrent<'_> {
             let (weights, context) = (attention.weights(), attention.forward());
             let mut x = times(n_gates, self.context_weight, &context);
             add(&mut x, &self.recurrent.projected[row * n_gates..]);
-            let moment = self.recurrent.moment(row, &x, state);
-            state = moment.state.clone();
+            let timestep = self.recurrent.timestep(row, &x, state);
+            state = timestep.state.clone();
             positions.push(Attended {
                 query,
                 weights,
                 context,
-                moment,
+                timestep,
             });
         }
         positions
@@ -116,9 +116,9 @@ impl AttentiveRecurrent<'_> {
         let [mut out, mut weights] = [n_out, src_len].map(|cols| vec![0.0; rows * cols]);
         for number in 0..call.lengths.rows() {
             for position in self.sequence(number) {
-                let row = position.moment.row;
+                let row = position.timestep.row;
                 let (state, context) = out[row * n_out..][..n_out].split_at_mut(n_states);
-                state.copy_from_slice(&position.moment.state);
+                state.copy_from_slice(&position.timestep.state);
                 context.copy_from_slice(&position.context);
                 weights[row * src_len..][..src_len].copy_from_slice(&position.weights);
             }
@@ -147,7 +147,7 @@ impl AttentiveRecurrent<'_> {
             let mut dstate = vec![0.0; n_states];
             for position in self.sequence(number).iter().rev() {
                 let (dnext, dcontext) =
-                    grad_out[position.moment.row * n_out..][..n_out].split_at(n_states);
+                    grad_out[position.timestep.row * n_out..][..n_out].split_at(n_states);
                 add(&mut dstate, dnext);
                 dstate =
                     self.position_backward(number, position, &dstate, dcontext, &mut gradients);
@@ -182,12 +182,12 @@ impl AttentiveRecurrent<'_> {
         let Attended {
             query,
             context,
-            moment,
+            timestep,
             ..
         } = position;
-        let h = &moment.before[..d];
-        let [dx, dhidden, mut dbefore] = self.recurrent.moment_backward(moment, dstate);
-        add(&mut dprojected[moment.row * n_gates..], &dx);
+        let h = &timestep.before[..d];
+        let [dx, dhidden, mut dbefore] = self.recurrent.timestep_backward(timestep, dstate);
+        add(&mut dprojected[timestep.row * n_gates..], &dx);
         if let Some(weight) = self.recurrent.weight {
             add(dbias, &dhidden);
             let through = times_backward(weight, h, &dhidden, dweight);

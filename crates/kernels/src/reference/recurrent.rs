@@ -18,7 +18,7 @@ pub struct Recurrent<'a> {
 }
 
 /// One sequence at one position.
-pub(super) struct Moment {
+pub(super) struct Timestep {
     /// The row in matrices `[batch * len, …]`.
     pub(super) row: usize,
     /// The state before.
@@ -43,13 +43,13 @@ impl Recurrent<'_> {
     }
 
     /// What the input's projection `x` makes of `before` at `row`.
-    pub(super) fn moment(&self, row: usize, x: &[f64], before: Vec<f64>) -> Moment {
+    pub(super) fn timestep(&self, row: usize, x: &[f64], before: Vec<f64>) -> Timestep {
         let (d, _, n_gates) = self.widths();
         let product = |j: usize| -> f64 {
             let weights = self.weight.map_or(&[][..], |weight| &weight[j * d..][..d]);
             weights.iter().zip(&before).map(|(w, h)| w * h).sum()
         };
-        let hidden: Vec<f64> = (0..n_gates)
+        let hidden: Vec<f64> = (0..self.call.cell.hidden_gates() * d)
             .map(|j| product(j) + self.bias.map_or(0.0, |bias| bias[j]))
             .collect();
         let at = |gate: usize, j: usize| x[gate * d + j] + hidden[gate * d + j];
@@ -89,7 +89,7 @@ impl Recurrent<'_> {
                 }
             }
         }
-        Moment {
+        Timestep {
             row,
             before,
             hidden,
@@ -121,16 +121,16 @@ impl Recurrent<'_> {
     }
 
     /// One sequence in the order of time.
-    fn sequence(&self, number: usize) -> Vec<Moment> {
+    fn sequence(&self, number: usize) -> Vec<Timestep> {
         let (_, _, n_gates) = self.widths();
         let mut state = self.initial_state(number);
-        let mut moments = Vec::new();
+        let mut timesteps = Vec::new();
         for row in self.rows_in_time(number) {
-            let moment = self.moment(row, &self.projected[row * n_gates..][..n_gates], state);
-            state = moment.state.clone();
-            moments.push(moment);
+            let timestep = self.timestep(row, &self.projected[row * n_gates..][..n_gates], state);
+            state = timestep.state.clone();
+            timesteps.push(timestep);
         }
-        moments
+        timesteps
     }
 
     /// [`crate::recurrent::recurrent`].
@@ -138,8 +138,8 @@ impl Recurrent<'_> {
         let (_, n_states, _) = self.widths();
         let mut states = vec![0.0; self.call.lengths.positions() * n_states];
         for number in 0..self.call.lengths.rows() {
-            for moment in self.sequence(number) {
-                states[moment.row * n_states..][..n_states].copy_from_slice(&moment.state);
+            for timestep in self.sequence(number) {
+                states[timestep.row * n_states..][..n_states].copy_from_slice(&timestep.state);
             }
         }
         states
@@ -154,16 +154,19 @@ impl Recurrent<'_> {
         let mut dinitial = vec![0.0; self.call.lengths.rows() * n_states];
         for number in 0..self.call.lengths.rows() {
             let mut dstate = vec![0.0; n_states];
-            for moment in self.sequence(number).iter().rev() {
-                for (dstate, grad) in dstate.iter_mut().zip(&grad_states[moment.row * n_states..]) {
+            for timestep in self.sequence(number).iter().rev() {
+                for (dstate, grad) in dstate
+                    .iter_mut()
+                    .zip(&grad_states[timestep.row * n_states..])
+                {
                     *dstate += grad;
                 }
-                let [dx, dhidden, mut dbefore] = self.moment_backward(moment, &dstate);
-                dprojected[moment.row * n_gates..][..n_gates].copy_from_slice(&dx);
+                let [dx, dhidden, mut dbefore] = self.timestep_backward(timestep, &dstate);
+                dprojected[timestep.row * n_gates..][..n_gates].copy_from_slice(&dx);
                 for (j, dhidden) in dhidden.iter().enumerate().take(hidden) {
                     dbias[j] += dhidden;
                     for c in 0..d {
-                        dweight[j * d + c] += dhidden * moment.before[c];
+                        dweight[j * d + c] += dhidden * timestep.before[c];
                         dbefore[c] += dhidden * self.weight.map_or(0.0, |weight| weight[j * d + c]);
                     }
                 }
@@ -174,18 +177,18 @@ impl Recurrent<'_> {
         [dprojected, dweight, dbias, dinitial]
     }
 
-    /// The gradients of a moment's projection, of U h + b, and of the state before where it enters otherwise.
-    pub(super) fn moment_backward(&self, moment: &Moment, dstate: &[f64]) -> [Vec<f64>; 3] {
+    /// The gradients of a timestep's projection, of U h + b, and of the state before where it enters otherwise.
+    pub(super) fn timestep_backward(&self, timestep: &Timestep, dstate: &[f64]) -> [Vec<f64>; 3] {
         let (d, n_states, n_gates) = self.widths();
         let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);
         let mut dbefore = vec![0.0; n_states];
         let (dsigmoid, dtanh) = (|y: f64| y * (1.0 - y), |y: f64| 1.0 - y * y);
         for j in 0..d {
-            let gate = |number: usize| moment.gates[number * d + j];
+            let gate = |number: usize| timestep.gates[number * d + j];
             let dh = dstate[j];
             // The LSTMs': the gradient of c' through h' = o tanh(c'), given o.
             let through_h = |o: f64| {
-                let bounded = moment.state[d + j].tanh();
+                let bounded = timestep.state[d + j].tanh();
                 (dstate[d + j] + dh * o * dtanh(bounded), dh * bounded)
             };
             match self.call.cell {
@@ -193,8 +196,8 @@ impl Recurrent<'_> {
                 Cell::Gru => {
                     let (r, z, n) = (gate(0), gate(1), gate(2));
                     let dn = dh * (1.0 - z) * dtanh(n);
-                    dx[j] = dn * moment.hidden[2 * d + j] * dsigmoid(r);
-                    dx[d + j] = dh * (moment.before[j] - n) * dsigmoid(z);
+                    dx[j] = dn * timestep.hidden[2 * d + j] * dsigmoid(r);
+                    dx[d + j] = dh * (timestep.before[j] - n) * dsigmoid(z);
                     dx[2 * d + j] = dn;
                     dbefore[j] = dh * z;
                 }
@@ -202,23 +205,23 @@ impl Recurrent<'_> {
                     let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
                     let (dc, d_o) = through_h(o);
                     dx[j] = dc * g * dsigmoid(i);
-                    dx[d + j] = dc * moment.before[d + j] * dsigmoid(f);
+                    dx[d + j] = dc * timestep.before[d + j] * dsigmoid(f);
                     dx[2 * d + j] = dc * i * dtanh(g);
                     dx[3 * d + j] = d_o * dsigmoid(o);
                     dbefore[d + j] = dc * f;
                 }
                 Cell::Ssru => {
                     let (f, g) = (gate(0), gate(1));
-                    let through = if moment.state[d + j] > 0.0 { dh } else { 0.0 };
+                    let through = if timestep.state[d + j] > 0.0 { dh } else { 0.0 };
                     let dc = dstate[d + j] + through;
-                    dx[j] = dc * (moment.before[d + j] - g) * dsigmoid(f);
+                    dx[j] = dc * (timestep.before[d + j] - g) * dsigmoid(f);
                     dx[d + j] = dc * (1.0 - f);
                     dbefore[d + j] = dc * f;
                 }
                 Cell::CoupledLstm => {
                     let (f, g, o) = (gate(0), gate(1), gate(2));
                     let (dc, d_o) = through_h(o);
-                    dx[j] = dc * (moment.before[d + j] - g) * dsigmoid(f);
+                    dx[j] = dc * (timestep.before[d + j] - g) * dsigmoid(f);
                     dx[d + j] = dc * (1.0 - f) * dtanh(g);
                     dx[2 * d + j] = d_o * dsigmoid(o);
                     dbefore[d + j] = dc * f;
@@ -228,7 +231,7 @@ impl Recurrent<'_> {
         dhidden.copy_from_slice(&dx);
         if self.call.cell == Cell::Gru {
             for j in 0..d {
-                dhidden[2 * d + j] = dx[2 * d + j] * moment.gates[j];
+                dhidden[2 * d + j] = dx[2 * d + j] * timestep.gates[j];
             }
         }
         [dx, dhidden, dbefore]

@@ -4,8 +4,10 @@
 //! starting from what the output holds or from zero. It takes denormal numbers for zero.
 
 use core::arch::asm;
+use std::cell::Cell;
 
 use super::{TILE, Tile, WIDTH};
+use crate::gemm::isa::Amx;
 
 /// What `ldtilecfg` reads.
 #[repr(C, align(64))]
@@ -30,6 +32,11 @@ static FULL: Configuration = Configuration {
 #[repr(C, align(64))]
 struct Room([[f32; TILE]; TILE]);
 
+thread_local! {
+    /// Whether the thread's matrix unit is configured.
+    static IN_USE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The calling thread's matrix unit, ready to be used. Dropped, it is back in its initial state, so that the system has
 /// nothing to save for threads that do something else.
 pub(super) struct Configured {
@@ -38,10 +45,14 @@ pub(super) struct Configured {
 }
 
 impl Configured {
-    /// # Safety
-    /// The CPU has AMX and the system lets this process use it.
-    pub(super) unsafe fn new() -> Self {
-        // SAFETY: vouched for by the caller; the configuration is valid.
+    /// # Panics
+    /// If the thread's unit is in use already: the inner value would take its registers from the outer one.
+    pub(super) fn new(_proof: Amx) -> Self {
+        assert!(
+            !IN_USE.replace(true),
+            "one use of the matrix unit at a time"
+        );
+        // SAFETY: the proof says that the CPU has AMX and the system lets this process use it; the configuration is valid.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const FULL, options(nostack, preserves_flags, readonly));
         }
@@ -135,7 +146,8 @@ impl Configured {
 
 impl Drop for Configured {
     fn drop(&mut self) {
-        // SAFETY: whoever made `self` vouched for AMX.
+        // SAFETY: `self` was made from a proof of AMX.
         unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
+        IN_USE.set(false);
     }
 }

@@ -122,10 +122,10 @@ fn rectangle(
     accumulate: Accumulate,
 ) {
     let (m, n) = (out.rows(), out.cols());
-    let unit = (isa == PairIsa::Amx).then(|| {
-        // SAFETY: the CPU and the system have AMX.
-        unsafe { amx::Configured::new() }
-    });
+    let unit = match isa {
+        PairIsa::Amx(proof) => Some(amx::Configured::new(proof)),
+        PairIsa::Avx512(_) => None,
+    };
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
         for start in (0..k).step_by(STEPS * DEPTH) {

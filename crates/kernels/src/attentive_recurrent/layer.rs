@@ -1,0 +1,25 @@
+//! What the gradients of an attentive recurrent layer are computed from.
+
+use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
+use crate::recurrent::Schedule;
+
+/// What [`super::attentive_recurrent`] gave.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentiveRecurrentResult<'a> {
+    /// `[batch * len, states * d + d_value]`
+    pub out: &'a [f32],
+    /// `[batch * len, src_len]`
+    pub attention_weights: &'a [f32],
+    /// `[batch * len, saved * d]`
+    pub saved: &'a [f32],
+}
+
+/// What the backward pass reads.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    pub(super) call: AttentiveRecurrentCall<'a>,
+    pub(super) inputs: AttentiveRecurrentInputs<'a>,
+    pub(super) result: AttentiveRecurrentResult<'a>,
+    pub(super) grad_out: &'a [f32],
+    pub(super) schedule: &'a Schedule<'a>,
+}
