@@ -4,32 +4,42 @@
 mod workload;
 
 use attentive::config::Matmul;
-use criterion::{
-    BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
-};
+use divan::Bencher;
+use divan::counter::ItemsCount;
 use workload::{step, workloads};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn training_steps(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("training step");
-    group.sampling_mode(SamplingMode::Flat).sample_size(10);
-    for workload in workloads() {
-        group.throughput(Throughput::Elements(workload.tokens() as u64));
-        for (products, matmul) in [("f32", Matmul::F32), ("bf16", Matmul::Bf16)] {
-            group.bench_function(BenchmarkId::new(&workload.name, products), |bench| {
-                let (mut learner, batch) = (workload.learner(matmul), workload.batch());
-                let mut number = 0;
-                bench.iter(|| {
-                    number += 1;
-                    step(&mut learner, &batch, number)
-                });
-            });
-        }
-    }
-    group.finish();
+fn main() {
+    divan::main();
 }
 
-criterion_group!(benches, training_steps);
-criterion_main!(benches);
+/// The names of the models.
+fn models() -> Vec<String> {
+    workloads().into_iter().map(|known| known.name).collect()
+}
+
+fn steps(bencher: Bencher<'_, '_>, model: &str, matmul: Matmul) {
+    let Some(workload) = workloads().into_iter().find(|known| known.name == model) else {
+        return;
+    };
+    let (mut learner, batch) = (workload.learner(matmul), workload.batch());
+    let mut number = 0;
+    bencher
+        .counter(ItemsCount::new(workload.tokens()))
+        .bench_local(|| {
+            number += 1;
+            step(&mut learner, &batch, number)
+        });
+}
+
+#[divan::bench(args = models(), sample_count = 10, sample_size = 1)]
+fn f32(bencher: Bencher<'_, '_>, model: &str) {
+    steps(bencher, model, Matmul::F32);
+}
+
+#[divan::bench(args = models(), sample_count = 10, sample_size = 1)]
+fn bf16(bencher: Bencher<'_, '_>, model: &str) {
+    steps(bencher, model, Matmul::Bf16);
+}

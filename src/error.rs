@@ -9,7 +9,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure that a user can cause and mend.
 ///
-/// [`Error::hint`] says what to try; [`Error::exit_code`] is what the program exits with.
+/// [`Error::hint`] says what to try; [`Error::exit_code`] is what the program exits with. Both texts call an option by its
+/// Rust path in backticks, such as `RunOptions::out`, which a program may replace by what its users know.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -40,7 +41,7 @@ pub enum Error {
     /// A configuration that is not TOML at all.
     #[error("`{}` is not valid TOML: {problem}", path.display())]
     Toml {
-        /// The file, or `--set`.
+        /// The file.
         path: PathBuf,
         /// What the parser says, with the line.
         problem: String,
@@ -101,7 +102,7 @@ pub enum Error {
     #[error("{0}")]
     NotFinite(Box<NotFinite>),
 
-    /// A request that cannot be met, such as `--n-best` above the beam width.
+    /// A request that cannot be met, such as more results than the beam is wide.
     #[error("{problem}")]
     Usage {
         /// What cannot be done.
@@ -229,8 +230,8 @@ impl Error {
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
             Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
-            Self::RunExists { .. } => Some("`--resume` continues it, `--force` deletes it and starts anew, `--out` takes another directory".into()),
-            Self::NotFinite(_) => Some("begin again, with another `--out` or `--force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; resumed as it is, the run meets the same loss".into()),
+            Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts anew, `RunOptions::out` takes another directory".into()),
+            Self::NotFinite(_) => Some("begin again, with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; resumed as it is, the run meets the same loss".into()),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }

@@ -1,27 +1,49 @@
-//! Stopping on request: the first SIGINT or SIGTERM asks, the second stops at once.
+//! Stopping on request: another thread asks, or a signal, whose second stops at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-
-use crate::error::{Error, Result};
-
-/// Knows whether a signal has asked the program to stop. Clones share what they know.
+/// A request to stop that another thread or a signal may make at any time. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
-    /// The signal that came, 0 before. There is one at most, as the second ends the process.
+    /// The signal that came first, 0 before any.
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
+    /// Asks to stop, as signal number `signal` would: 2 for SIGINT, 15 for SIGTERM. Only the first request counts, and 0
+    /// is none.
+    ///
+    /// ```
+    /// use attentive::interrupt::Interrupt;
+    ///
+    /// let interrupt = Interrupt::none();
+    /// let elsewhere = interrupt.clone();
+    /// std::thread::spawn(move || elsewhere.request(2)).join().unwrap();
+    /// assert_eq!(interrupt.requested(), Some(2));
+    /// ```
+    pub fn request(&self, signal: u8) {
+        let (first, signal) = (0, usize::from(signal));
+        // A request that comes second finds another value, and changes nothing.
+        let _ = self
+            .signal
+            .compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
     /// Takes over SIGINT (Ctrl-C) and SIGTERM for the rest of the process: the first of either is noted for
     /// [`Interrupt::requested`], the next ends the process at once with exit code 128 + its number.
     ///
     /// # Errors
-    /// [`Error::Io`] if the system does not let us handle a signal.
-    pub fn install() -> Result<Self> {
+    /// [`Error::Io`](crate::error::Error::Io) if the system does not let us handle a signal.
+    #[cfg(feature = "cli")]
+    pub fn install() -> crate::error::Result<Self> {
+        use std::sync::atomic::AtomicBool;
+
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::flag;
+
+        use crate::error::Error;
+
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
         for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
@@ -36,12 +58,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// One that no signal ever reaches, for use as a library.
+    /// One that no signal reaches: only [`Interrupt::request`] asks.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The number of the signal that asked to stop, once one has: 2 for SIGINT, 15 for SIGTERM.
+    /// The number of the signal that asked to stop first, once one has: 2 for SIGINT, 15 for SIGTERM.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -51,7 +73,7 @@ impl Interrupt {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(unix, feature = "cli"))]
 mod tests {
     use std::process::Command;
 
@@ -103,7 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn none_never_fires() {
-        assert_eq!(Interrupt::none().requested(), None);
+    fn only_the_first_request_counts() {
+        let interrupt = Interrupt::none();
+        assert_eq!(interrupt.requested(), None);
+        let elsewhere = interrupt.clone();
+        elsewhere.request(15);
+        elsewhere.request(2);
+        assert_eq!(interrupt.requested(), Some(15));
     }
 }

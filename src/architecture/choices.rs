@@ -81,9 +81,10 @@ pub enum ActivationKind {
 }
 
 /// How a position is told to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
+#[cfg_attr(feature = "cli", value(rename_all = "snake_case"))]
 pub enum Positions {
     /// Sinusoids as in the paper (section 3.5): sine and cosine interleaved, exponent 2i/d.
     SinusoidalInterleaved,

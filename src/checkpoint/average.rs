@@ -17,7 +17,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
-            "take another `--out`",
+            "take another directory for the mean",
         ));
     }
     let (config, tokenizers) = load_recipe(run)?;
@@ -30,7 +30,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
                 run.display(),
                 steps.len()
             ),
-            "set `train.keep_last` to as many as are to be averaged, or give a smaller `--last`",
+            "set `train.keep_last` to as many as are to be averaged, or average fewer",
         ));
     }
     let steps = steps[steps.len() - last..].to_vec();

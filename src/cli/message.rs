@@ -1,10 +1,22 @@
 //! What the program says beside its data, on standard error.
 
-use std::env;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 
+use anstyle::{AnsiColor, Style};
 use attentive::error::Error;
+
+/// What the library calls an option in its errors, and what this command line calls it.
+const FLAGS: [(&str, &str); 8] = [
+    ("`RunOptions::out`", "`--out`"),
+    ("`Existing::Resume`", "`--resume`"),
+    ("`Existing::Force`", "`--force`"),
+    ("`SearchOptions::n_best`", "`--n-best`"),
+    ("`SearchOptions::beam_width`", "`--beam-width`"),
+    ("`SampleOptions::top_p`", "`--top-p`"),
+    ("the same call", "the same command"),
+    ("(an override)", "(`--set`)"),
+];
 
 /// The word that a message begins with.
 #[derive(Clone, Copy, Debug)]
@@ -29,32 +41,36 @@ impl Label {
         }
     }
 
-    /// The parameters of the terminal's escape sequence.
-    fn colour(self) -> &'static str {
-        match self {
-            Self::Error => "1;31",
-            Self::Hint => "1;36",
-            Self::Warning => "1;33",
-            Self::Note => "1;32",
-        }
+    fn style(self) -> Style {
+        let colour = match self {
+            Self::Error => AnsiColor::Red,
+            Self::Hint => AnsiColor::Cyan,
+            Self::Warning => AnsiColor::Yellow,
+            Self::Note => AnsiColor::Green,
+        };
+        colour.on_default().bold()
     }
 
-    /// A line of standard error.
+    /// A line for [`say`] and [`stderr`], with colours.
     pub(super) fn line(self, text: impl fmt::Display) -> String {
-        if colours() {
-            format!("\x1b[{}m{}:\x1b[0m {text}", self.colour(), self.word())
-        } else {
-            format!("{}: {text}", self.word())
-        }
+        let style = self.style();
+        format!("{style}{}:{style:#} {text}", self.word())
     }
 }
 
 /// Says what went wrong and what to try.
 pub(super) fn error(error: &Error) {
-    say(Label::Error.line(error));
+    say(Label::Error.line(with_flags(error.to_string())));
     if let Some(hint) = error.hint() {
-        say(Label::Hint.line(hint));
+        say(Label::Hint.line(with_flags(hint)));
     }
+}
+
+/// A text of the library with the flags of this command line in place of its options.
+fn with_flags(text: String) -> String {
+    FLAGS
+        .iter()
+        .fold(text, |text, (option, flag)| text.replace(option, flag))
 }
 
 /// Names the option where a check of the configuration names its key, such as `decode.beam_width`.
@@ -89,12 +105,38 @@ pub(super) fn note(text: impl fmt::Display) {
 
 /// Writes a line to standard error. Where that is closed, nobody is left to tell.
 pub(super) fn say(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(stderr(), "{line}");
 }
 
-/// Colours are for people: on a terminal that can show them, unless `NO_COLOR` says otherwise (no-color.org).
-fn colours() -> bool {
-    io::stderr().is_terminal()
-        && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && env::var_os("TERM").is_none_or(|value| value != "dumb")
+/// Standard error, which drops the colours where it is no terminal that shows them. `NO_COLOR` and `CLICOLOR_FORCE` decide
+/// otherwise (no-color.org, bixense.com/clicolors).
+pub(super) fn stderr() -> impl Write {
+    anstream::stderr()
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive::config::DecodeConfig;
+    use attentive::decode::SearchOptions;
+
+    use super::*;
+
+    #[test]
+    fn flags_stand_for_the_options_of_the_library() {
+        let options = SearchOptions {
+            n_best: 1000,
+            ..SearchOptions::from(&DecodeConfig::default())
+        };
+        let error = options.check().unwrap_err();
+        let hint = with_flags(error.hint().unwrap());
+        assert!(hint.starts_with("`--n-best` is"), "{hint}");
+        assert!(hint.ends_with("with `--beam-width`"), "{hint}");
+        let exists = Error::RunExists {
+            path: "runs/x".into(),
+        };
+        let hint = with_flags(exists.hint().unwrap());
+        for flag in ["`--resume`", "`--force`", "`--out`"] {
+            assert!(hint.contains(flag), "{hint}");
+        }
+    }
 }

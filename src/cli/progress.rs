@@ -36,7 +36,7 @@ impl Progress {
             Self::in_view(Bar(ProgressBar::hidden()))
         } else {
             Self::in_view(Lines {
-                out: io::stderr(),
+                out: message::stderr(),
                 between: BETWEEN_LINES,
                 last: None,
             })

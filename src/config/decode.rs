@@ -21,7 +21,8 @@ pub struct DecodeConfig {
 }
 
 /// How scores of different lengths compare: Σ log P divided by
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum LengthPenalty {
     /// ((5 + length) / 6)^α (Wu et al. 2016).

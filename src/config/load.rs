@@ -1,4 +1,4 @@
-//! Strict reading: from TOML text and `--set` overrides to a [`Config`] whose every value has been checked.
+//! Strict reading: from TOML text and overrides to a [`Config`] whose every value has been checked.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::strict::{check_key, check_table};
 use crate::error::{Error, Result};
 
 /// What stands in an error message for the place of an override.
-const SET: &str = "--set";
+const OVERRIDE: &str = "an override";
 
 impl Config {
     /// Reads the file `path`, then applies `overrides` in their order.
@@ -62,7 +62,7 @@ impl Config {
             .collect::<Result<Vec<_>>>()?;
         for Override { key, value } in &overrides {
             let key = current_name(key);
-            check_key(&key, value).map_err(|error| located(error, |_| format!("`{SET}`")))?;
+            check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
             set(&mut table, &key, value.clone());
         }
 
@@ -114,7 +114,7 @@ fn current_name(key: &str) -> String {
     )
 }
 
-/// A `--set KEY=VALUE`.
+/// A `KEY=VALUE`.
 struct Override {
     key: String,
     value: Value,
@@ -123,10 +123,9 @@ struct Override {
 impl Override {
     fn parse(text: &str) -> Result<Self> {
         let Some((key, value)) = text.split_once('=') else {
-            let problem = format!("`{SET} {text}` sets nothing: expected KEY=VALUE");
             return Err(Error::usage(
-                problem,
-                format!("as in `{SET} train.batch_tokens=2048`"),
+                format!("the override `{text}` sets nothing: expected KEY=VALUE"),
+                "as in `train.batch_tokens=2048`",
             ));
         };
         let value = value.trim();
@@ -192,11 +191,11 @@ fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
 /// Where the value of `key` comes from: an override, the file, or neither.
 fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
     if overrides.iter().any(|o| o.sets(key)) {
-        format!("`{SET}`")
+        OVERRIDE.to_owned()
     } else if line_of(text, key).is_some() {
         place_in_file(text, path, key)
     } else if overrides.iter().any(|o| is_within(&o.key, key)) {
-        format!("`{SET}`")
+        OVERRIDE.to_owned()
     } else {
         format!("not set in `{}`", path.display())
     }

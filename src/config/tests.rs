@@ -261,15 +261,15 @@ fn overrides_are_read_as_strictly() {
     let cases = [
         (
             "train.batch_tokens",
-            "`--set train.batch_tokens` sets nothing: expected KEY=VALUE | as in `--set train.",
+            "the override `train.batch_tokens` sets nothing: expected KEY=VALUE | as in `train.",
         ),
         (
             "train.batch_token=1",
-            "`train.batch_token`: expected a known key, found an unknown one (`--set`) | did you mean `train.batch_tokens`?",
+            "`train.batch_token`: expected a known key, found an unknown one (an override) | did you mean `train.batch_tokens`?",
         ),
         (
             "=1",
-            "expected a known key, found an unknown one (`--set`) | the keys at the top are",
+            "expected a known key, found an unknown one (an override) | the keys at the top are",
         ),
         (
             "train.optimiser.kind=adam",
@@ -282,30 +282,30 @@ fn overrides_are_read_as_strictly() {
         ("data.src=x", "did you mean `data.train.src`?"),
         (
             "seed=9223372036854775808",
-            "found the string `9223372036854775808` (`--set`) | ",
+            "found the string `9223372036854775808` (an override) | ",
         ),
         ("seed.x=1", "`seed.x`: expected a known key"),
         (
             "train.batch_tokens=many",
-            "`train.batch_tokens`: expected a whole number, 0 or more, found the string `many` (`--set`)",
+            "`train.batch_tokens`: expected a whole number, 0 or more, found the string `many` (an override)",
         ),
-        ("train.batch_tokens=", "found the string `` (`--set`)"),
+        ("train.batch_tokens=", "found the string `` (an override)"),
         (
             "model.dropout=.5",
-            "`model.dropout`: expected a number, found the string `.5` (`--set`) | write `0.5`",
+            "`model.dropout`: expected a number, found the string `.5` (an override) | write `0.5`",
         ),
-        ("model.dropout=1.5", "found 1.5 (`--set`)"),
+        ("model.dropout=1.5", "found 1.5 (an override)"),
         (
             "train=3",
-            "`train`: expected a section of keys, found `3` (`--set`)",
+            "`train`: expected a section of keys, found `3` (an override)",
         ),
         (
             "train={batch_tokens=-1}",
-            "`train.batch_tokens`: expected a whole number, 0 or more, found `-1` (`--set`)",
+            "`train.batch_tokens`: expected a whole number, 0 or more, found `-1` (an override)",
         ),
         (
             "train={batch_tokens=0}",
-            "`train.batch_tokens`: expected a whole number, 1 or more, found 0 (`--set`)",
+            "`train.batch_tokens`: expected a whole number, 1 or more, found 0 (an override)",
         ),
         ("data.train.tsv=x", "`data.train`: expected exactly one of"),
         (
@@ -314,12 +314,12 @@ fn overrides_are_read_as_strictly() {
         ),
         (
             "data.valid={}",
-            "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none (`--set`)",
+            "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none (an override)",
         ),
     ];
     for (text, part) in cases {
         let message = message(parse(CORPUS, &[text]));
-        assert!(message.contains(part), "`--set {text}` says: {message}");
+        assert!(message.contains(part), "`{text}` says: {message}");
     }
 }
 

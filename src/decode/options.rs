@@ -67,7 +67,7 @@ impl SearchOptions {
                     "cannot give the {} best of a beam of width {}",
                     self.n_best, self.beam_width
                 ),
-                "`--n-best` is at least 1 and at most the beam width: widen the beam with `--beam-width`",
+                "`SearchOptions::n_best` is at least 1 and at most the beam width: widen the beam with `SearchOptions::beam_width`",
             ));
         }
         for (name, value) in [

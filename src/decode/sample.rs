@@ -64,7 +64,7 @@ impl SampleOptions {
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(Error::usage(
                 format!("cannot sample from a share of {top_p} of the probability"),
-                "`--top-p` is above 0 and at most 1, which is all of it",
+                "`SampleOptions::top_p` is above 0 and at most 1, which is all of it",
             ));
         }
         if self.max_new_tokens == 0 {

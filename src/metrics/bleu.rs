@@ -22,17 +22,8 @@ pub enum Smoothing {
 }
 
 /// The name of a [`Smoothing`], for a command line where its value is an option of its own.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum SmoothingMethod {
     /// The k-th n-gram order without a match counts as 1 / 2ᵏ matches.

@@ -7,34 +7,25 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// What BLEU counts as a word.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BleuTokenizer {
     /// `mteval-v13a`, the one of WMT's tables: separates ASCII punctuation but not the comma and dot of a number.
     #[default]
     #[serde(rename = "13a")]
-    #[value(name = "13a")]
+    #[cfg_attr(feature = "cli", value(name = "13a"))]
     Mteval13a,
     /// `mteval-v14 --international-tokenization`: separates every punctuation mark and symbol of Unicode.
     #[serde(rename = "intl")]
-    #[value(name = "intl")]
+    #[cfg_attr(feature = "cli", value(name = "intl"))]
     International,
     /// Every character is a word.
     #[serde(rename = "char")]
-    #[value(name = "char")]
+    #[cfg_attr(feature = "cli", value(name = "char"))]
     Character,
     /// Words are what stands between white space: for text that is tokenized already.
     #[serde(rename = "none")]
-    #[value(name = "none")]
+    #[cfg_attr(feature = "cli", value(name = "none"))]
     None,
 }
 

@@ -29,7 +29,7 @@ impl GenerateOptions {
         if self.stop.iter().any(String::is_empty) {
             return Err(Error::usage(
                 "an empty stop string would end every text before it begins",
-                "give a `--stop` of at least one character, or none",
+                "give stop strings of at least one character, or none",
             ));
         }
         self.sample.check()
@@ -114,7 +114,7 @@ impl Pipeline {
             [id] if id != tokenizer.special().unk => Ok(id),
             _ => Err(Error::usage(
                 "an empty prompt stands for a line break, which the model's vocabulary does not have",
-                "give the beginning of a text with `--prompt`",
+                "give the beginning of a text as the prompt",
             )),
         }
     }

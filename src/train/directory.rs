@@ -48,7 +48,7 @@ pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result
                 files::CONFIG,
                 files::PROVENANCE
             ),
-            "take another `--out`",
+            "take another `RunOptions::out`",
         )),
     }
 }
@@ -87,7 +87,7 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
             expected: format!("{ours}, as the run in `{}` began", dir.display()),
             found: theirs,
             hint: Some(
-                "a resumed run keeps its data, tokenizer, model and optimiser; begin another run with `--out`".into(),
+                "a resumed run keeps its data, tokenizer, model and optimiser; begin another run with another `RunOptions::out`".into(),
             ),
         });
     }

@@ -32,8 +32,12 @@ pub struct Training {
 }
 
 /// A number that runs log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "cli",
+    derive(clap::ValueEnum),
+    value(rename_all = "snake_case")
+)]
 pub enum Metric {
     /// The loss per token, label-smoothed where the run smooths.
     Loss,

@@ -385,7 +385,9 @@ fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<
                 "`{path}` has changed since the run in `{}` began",
                 dir.display()
             ),
-            hint: Some("restore the file, or begin another run with `--out`".into()),
+            hint: Some(
+                "restore the file, or begin another run with another `RunOptions::out`".into(),
+            ),
         }),
         None => Ok(()),
     }

@@ -288,7 +288,7 @@ impl<'a> Trainer<'a> {
         }
         let dir = self.setup.run.dir().display();
         let saved = format!(
-            "update {} is saved in `{dir}`; the same command with `--resume` goes on",
+            "update {} is saved in `{dir}`; the same call with `Existing::Resume` goes on",
             self.step
         );
         Ok(Error::Interrupted { signal, saved })

@@ -1,6 +1,6 @@
 //! What goes wrong is said with what, where and what to try.
 
-use crate::run::Folder;
+use crate::run::{Folder, Outcome};
 
 #[test]
 fn unknown_commands_and_options_exit_with_2() {
@@ -135,4 +135,26 @@ fn what_is_not_a_model_is_named() {
 fn colours_are_not_for_files() {
     let outcome = Folder::new().run("score a b");
     assert!(!outcome.stderr.contains('\x1b'), "{outcome:?}");
+}
+
+#[test]
+fn the_environment_decides_about_colours() {
+    let folder = Folder::new();
+    let stderr = |variables: &[(&str, &str)]| {
+        let mut command = folder.command("score a b");
+        let outcome: Outcome = command
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+            .into();
+        outcome.stderr
+    };
+    let coloured = stderr(&[("CLICOLOR_FORCE", "1")]);
+    assert!(
+        coloured.starts_with("\x1b[1m\x1b[31merror:\x1b[0m cannot read"),
+        "{coloured:?}"
+    );
+    assert!(coloured.contains("\x1b[36mhint:\x1b[0m "), "{coloured:?}");
+    let plain = stderr(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
+    assert!(plain.starts_with("error: cannot read"), "{plain:?}");
 }

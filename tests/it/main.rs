@@ -16,6 +16,7 @@ mod cli_plot;
 mod cli_score;
 mod cli_training;
 mod fixture;
+mod flags;
 mod layers;
 mod multi30k;
 mod recurrent_fixture;

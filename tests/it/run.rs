@@ -9,7 +9,9 @@ use tempfile::TempDir;
 /// The program, not yet started.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_attentive"));
-    command.env_remove("NO_COLOR");
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -2,38 +2,56 @@
 
 use std::hint::black_box;
 
-use attentive_kernels::attentive_recurrent::{
-    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, attentive_recurrent, attentive_recurrent_backward,
-};
 use attentive_kernels::gemm::Precision;
 use attentive_kernels::recurrent::{
     Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
     recurrent_backward,
 };
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use divan::Bencher;
+use divan::counter::ItemsCount;
 
 const ROWS: usize = 2048;
 const D: usize = 256;
+
+/// Words of a sentence.
+const LEN: usize = 32;
+
+/// Sentences of a batch.
+const BATCH: usize = ROWS / LEN;
+
+fn main() {
+    divan::main();
+}
 
 fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-fn recurrent_layers(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("recurrent layer");
-    let (batch, len) = (ROWS / 32, 32);
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru] {
-        let lens = vec![len; batch];
-        let call = RecurrentCall {
-            cell,
-            direction: Direction::Forward,
-            lens: &lens,
-            len,
-            d: D,
-            precision: Precision::F32,
-        };
+fn call(cell: Cell, precision: Precision, lens: &[usize], len: usize) -> RecurrentCall<'_> {
+    RecurrentCall {
+        cell,
+        direction: Direction::Forward,
+        lens,
+        len,
+        d: D,
+        precision,
+    }
+}
+
+#[divan::bench_group(sample_count = 20)]
+mod layer {
+    use super::*;
+
+    const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+
+    /// Multiplications and additions of the forward pass.
+    fn operations(cell: Cell) -> usize {
+        2 * ROWS * D * cell.gates() * D
+    }
+
+    #[divan::bench(args = CELLS)]
+    fn forward(bencher: Bencher<'_, '_>, cell: Cell) {
+        let lens = [LEN; BATCH];
         let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
@@ -42,17 +60,35 @@ fn recurrent_layers(criterion: &mut Criterion) {
             initial: None,
         };
         let (mut out, mut kept) = (numbers(ROWS * states), numbers(ROWS * saved));
-        let products = (2 * ROWS * D * gates) as u64;
-        group.throughput(Throughput::Elements(products));
-        group.bench_function(format!("{cell:?} forward"), |bench| {
-            let projected = black_box(&projected);
-            bench.iter(|| recurrent(call, recurrence, projected, &mut out, Some(&mut kept)));
-        });
-        let grad = numbers(ROWS * states);
+        bencher
+            .counter(ItemsCount::new(operations(cell)))
+            .bench_local(|| {
+                let call = call(cell, Precision::F32, &lens, LEN);
+                let projected = black_box(&projected);
+                recurrent(call, recurrence, projected, &mut out, Some(&mut kept));
+            });
+    }
+
+    #[divan::bench(args = CELLS)]
+    fn backward(bencher: Bencher<'_, '_>, cell: Cell) {
+        let lens = [LEN; BATCH];
+        let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
+        let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
+        let recurrence = Recurrence {
+            weight: &weight,
+            bias: Some(&bias),
+            initial: None,
+        };
+        let (out, kept, grad) = (
+            numbers(ROWS * states),
+            numbers(ROWS * saved),
+            numbers(ROWS * states),
+        );
         let [mut dprojected, mut dweight, mut dbias] = [&projected, &weight, &bias].map(Vec::clone);
-        group.throughput(Throughput::Elements(2 * products));
-        group.bench_function(format!("{cell:?} backward"), |bench| {
-            bench.iter(|| {
+        bencher
+            .counter(ItemsCount::new(2 * operations(cell)))
+            .bench_local(|| {
+                let call = call(cell, Precision::F32, &lens, LEN);
                 let result = RecurrentResult {
                     states: &out,
                     saved: &kept,
@@ -65,126 +101,148 @@ fn recurrent_layers(criterion: &mut Criterion) {
                 };
                 recurrent_backward(call, recurrence, result, black_box(&grad), gradients);
             });
-        });
     }
-    group.finish();
 }
 
-fn recurrent_steps(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("step of an LSTM");
-    for batch in [1, 5, 64] {
-        let lens = vec![1; batch];
-        let call = RecurrentCall {
-            cell: Cell::Lstm,
-            direction: Direction::Forward,
-            lens: &lens,
-            len: 1,
-            d: D,
-            precision: Precision::F32,
-        };
-        let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
-        let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
-        let recurrence = Recurrence {
-            weight: &weight,
-            bias: None,
-            initial: Some(&initial),
-        };
-        group.throughput(Throughput::Elements((2 * batch * 4 * D * D) as u64));
-        group.bench_function(format!("{batch} sequences"), |bench| {
-            let projected = black_box(&projected);
-            bench.iter(|| recurrent(call, recurrence, projected, &mut states, None));
+/// One step of an LSTM for as many sequences.
+#[divan::bench(args = [1, 5, 64])]
+fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
+    let lens = vec![1; batch];
+    let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
+    let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
+    let recurrence = Recurrence {
+        weight: &weight,
+        bias: None,
+        initial: Some(&initial),
+    };
+    bencher
+        .counter(ItemsCount::new(2 * batch * 4 * D * D))
+        .bench_local(|| {
+            let call = call(Cell::Lstm, Precision::F32, &lens, 1);
+            recurrent(call, recurrence, black_box(&projected), &mut states, None);
         });
-    }
-    group.finish();
 }
 
 /// 64 sentences of 32 words that attend to as many, with a bidirectional encoder's values.
-fn attentive_layers(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("attentive recurrent layer");
-    let (batch, len) = (ROWS / 32, 32);
-    let lens = vec![len; batch];
-    let (keys, values) = (numbers(ROWS * D), numbers(ROWS * 2 * D));
-    let (v, query_weight) = (numbers(D), numbers(D * D));
-    for (cell, precision) in [
+#[divan::bench_group(sample_count = 20)]
+mod attentive_layer {
+    use attentive_kernels::attentive_recurrent::{
+        AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
+        AttentiveRecurrentResult, attentive_recurrent, attentive_recurrent_backward,
+    };
+
+    use super::*;
+
+    const D_VALUE: usize = 2 * D;
+
+    const CASES: [(Cell, Precision); 3] = [
         (Cell::Gru, Precision::F32),
         (Cell::Lstm, Precision::F32),
         (Cell::Lstm, Precision::Bf16),
-    ] {
-        let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
-        let call = AttentiveRecurrentCall {
-            recurrent: RecurrentCall {
-                cell,
-                direction: Direction::Forward,
-                lens: &lens,
-                len,
-                d: D,
-                precision,
-            },
-            src_len: len,
-            d_key: D,
-            d_value: 2 * D,
-        };
-        let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
-        let context_weight = numbers(gates * 2 * D);
-        let inputs = AttentiveRecurrentInputs {
-            projected: &projected,
-            recurrence: Recurrence {
-                weight: &weight,
-                bias: Some(&bias),
-                initial: None,
-            },
-            query_weight: &query_weight,
-            context_weight: &context_weight,
-            keys: &keys,
-            values: &values,
-            pad: None,
-            v: &v,
-        };
-        let mut out = numbers(ROWS * (states + 2 * D));
-        let (mut weights, mut kept) = (numbers(ROWS * len), numbers(ROWS * saved));
-        group.bench_function(format!("{cell:?} {precision:?} forward"), |bench| {
-            bench.iter(|| {
-                let keep = (Some(&mut weights[..]), Some(&mut kept[..]));
-                attentive_recurrent(call, black_box(inputs), &mut out, keep.0, keep.1);
-            });
-        });
-        let result = AttentiveRecurrentResult {
-            out: &out,
-            attention_weights: &weights,
-            saved: &kept,
-        };
-        let name = format!("{cell:?} {precision:?} backward");
-        attentive_backward(&mut group, &name, call, inputs, result);
-    }
-    group.finish();
-}
+    ];
 
-fn attentive_backward(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    name: &str,
-    call: AttentiveRecurrentCall<'_>,
-    inputs: AttentiveRecurrentInputs<'_>,
-    result: AttentiveRecurrentResult<'_>,
-) {
-    let grad = numbers(result.out.len());
-    let Recurrence { weight, bias, .. } = inputs.recurrence;
-    let [mut dprojected, mut dweight, mut dbias] =
-        [inputs.projected, weight, bias.unwrap_or_default()].map(<[f32]>::to_vec);
-    let [
-        mut dquery_weight,
-        mut dcontext_weight,
-        mut dkeys,
-        mut dvalues,
-    ] = [
-        inputs.query_weight,
-        inputs.context_weight,
-        inputs.keys,
-        inputs.values,
-    ]
-    .map(<[f32]>::to_vec);
-    let mut dv = numbers(call.d_key);
-    group.bench_function(name, |bench| {
-        bench.iter(|| {
+    /// What the layer reads.
+    struct Layer {
+        cell: Cell,
+        precision: Precision,
+        projected: Vec<f32>,
+        weight: Vec<f32>,
+        bias: Vec<f32>,
+        query_weight: Vec<f32>,
+        context_weight: Vec<f32>,
+        keys: Vec<f32>,
+        values: Vec<f32>,
+        v: Vec<f32>,
+    }
+
+    impl Layer {
+        fn new((cell, precision): (Cell, Precision)) -> Self {
+            let gates = cell.gates() * D;
+            Self {
+                cell,
+                precision,
+                projected: numbers(ROWS * gates),
+                weight: numbers(gates * D),
+                bias: numbers(gates),
+                query_weight: numbers(D * D),
+                context_weight: numbers(gates * D_VALUE),
+                keys: numbers(ROWS * D),
+                values: numbers(ROWS * D_VALUE),
+                v: numbers(D),
+            }
+        }
+
+        fn call(&self) -> AttentiveRecurrentCall<'static> {
+            AttentiveRecurrentCall {
+                recurrent: call(self.cell, self.precision, &[LEN; BATCH], LEN),
+                src_len: LEN,
+                d_key: D,
+                d_value: D_VALUE,
+            }
+        }
+
+        fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
+            AttentiveRecurrentInputs {
+                projected: &self.projected,
+                recurrence: Recurrence {
+                    weight: &self.weight,
+                    bias: Some(&self.bias),
+                    initial: None,
+                },
+                query_weight: &self.query_weight,
+                context_weight: &self.context_weight,
+                keys: &self.keys,
+                values: &self.values,
+                pad: None,
+                v: &self.v,
+            }
+        }
+
+        /// Room for the result, the attention weights, and what the backward pass needs.
+        fn results(&self) -> [Vec<f32>; 3] {
+            let [states, saved] = [self.cell.states(), self.cell.saved()].map(|n| n * D);
+            [states + D_VALUE, LEN, saved].map(|width| numbers(ROWS * width))
+        }
+    }
+
+    #[divan::bench(args = CASES)]
+    fn forward(bencher: Bencher<'_, '_>, case: (Cell, Precision)) {
+        let layer = Layer::new(case);
+        let [mut out, mut weights, mut kept] = layer.results();
+        bencher.bench_local(|| {
+            let keep = (Some(&mut weights[..]), Some(&mut kept[..]));
+            let inputs = black_box(layer.inputs());
+            attentive_recurrent(layer.call(), inputs, &mut out, keep.0, keep.1);
+        });
+    }
+
+    #[divan::bench(args = CASES)]
+    fn backward(bencher: Bencher<'_, '_>, case: (Cell, Precision)) {
+        let layer = Layer::new(case);
+        let [out, weights, kept] = layer.results();
+        let grad = numbers(out.len());
+        let [
+            mut dprojected,
+            mut dweight,
+            mut dbias,
+            mut dkeys,
+            mut dvalues,
+        ] = [
+            &layer.projected,
+            &layer.weight,
+            &layer.bias,
+            &layer.keys,
+            &layer.values,
+        ]
+        .map(Vec::clone);
+        let [mut dquery_weight, mut dcontext_weight, mut dv] =
+            [&layer.query_weight, &layer.context_weight, &layer.v].map(Vec::clone);
+        bencher.bench_local(|| {
+            let result = AttentiveRecurrentResult {
+                out: &out,
+                attention_weights: &weights,
+                saved: &kept,
+            };
             let gradients = AttentiveRecurrentGradients {
                 recurrence: RecurrentGradients {
                     projected: &mut dprojected,
@@ -198,14 +256,8 @@ fn attentive_backward(
                 values: &mut dvalues,
                 v: &mut dv,
             };
-            attentive_recurrent_backward(call, inputs, result, black_box(&grad), gradients);
+            let grad = black_box(&grad);
+            attentive_recurrent_backward(layer.call(), layer.inputs(), result, grad, gradients);
         });
-    });
+    }
 }
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default().sample_size(20);
-    targets = recurrent_layers, recurrent_steps, attentive_layers
-}
-criterion_main!(benches);
