@@ -151,6 +151,10 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
             }
             number("tags, special tokens", info.tgt_vocab)?;
         }
+        Task::Classify => {
+            number("vocabulary", info.src_vocab)?;
+            number("labels, special tokens", info.tgt_vocab)?;
+        }
     }
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;

@@ -94,6 +94,8 @@ pub enum Task {
     Fill,
     /// Labels every position.
     Tag,
+    /// Labels a whole text.
+    Classify,
 }
 
 impl Task {
@@ -104,6 +106,7 @@ impl Task {
             Self::Generate => "continues texts",
             Self::Fill => "fills gaps",
             Self::Tag => "labels tokens",
+            Self::Classify => "labels texts",
         }
     }
 }

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::Error;
+use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::Config;
+use super::corpus::CorpusKeys;
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,18 +106,25 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         mut self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         let section = self.key.clone();
         self.note(Kind::Section);
-        visitor.visit_map(Fields {
+        let fields = Fields {
             section,
             fields: fields.iter(),
             name: "",
             keys: self.keys,
-        })
+        };
+        if name != CorpusKeys::NAME {
+            return visitor.visit_map(fields);
+        }
+        // All keys at once name no corpus: they are noted apart, and one of them is given.
+        CorpusKeys::deserialize(MapAccessDeserializer::new(fields))?;
+        let given = [(CorpusKeys::TEXT, "")];
+        visitor.visit_map(MapDeserializer::new(given.into_iter()))
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
-use crate::data::{self, Budget, Corpus, Example, Form, Masking, can_be_hidden, fixed_batches};
+use crate::data::{self, Budget, Corpus, Example, Masking, can_be_hidden, fixed_batches};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;
@@ -52,7 +52,13 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let tokenizers = pipeline.tokenizers();
     let special = tokenizers.tgt().special();
     let max_len = config.model.max_len;
-    let (examples, stats) = data::encode(corpus, Form::Lines, Task::Fill, tokenizers, max_len)?;
+    let (examples, stats) = data::encode(
+        corpus,
+        Task::Fill,
+        tokenizers,
+        max_len,
+        &mut data::unwatched,
+    )?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
     let longest = examples.iter().map(Example::tgt_len).max().unwrap_or(0);
     let budget = Budget::new(config.train.batch_tokens.max(longest));
@@ -114,20 +120,12 @@ fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
 mod tests {
     use super::*;
     use crate::config::Family;
-    use crate::data::{Pair, ReadStats};
+    use crate::data::{Form, Item};
     use crate::pipeline::tests::{damaged, of, untrained};
 
     fn corpus(lines: &[&str]) -> Corpus {
-        let pair = |(line, &tgt): (usize, &&str)| Pair {
-            tgt: tgt.into(),
-            line,
-            ..Pair::default()
-        };
-        Corpus {
-            pairs: (1..).zip(lines).map(pair).collect(),
-            stats: ReadStats::default(),
-            sources: Vec::new(),
-        }
+        let items = lines.iter().map(|&line| Item::Text(line.into()));
+        Corpus::from_items(Form::Lines, items).unwrap()
     }
 
     #[test]

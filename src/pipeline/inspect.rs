@@ -61,7 +61,7 @@ impl Pipeline {
             Task::Translate => self.show_pair(src, target)?,
             Task::Generate => self.show_text(src)?,
             Task::Fill => self.show_whole(src)?,
-            Task::Tag => {
+            Task::Tag | Task::Classify => {
                 return Err(Error::usage(
                     "a tagger has no attention to look at",
                     "use it with `attentive tag`",

@@ -106,6 +106,7 @@ impl Pipeline {
             Task::Generate => "generate",
             Task::Fill => "fill",
             Task::Tag => "tag",
+            Task::Classify => "classify",
         };
         Err(Error::usage(
             format!("this model is not made for that: it {}", found.verb()),

@@ -1,5 +1,6 @@
 //! One vocabulary's tokenizer.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -44,7 +45,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Model`] if the file is missing, damaged, or breaks the contract of the special tokens (`<pad>` 0, `<unk>`
-    /// 1, `<s>` 2, `</s>` 3, other ids without gaps); [`Error::Io`] if it cannot be read.
+    /// 1, `<s>` 2, `</s>` 3, other ids without gaps, each for one token); [`Error::Io`] if it cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |problem: String, hint: &str| Error::Model {
             path: path.to_path_buf(),
@@ -88,6 +89,11 @@ impl Tokenizer {
                 "token `{token}` has id {id}, but there are only {vocab_size} tokens"
             ));
         }
+        if let Some((id, one, other)) = shared_id(&vocab) {
+            return Err(format!(
+                "the tokens `{one}` and `{other}` have the same id {id}"
+            ));
+        }
         Ok(Self {
             inner: Arc::new(inner),
             json: json.into(),
@@ -128,11 +134,19 @@ impl Tokenizer {
     /// As for [`Tokenizer::encode`].
     pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
         text.split_whitespace()
-            .map(|word| match self.encode(word)?[..] {
-                [id] => Ok(id),
-                _ => Ok(self.special.unk),
-            })
+            .map(|word| self.encode_word(word))
             .collect()
+    }
+
+    /// The id of a word; `<unk>` if it is not a single token.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_word(&self, word: &str) -> Result<TokenId> {
+        match self.encode(word)?[..] {
+            [id] => Ok(id),
+            _ => Ok(self.special.unk),
+        }
     }
 
     /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
@@ -239,6 +253,20 @@ impl Tokenizer {
             .map(|(piece, ..)| piece.to_owned())
             .collect())
     }
+}
+
+/// The smallest id that two tokens have, and these tokens in alphabetical order.
+fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
+    let mut tokens: Vec<(TokenId, &str)> = vocab
+        .iter()
+        .map(|(token, &id)| (id, token.as_str()))
+        .collect();
+    tokens.sort_unstable();
+    let mut neighbours = tokens.windows(2);
+    neighbours.find_map(|pair| match *pair {
+        [(id, one), (next, other)] if id == next => Some((id, one, other)),
+        _ => None,
+    })
 }
 
 fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
