@@ -6,7 +6,7 @@ use attentive::error::Result;
 use attentive::pipeline::Pipeline;
 use serde::Serialize;
 
-use super::input::{self, Lines};
+use super::input;
 use super::message;
 use super::output::Output;
 

@@ -3,7 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use attentive::train::report::{Event, Observer, StartReport, StepReport, ValidationReport};
+use attentive::data;
+use attentive::train::report::{
+    Event, Observer, Preparing, StartReport, StepReport, ValidationReport,
+};
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
@@ -21,6 +24,8 @@ pub(super) struct Progress {
 
 /// A place where training is shown.
 trait View {
+    /// The run is being prepared.
+    fn prepare(&mut self, text: &dyn Fn() -> String);
     /// The run begins after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
     /// An update is done.
@@ -33,13 +38,9 @@ impl Progress {
     /// For standard error as it is.
     pub(super) fn new() -> Self {
         if io::stderr().is_terminal() {
-            Self::in_view(Bar(ProgressBar::hidden()))
+            Self::in_view(Bar::default())
         } else {
-            Self::in_view(Lines {
-                out: io::stderr(),
-                between: BETWEEN_LINES,
-                last: None,
-            })
+            Self::in_view(Lines::new(io::stderr(), BETWEEN_LINES))
         }
     }
 
@@ -56,6 +57,7 @@ impl Observer for Progress {
     fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.view.line(&Label::Note.line(text)),
+            Event::Preparing(stage) => self.view.prepare(&|| preparing_text(stage)),
             Event::Start(report) => {
                 self.max_steps = report.max_steps;
                 self.view.line(&start_line(report));
@@ -81,24 +83,49 @@ impl Observer for Progress {
 }
 
 /// A progress bar below the lines.
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    /// Whether it shows preparations.
+    is_preparing: bool,
+}
+
+impl Default for Bar {
+    fn default() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            is_preparing: false,
+        }
+    }
+}
 
 impl View for Bar {
+    fn prepare(&mut self, text: &dyn Fn() -> String) {
+        if !self.is_preparing {
+            let style = ProgressStyle::with_template("{wide_msg}");
+            let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+            self.bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            self.is_preparing = true;
+        }
+        self.bar.set_message(text());
+    }
+
     fn start(&mut self, step: u64, max_steps: u64) {
         let style = ProgressStyle::with_template("{bar:10} {human_pos}/{human_len} {wide_msg}");
         let bar = ProgressBar::new(max_steps).with_finish(ProgressFinish::AndClear);
-        self.0 = bar
+        self.bar.finish_and_clear();
+        self.is_preparing = false;
+        self.bar = bar
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
             .with_position(step);
     }
 
     fn step(&mut self, step: u64, _logged: bool, text: &dyn Fn() -> String) {
-        self.0.set_position(step);
-        self.0.set_message(text());
+        self.bar.set_position(step);
+        self.bar.set_message(text());
     }
 
     fn line(&mut self, line: &str) {
-        self.0.suspend(|| message::say(line));
+        self.bar.suspend(|| message::say(line));
     }
 }
 
@@ -106,15 +133,37 @@ impl View for Bar {
 struct Lines<W> {
     out: W,
     between: Duration,
-    last: Option<Instant>,
+    /// When a line about progress was last written, or could first have been.
+    last: Instant,
+    /// Whether updates have been shown: the first is shown at once.
+    has_stepped: bool,
+}
+
+impl<W> Lines<W> {
+    fn new(out: W, between: Duration) -> Self {
+        Self {
+            out,
+            between,
+            last: Instant::now(),
+            has_stepped: false,
+        }
+    }
 }
 
 impl<W: Write> View for Lines<W> {
+    fn prepare(&mut self, text: &dyn Fn() -> String) {
+        if self.last.elapsed() >= self.between {
+            self.last = Instant::now();
+            self.line(&text());
+        }
+    }
+
     fn start(&mut self, _step: u64, _max_steps: u64) {}
 
     fn step(&mut self, step: u64, logged: bool, text: &dyn Fn() -> String) {
-        if logged && self.last.is_none_or(|last| last.elapsed() >= self.between) {
-            self.last = Some(Instant::now());
+        if logged && (!self.has_stepped || self.last.elapsed() >= self.between) {
+            self.last = Instant::now();
+            self.has_stepped = true;
             self.line(&format!("update {}  {}", HumanCount(step), text()));
         }
     }
@@ -149,6 +198,19 @@ impl Rate {
     fn time_for(&self, steps: u64) -> Duration {
         Duration::try_from_secs_f64((steps as f64 * self.seconds / self.steps).round())
             .unwrap_or(Duration::MAX)
+    }
+}
+
+fn preparing_text(stage: &Preparing<'_>) -> String {
+    let count = |n: usize| HumanCount(n as u64);
+    match *stage {
+        Preparing::Vocabulary => "learning the vocabulary".into(),
+        Preparing::Corpus { what, progress } => match progress {
+            data::Progress::Read { lines } => format!("{what}: {} lines read", count(lines)),
+            data::Progress::Encoded { done, of } => {
+                format!("{what}: {} of {} lines encoded", count(done), count(of))
+            }
+        },
     }
 }
 
@@ -232,7 +294,7 @@ mod tests {
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
+            self.bar.borrow_mut().write(bytes)
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
@@ -241,7 +303,7 @@ mod tests {
 
     impl Shared {
         fn lines(&self) -> Vec<String> {
-            String::from_utf8_lossy(&self.0.borrow())
+            String::from_utf8_lossy(&self.bar.borrow())
                 .lines()
                 .map(str::to_owned)
                 .collect()
@@ -250,14 +312,7 @@ mod tests {
 
     fn lines(between: Duration) -> (Shared, Progress) {
         let out = Shared::default();
-        (
-            out.clone(),
-            Progress::in_view(Lines {
-                out,
-                between,
-                last: None,
-            }),
-        )
+        (out.clone(), Progress::in_view(Lines::new(out, between)))
     }
 
     fn update(step: u64) -> StepReport {
@@ -347,6 +402,28 @@ mod tests {
         let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  exact 25.0 %  (best so far)";
         assert_eq!(lines[0], expected);
         assert_eq!(lines[1..], ["✗ a cat", "  → ein Hund", "  = eine Katze"]);
+    }
+
+    #[test]
+    fn preparations_are_shown_now_and_then() {
+        let read = |lines| {
+            Event::Preparing(Preparing::Corpus {
+                what: "training data",
+                progress: data::Progress::Read { lines },
+            })
+        };
+        for (between, expected) in [
+            (Duration::MAX, &[][..]),
+            (
+                Duration::ZERO,
+                &["training data: 8,192 lines read", "learning the vocabulary"],
+            ),
+        ] {
+            let (out, mut progress) = lines(between);
+            progress.on(&read(8192));
+            progress.on(&Event::Preparing(Preparing::Vocabulary));
+            assert_eq!(out.lines(), expected);
+        }
     }
 
     #[test]

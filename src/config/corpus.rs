@@ -114,7 +114,7 @@ impl CorpusKeys {
     pub(super) const NAME: &'static str = "CorpusKeys";
 
     /// A key that names a corpus by itself.
-    pub(super) const TEXT: &'static str = "text";
+    pub(super) const ONE: &'static [&'static str] = &["text"];
 
     /// The ways in which a corpus is named here, as messages list them.
     fn given(&self) -> Vec<&'static str> {
@@ -152,7 +152,6 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 found: pairs.to_string(),
             });
         }
-        let aligned = |name| Mistake::missing(name, "a file aligned with the other side's");
         let files = [
             keys.tsv.map(Self::Tsv),
             keys.jsonl.map(Self::Jsonl),
@@ -167,8 +166,8 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 None => Err(Mistake::missing("pairs", "how many pairs to generate")),
             },
             (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt }),
-            (None, Some(_), None) => Err(aligned("tgt")),
-            (None, None, _) => Err(aligned("src")),
+            (None, Some(_), None) => Err(Mistake::missing("tgt", "a file aligned with `src`")),
+            (None, None, _) => Err(Mistake::missing("src", "a file aligned with `tgt`")),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
+use serde::de::value::{Error, MapAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
@@ -112,19 +112,23 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
     ) -> Result<V::Value, Error> {
         let section = self.key.clone();
         self.note(Kind::Section);
-        let fields = Fields {
+        let mut given = fields;
+        if name == CorpusKeys::NAME {
+            // All keys at once name no corpus: they are noted apart, and one of them is given.
+            CorpusKeys::deserialize(MapAccessDeserializer::new(Fields {
+                section: section.clone(),
+                fields: fields.iter(),
+                name: "",
+                keys: self.keys,
+            }))?;
+            given = CorpusKeys::ONE;
+        }
+        visitor.visit_map(Fields {
             section,
-            fields: fields.iter(),
+            fields: given.iter(),
             name: "",
             keys: self.keys,
-        };
-        if name != CorpusKeys::NAME {
-            return visitor.visit_map(fields);
-        }
-        // All keys at once name no corpus: they are noted apart, and one of them is given.
-        CorpusKeys::deserialize(MapAccessDeserializer::new(fields))?;
-        let given = [(CorpusKeys::TEXT, "")];
-        visitor.visit_map(MapDeserializer::new(given.into_iter()))
+        })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {

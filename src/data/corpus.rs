@@ -117,6 +117,14 @@ impl Corpus {
         }
     }
 
+    /// Sentences with their translations; none if it consists of something else.
+    pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|entry| match &entry.item {
+            Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
+            Item::Tagged { .. } | Item::Labelled { .. } | Item::Text(_) => None,
+        })
+    }
+
     /// All text of the source side, from which its vocabulary is learned: sentences, tokens or texts. Language models and
     /// vectors have none.
     pub fn src_texts(&self) -> Vec<&str> {

@@ -164,6 +164,12 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
+    /// Bytes that are held for a line.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Reads to the end and returns how many lines there are in all.
     pub(super) fn count_all(&mut self) -> Result<usize> {
         while self.next_line()?.is_some() {}

@@ -12,9 +12,7 @@ use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusSource, Task};
-use crate::data::{
-    self, Batcher, Budget, Corpus, Example, Feed, Form, Item, Masking, Progress, Stream,
-};
+use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Form, Masking, Progress, Stream};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
@@ -338,16 +336,9 @@ fn validation_set(
         Task::Translate => config.train.validate_sentences,
         Task::Tag | Task::Classify | Task::Generate | Task::Fill => 0,
     };
-    let shown = valid.entries().iter().take(shown);
-    let (src, tgt) = shown.filter_map(|entry| translation(&entry.item)).unzip();
+    let shown = valid.translations().take(shown);
+    let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
     Ok(ValidationSet { batches, src, tgt })
-}
-
-fn translation(item: &Item) -> Option<(String, String)> {
-    match item {
-        Item::Translation { src, tgt } => Some((src.clone(), tgt.clone())),
-        Item::Tagged { .. } | Item::Labelled { .. } | Item::Text(_) => None,
-    }
 }
 
 fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {

@@ -41,9 +41,6 @@ train = { jsonl = 'train.jsonl' }
 hold_out = 0.2
 max_len = 64
 
-[tokenizer]
-kind = 'word'
-
 [model]
 family = 'tagger'
 n_encoder_layers = 1

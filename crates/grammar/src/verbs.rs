@@ -1,7 +1,7 @@
 //! Verbs, with the company they keep.
 
-use super::nouns::Class::{self, *};
 use super::features::{Modal, Tense};
+use super::nouns::Class::{self, *};
 
 /// What a verb takes beside its subject.
 #[derive(Debug)]

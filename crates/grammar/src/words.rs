@@ -1,8 +1,8 @@
 //! Adjectives, adverbs, prepositions, conjunctions, modals and question words.
 
 use super::PartOfSpeech::{self, *};
-use super::nouns::Class::{self, *};
 use super::features::{Case, Tense};
+use super::nouns::Class::{self, *};
 
 /// Words with their tags.
 pub(super) type Tagged = &'static [(&'static str, PartOfSpeech)];

@@ -2,8 +2,8 @@
 
 use super::{refuse, refuse_with, require, size};
 use crate::config::{
-    BuiltinTask, Config, CorpusSource, Family, ModelConfig, Positions, SamplingKind, Task, TieEmbeddings,
-    TokenizerKind, Units, Vocabulary,
+    BuiltinTask, Config, CorpusSource, Family, ModelConfig, Positions, SamplingKind, Task,
+    TieEmbeddings, TokenizerKind, Units, Vocabulary,
 };
 use crate::error::Result;
 
@@ -114,10 +114,9 @@ fn corpora(config: &Config) -> Result<()> {
                 "`text`, as language models learn from one",
                 "another corpus",
             ),
-            (Task::Translate | Task::Tag | Task::Classify, _) if is_text => (
-                "pairs, as this family learns from two sides",
-                "`text`",
-            ),
+            (Task::Translate | Task::Tag | Task::Classify, _) if is_text => {
+                ("pairs, as this family learns from two sides", "`text`")
+            }
             (Task::Tag, _) if reads_vectors && !is_jsonl => {
                 ("`jsonl`, as the tagger reads vectors", "another corpus")
             }

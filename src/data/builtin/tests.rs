@@ -12,10 +12,7 @@ fn generated(task: BuiltinTask, seed: u64, pairs: usize) -> Vec<Example> {
 }
 
 fn check_form(example: &Example) {
-    let sides = [
-        &example.src,
-        &example.tgt,
-    ];
+    let sides = [&example.src, &example.tgt];
     for Side { text, tokens, tags } in sides {
         assert_eq!(tokens.len(), tags.len(), "{text}");
         assert_eq!(tokens.concat(), text.replace(' ', ""), "{text}");
@@ -130,7 +127,8 @@ fn reversal_reverses_digits_of_every_length() {
         assert_eq!(digits.join(" "), example.tgt.text);
         assert!(
             example
-                .src.tags
+                .src
+                .tags
                 .iter()
                 .all(|&tag| tag == PartOfSpeech::Numeral)
         );

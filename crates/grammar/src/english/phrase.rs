@@ -4,9 +4,9 @@ use super::super::PartOfSpeech::{
     Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral, Particle,
     Pronoun as Personal, ProperNoun,
 };
+use super::super::features::Number;
 use super::super::nouns::Class;
 use super::super::number;
-use super::super::features::Number;
 use super::super::plan::{Determiner, NounPhrase, Order, Phrase, Pronoun};
 use super::super::surface::Surface;
 use super::clause;

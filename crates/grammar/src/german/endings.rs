@@ -1,7 +1,7 @@
 //! Declension: the endings of articles and adjectives.
 
-use super::super::nouns::Gender;
 use super::super::features::{Case, Number};
+use super::super::nouns::Gender;
 
 /// What an ending depends on beside the case: the gender, or the plural, which has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

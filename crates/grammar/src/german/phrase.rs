@@ -4,9 +4,9 @@ use super::super::PartOfSpeech::{
     Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral,
     Pronoun as Personal, ProperNoun,
 };
+use super::super::features::{Case, Number};
 use super::super::nouns;
 use super::super::number;
-use super::super::features::{Case, Number};
 use super::super::plan::{Adjunct, Determiner, NounPhrase, Phrase, Pronoun};
 use super::super::surface::Surface;
 use super::endings::{self, Column};

@@ -1,7 +1,7 @@
 //! Draws clauses: a verb and the company it keeps.
 
-use super::super::nouns::{CITIES, Class};
 use super::super::features::{Modal, Tense};
+use super::super::nouns::{CITIES, Class};
 use super::super::plan::{Adjunct, Clause, Front, NounPhrase, Phrase, Quality};
 use super::super::verbs::{BE, Frame, VERBS, Verb};
 use super::super::words::{

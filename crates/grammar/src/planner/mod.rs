@@ -4,8 +4,8 @@ mod clause;
 mod phrase;
 mod question;
 
-use super::nouns::Class;
 use super::features::{Modal, Tense};
+use super::nouns::Class;
 use super::plan::{Clause, Front, Join, Link, Phrase, Sentence};
 use super::verbs::{CLAUSE_VERBS, Frame};
 use super::words::Slot;

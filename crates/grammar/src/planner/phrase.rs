@@ -1,7 +1,7 @@
 //! Draws noun phrases.
 
-use super::super::nouns::{Class, NAMES, Noun, nouns_of};
 use super::super::features::{Number, Person};
+use super::super::nouns::{Class, NAMES, Noun, nouns_of};
 use super::super::plan::{Determiner, NounPhrase, Phrase, Pronoun};
 use super::super::words::adjectives_of;
 use super::Planner;

@@ -1,7 +1,7 @@
 //! Draws questions with a question word.
 
-use super::super::nouns::{Class, nouns_of};
 use super::super::features::{Number, Tense};
+use super::super::nouns::{Class, nouns_of};
 use super::super::plan::{Clause, Determiner, Front, NounPhrase, Phrase, Sentence};
 use super::super::verbs::Frame;
 use super::super::words::{QuestionWord, WHEN, WHERE, WHERE_TO, WHY};

@@ -1,7 +1,7 @@
 //! Verbs and the company they keep.
 
-use super::super::nouns::CITIES;
 use super::super::features::*;
+use super::super::nouns::CITIES;
 use super::super::plan::*;
 use super::super::words::*;
 use super::*;

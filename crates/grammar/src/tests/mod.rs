@@ -5,8 +5,8 @@ mod draws;
 mod phrases;
 mod sentences;
 
-use super::nouns::{Class, Noun, nouns_of};
 use super::features::*;
+use super::nouns::{Class, Noun, nouns_of};
 use super::plan::*;
 use super::realise;
 use super::verbs::{BE, CLAUSE_VERBS, VERBS, Verb};

@@ -1,7 +1,7 @@
 //! Word order, subordinate and relative clauses, coordination, questions.
 
-use super::super::nouns::CITIES;
 use super::super::features::*;
+use super::super::nouns::CITIES;
 use super::super::plan::*;
 use super::super::words::*;
 use super::*;
