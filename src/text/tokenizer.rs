@@ -68,6 +68,9 @@ impl Tokenizer {
 
     /// Reads and checks the bytes of a `tokenizer.json`; else says what is wrong.
     pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
+        // On what is not JSON at all, `tokenizers` panics.
+        serde_json::from_slice::<serde_json::Value>(&json)
+            .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
         let mut inner = tokenizers::Tokenizer::from_bytes(&json)
             .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
         // Special tokens in the user's text are text. Cutting is left to the batches.

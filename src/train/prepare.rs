@@ -1,30 +1,23 @@
 //! What has to stand before the first update: run directory, corpora, tokenizers, model.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use burn::module::Module;
 
+use super::corpora::{self, TRAINING, VALIDATION, watch};
 use super::directory::{self, Found, StoredRun};
 use super::memory::Subject;
-use super::report::{Event, Observer, Preparing, Silent, StartReport};
+use super::report::{Event, Observer, Preparing, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
 use crate::config::{Config, CorpusSource, Task};
-use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Form, Masking, Progress, Stream};
+use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Masking, Stream};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::model::Model;
 use crate::text::{self, Masks, Tokenizers};
-
-/// What messages call the corpora.
-const TRAINING: &str = "training data";
-const VALIDATION: &str = "validation data";
-
-/// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
-const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
 /// What the data give.
 #[derive(Debug)]
@@ -161,9 +154,8 @@ pub(super) fn material(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    let mut train = read_training(config, observer)?;
-    note(observer, TRAINING, &train);
-    let valid = read_validation(config, &mut train, observer)?;
+    let mut train = corpora::training(config, observer)?;
+    let valid = corpora::validation(config, &mut train, observer)?;
     stop_if_asked(interrupt)?;
     let provenance = provenance(config, &train, valid.as_ref());
     let tokenizers = match stored {
@@ -191,15 +183,6 @@ pub(super) fn material(
         validation,
         provenance,
     })
-}
-
-/// The corpus that `config` validates on, if there is one.
-///
-/// # Errors
-/// As for [`data::read`] and [`Corpus::hold_out`].
-pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
-    let mut train = read_training(config, &mut Silent)?;
-    read_validation(config, &mut train, &mut Silent)
 }
 
 /// Reading and learning can take a while; up to here nothing is lost by stopping.
@@ -256,49 +239,6 @@ fn feed(
     Ok((Feed::Lines(batcher), n_examples))
 }
 
-fn read_training(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
-    let source = config.data.training()?;
-    read_corpus(config, source, TRAINING, config.seed, observer)
-}
-
-fn read_corpus(
-    config: &Config,
-    source: &CorpusSource,
-    what: &str,
-    seed: u64,
-    observer: &mut dyn Observer,
-) -> Result<Corpus> {
-    let dir = config.data.dir.as_deref();
-    let watch = &mut watch(what, observer);
-    data::read(source, Form::of(config), dir, seed, watch)
-}
-
-/// Tells `observer` how far the corpus called `what` has come.
-fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progress) {
-    move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
-}
-
-fn read_validation(
-    config: &Config,
-    train: &mut Corpus,
-    observer: &mut dyn Observer,
-) -> Result<Option<Corpus>> {
-    if config.data.hold_out > 0.0 {
-        return train.hold_out(config.data.hold_out).map(Some);
-    }
-    let Some(source) = &config.data.valid else {
-        return Ok(None);
-    };
-    let seed = config.seed ^ VALIDATION_SEED;
-    let mut valid = read_corpus(config, source, VALIDATION, seed, observer)?;
-    if let CorpusSource::Builtin { .. } = source {
-        let seen: HashSet<String> = train.entries().iter().map(|e| e.item.input()).collect();
-        valid.retain(|item| !seen.contains(&item.input()));
-    }
-    note(observer, VALIDATION, &valid);
-    Ok(Some(valid))
-}
-
 fn validation_set(
     config: &Config,
     tokenizers: &Tokenizers,
@@ -339,10 +279,6 @@ fn validation_set(
     let shown = valid.translations().take(shown);
     let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
     Ok(ValidationSet { batches, src, tgt })
-}
-
-fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {
-    observer.on(&Event::Note(&format!("{what}: {}", corpus.stats())));
 }
 
 fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Provenance {

@@ -15,11 +15,6 @@ fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
             "`word`, as a tagger labels tokens",
         ),
         (
-            &format!("{TAGGER}\nmodel.recurrent.d_input = 3\ntokenizer.kind = 'char'"),
-            "tokenizer.kind",
-            "`word`, as a tagger labels tokens",
-        ),
-        (
             &format!("{TAGGER}\ntokenizer.vocabulary = 'shared'"),
             "tokenizer.vocabulary",
             "`separate`, as tags are no tokens, found `shared`",

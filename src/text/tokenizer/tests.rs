@@ -124,6 +124,19 @@ fn a_word_is_one_id() {
     assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
 }
 
+/// A line break within a string of the decoder once made the program panic.
+#[test]
+fn a_damaged_decoder_is_refused() {
+    let json = String::from_utf8(tokenizer(TokenizerKind::Bpe).to_json().to_vec()).expect("JSON");
+    let (model, decoder) = json.split_once("\"decoder\"").expect("a decoder");
+    let damaged = format!(
+        "{model}\"decoder\"{}",
+        decoder.replacen("Meta", "Me\nta", 1)
+    );
+    let problem = Tokenizer::from_json(damaged.into_bytes()).expect_err("damaged");
+    assert!(problem.contains("control character"), "{problem}");
+}
+
 #[test]
 fn two_tokens_with_one_id_are_refused_by_name() {
     let json = |kind| String::from_utf8(tokenizer(kind).to_json().to_vec()).expect("JSON");

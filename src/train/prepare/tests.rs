@@ -1,5 +1,6 @@
 use std::fs;
 
+use super::super::report::Silent;
 use super::*;
 use crate::batch::TokenId;
 use crate::config::{Family, TokenizerKind};
