@@ -104,16 +104,18 @@ impl TestSet {
     /// Generates the pairs; the training sources are what the configuration generates.
     fn unseen(task: BuiltinTask, config: &Config) -> Result<Self> {
         let train = data::read(
-            &config.data.train,
+            config.data.training()?,
             Form::of(config),
             config.data.dir.as_deref(),
             config.seed,
+            &mut data::unwatched,
         )?;
-        let seen: HashSet<String> = train.pairs.into_iter().map(|pair| pair.src).collect();
+        let entries = train.entries().iter();
+        let seen: HashSet<String> = entries.map(|entry| entry.item.input()).collect();
         let examples = builtin::generate_unseen(task, config.seed, N_TEST, &seen);
         let (src, tgt) = examples
             .into_iter()
-            .map(|example| (example.src, example.tgt))
+            .map(|example| (example.src.text, example.tgt.text))
             .unzip();
         Ok(Self { src, tgt })
     }

@@ -6,7 +6,7 @@ use attentive::error::Result;
 use attentive::pipeline::Pipeline;
 use serde::Serialize;
 
-use super::input::Lines;
+use super::input;
 use super::message;
 use super::output::Output;
 
@@ -47,7 +47,7 @@ struct Line<'a> {
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require_encoder()?;
-    let mut input = Lines::open(args.input.as_deref())?;
+    let mut input = input::open(args.input.as_deref())?;
     let inputs = args.input.iter().chain([&args.model]);
     let mut out = Output::open(args.output.as_deref(), inputs)?;
     loop {

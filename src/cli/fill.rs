@@ -9,7 +9,7 @@ use attentive::pipeline::{Filled, Guess, Pipeline};
 use attentive::text::{Joint, MASK};
 use serde::Serialize;
 
-use super::input::Lines;
+use super::input::{self, Lines};
 use super::message;
 use super::output::Output;
 
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         return write(text, &filled, args.json, &mut out);
     }
     pipeline.require(Task::Fill)?;
-    let mut input = Lines::open(None)?;
+    let mut input = input::open(None)?;
     while let Some(lines) = input.next_chunk(1)? {
         for text in &lines {
             let filled = fill_line(&pipeline, text, args.top.get(), &input)?;

@@ -3,7 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use attentive::train::report::{Event, Observer, StartReport, StepReport, ValidationReport};
+use attentive::data;
+use attentive::train::report::{
+    Event, Observer, Preparing, StartReport, StepReport, ValidationReport,
+};
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
@@ -21,6 +24,8 @@ pub(super) struct Progress {
 
 /// A place where training is shown.
 trait View {
+    /// The run is being prepared.
+    fn prepare(&mut self, text: &dyn Fn() -> String);
     /// The run begins after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
     /// An update is done.
@@ -33,13 +38,9 @@ impl Progress {
     /// For standard error as it is.
     pub(super) fn new() -> Self {
         if io::stderr().is_terminal() {
-            Self::in_view(Bar(ProgressBar::hidden()))
+            Self::in_view(Bar::default())
         } else {
-            Self::in_view(Lines {
-                out: message::stderr(),
-                between: BETWEEN_LINES,
-                last: None,
-            })
+            Self::in_view(Lines::new(message::stderr(), BETWEEN_LINES))
         }
     }
 
@@ -56,6 +57,7 @@ impl Observer for Progress {
     fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.view.line(&Label::Note.line(text)),
+            Event::Preparing(stage) => self.view.prepare(&|| preparing_text(stage)),
             Event::Start(report) => {
                 self.max_steps = report.max_steps;
                 self.view.line(&start_line(report));
@@ -81,24 +83,49 @@ impl Observer for Progress {
 }
 
 /// A progress bar below the lines.
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    /// Whether it shows preparations.
+    is_preparing: bool,
+}
+
+impl Default for Bar {
+    fn default() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            is_preparing: false,
+        }
+    }
+}
 
 impl View for Bar {
+    fn prepare(&mut self, text: &dyn Fn() -> String) {
+        if !self.is_preparing {
+            let style = ProgressStyle::with_template("{wide_msg}");
+            let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+            self.bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            self.is_preparing = true;
+        }
+        self.bar.set_message(text());
+    }
+
     fn start(&mut self, step: u64, max_steps: u64) {
         let style = ProgressStyle::with_template("{bar:10} {human_pos}/{human_len} {wide_msg}");
         let bar = ProgressBar::new(max_steps).with_finish(ProgressFinish::AndClear);
-        self.0 = bar
+        self.bar.finish_and_clear();
+        self.is_preparing = false;
+        self.bar = bar
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
             .with_position(step);
     }
 
     fn step(&mut self, step: u64, _logged: bool, text: &dyn Fn() -> String) {
-        self.0.set_position(step);
-        self.0.set_message(text());
+        self.bar.set_position(step);
+        self.bar.set_message(text());
     }
 
     fn line(&mut self, line: &str) {
-        self.0.suspend(|| message::say(line));
+        self.bar.suspend(|| message::say(line));
     }
 }
 
@@ -106,15 +133,37 @@ impl View for Bar {
 struct Lines<W> {
     out: W,
     between: Duration,
-    last: Option<Instant>,
+    /// When a line about progress was last written, or could first have been.
+    last: Instant,
+    /// Whether updates have been shown: the first is shown at once.
+    has_stepped: bool,
+}
+
+impl<W> Lines<W> {
+    fn new(out: W, between: Duration) -> Self {
+        Self {
+            out,
+            between,
+            last: Instant::now(),
+            has_stepped: false,
+        }
+    }
 }
 
 impl<W: Write> View for Lines<W> {
+    fn prepare(&mut self, text: &dyn Fn() -> String) {
+        if self.last.elapsed() >= self.between {
+            self.last = Instant::now();
+            self.line(&text());
+        }
+    }
+
     fn start(&mut self, _step: u64, _max_steps: u64) {}
 
     fn step(&mut self, step: u64, logged: bool, text: &dyn Fn() -> String) {
-        if logged && self.last.is_none_or(|last| last.elapsed() >= self.between) {
-            self.last = Some(Instant::now());
+        if logged && (!self.has_stepped || self.last.elapsed() >= self.between) {
+            self.last = Instant::now();
+            self.has_stepped = true;
             self.line(&format!("update {}  {}", HumanCount(step), text()));
         }
     }
@@ -149,6 +198,19 @@ impl Rate {
     fn time_for(&self, steps: u64) -> Duration {
         Duration::try_from_secs_f64((steps as f64 * self.seconds / self.steps).round())
             .unwrap_or(Duration::MAX)
+    }
+}
+
+fn preparing_text(stage: &Preparing<'_>) -> String {
+    let count = |n: usize| HumanCount(n as u64);
+    match *stage {
+        Preparing::Vocabulary => "learning the vocabulary".into(),
+        Preparing::Corpus { what, progress } => match progress {
+            data::Progress::Read { lines } => format!("{what}: {} lines read", count(lines)),
+            data::Progress::Encoded { done, of } => {
+                format!("{what}: {} of {} lines encoded", count(done), count(of))
+            }
+        },
     }
 }
 
@@ -217,140 +279,4 @@ fn validation_line(report: &ValidationReport) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
-    use attentive::checkpoint::Products;
-    use attentive::config::Matmul;
-    use attentive::train::report::Sample;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Shared(Rc<RefCell<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Shared {
-        fn lines(&self) -> Vec<String> {
-            String::from_utf8_lossy(&self.0.borrow())
-                .lines()
-                .map(str::to_owned)
-                .collect()
-        }
-    }
-
-    fn lines(between: Duration) -> (Shared, Progress) {
-        let out = Shared::default();
-        (
-            out.clone(),
-            Progress::in_view(Lines {
-                out,
-                between,
-                last: None,
-            }),
-        )
-    }
-
-    fn update(step: u64) -> StepReport {
-        StepReport {
-            step,
-            epoch: 0,
-            loss: 3.5,
-            nll: 2.0,
-            perplexity: 7.389,
-            accuracy: 0.5,
-            learning_rate: 3e-4,
-            gradient_norm: 1.0,
-            tgt_tokens: 4000,
-            tokens_per_second: 2000.0,
-        }
-    }
-
-    fn start() -> StartReport {
-        StartReport {
-            step: 0,
-            max_steps: 1000,
-            n_parameters: 1_234_567,
-            n_examples: 40_000,
-            src_vocab: 400,
-            tgt_vocab: 500,
-            steps_per_epoch: 120,
-            memory: 400_000_000,
-            products: Products {
-                matmul: Matmul::F32,
-                instructions: "AVX2".into(),
-            },
-        }
-    }
-
-    #[test]
-    fn updates_are_thinned_to_logged_ones_that_are_not_too_close() {
-        for (between, expected) in [(Duration::MAX, 1), (Duration::ZERO, 3)] {
-            let (out, mut progress) = lines(between);
-            for step in 1..=30 {
-                progress.on(&Event::Step {
-                    report: &update(step),
-                    logged: step % 10 == 0,
-                });
-            }
-            assert_eq!(out.lines().len(), expected);
-        }
-    }
-
-    #[test]
-    fn a_line_says_how_it_goes() {
-        let (out, mut progress) = lines(Duration::ZERO);
-        progress.on(&Event::Start(&start()));
-        progress.on(&Event::Step {
-            report: &update(400),
-            logged: true,
-        });
-        let expected =
-            "update 400  loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
-        assert_eq!(out.lines()[1], expected);
-        assert!(
-            out.lines()[0]
-                .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
-        );
-    }
-
-    #[test]
-    fn validations_show_scores_and_samples() {
-        let (out, mut progress) = lines(Duration::MAX);
-        let sample = Sample {
-            src: "a cat".into(),
-            translation: "ein Hund".into(),
-            reference: "eine Katze".into(),
-        };
-        progress.on(&Event::Validation(&ValidationReport {
-            step: 500,
-            loss: 2.0,
-            nll: 1.0,
-            perplexity: 3.0,
-            accuracy: 0.712,
-            bleu: None,
-            exact_match: Some(0.25),
-            samples: vec![sample],
-            best: true,
-            seconds: 1.0,
-        }));
-        let lines = out.lines();
-        let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  exact 25.0 %  (best so far)";
-        assert_eq!(lines[0], expected);
-        assert_eq!(lines[1..], ["✗ a cat", "  → ein Hund", "  = eine Katze"]);
-    }
-
-    #[test]
-    fn a_rate_without_updates_does_not_panic() {
-        assert_eq!(Rate::default().time_for(10), Duration::MAX);
-    }
-}
+mod tests;

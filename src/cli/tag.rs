@@ -8,7 +8,7 @@ use attentive::error::{Error, Result};
 use attentive::pipeline::Pipeline;
 use serde::Serialize;
 
-use super::input::Lines;
+use super::input::{self, Lines};
 use super::message;
 use super::output::Output;
 
@@ -56,7 +56,7 @@ struct Tagged<'a> {
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     pipeline.require(Task::Tag)?;
-    let mut input = Lines::open(args.input.as_deref())?;
+    let mut input = input::open(args.input.as_deref())?;
     let inputs = args.input.iter().chain([&args.model]);
     let mut out = Output::open(args.output.as_deref(), inputs)?;
     let config = &pipeline.config().model;

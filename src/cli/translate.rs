@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions, Translation};
 
-use super::input::Lines;
+use super::input::{self, Lines};
 use super::message;
 use super::output::Output;
 use super::search::SearchArgs;
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         true => Columns::LineScoreText,
         false => Columns::Text,
     };
-    let input = Lines::open(args.input.as_deref())?;
+    let input = input::open(args.input.as_deref())?;
     let inputs = args.input.iter().chain([&args.model]);
     let out = Output::open(args.output.as_deref(), inputs)?;
     translate(&pipeline, &options, input, columns, out)

@@ -8,13 +8,16 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::{
-    BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
+    BestBy, Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
     OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig, Units,
 };
 use crate::error::{Error, Result};
 
 /// The special tokens and at least one that is learned.
 const MIN_VOCAB_SIZE: usize = 8;
+
+/// More generated pairs than fit into any machine's memory.
+const MAX_PAIRS: usize = 100_000_000;
 
 /// A token and `</s>`.
 const MIN_LEN: usize = 2;
@@ -57,68 +60,27 @@ fn data(data: &DataConfig) -> Result<()> {
         );
     }
     path("data.dir", data.dir.as_ref())?;
-    corpus("data.train", &data.train)?;
+    corpus("data.train", data.training()?)?;
     data.valid
         .as_ref()
         .map_or(Ok(()), |valid| corpus("data.valid", valid))
 }
 
-fn corpus(section: &str, corpus: &CorpusConfig) -> Result<()> {
-    let CorpusConfig {
-        src,
-        tgt,
-        tsv,
-        jsonl,
-        text,
-        builtin,
-        pairs,
-    } = corpus;
-    for (name, file) in [
-        ("src", src),
-        ("tgt", tgt),
-        ("tsv", tsv),
-        ("jsonl", jsonl),
-        ("text", text),
-    ] {
-        path(&format!("{section}.{name}"), file.as_ref())?;
-    }
-    let forms = [
-        ("`src` + `tgt`", src.is_some() || tgt.is_some()),
-        ("`tsv`", tsv.is_some()),
-        ("`jsonl`", jsonl.is_some()),
-        ("`text`", text.is_some()),
-        ("`builtin`", builtin.is_some()),
-    ];
-    let given: Vec<&str> = forms
-        .iter()
-        .filter(|form| form.1)
-        .map(|form| form.0)
-        .collect();
-    if given.len() != 1 {
-        let found = if given.is_empty() {
-            "none".to_owned()
-        } else {
-            given.join(" and ")
-        };
-        return refuse(
-            section,
-            "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`",
-            found,
-        );
-    }
-    let absent =
-        |name: &str, expected: &str| refuse(&format!("{section}.{name}"), expected, "nothing");
-    match (src, tgt, builtin, pairs) {
-        (Some(_), None, ..) => absent("tgt", "a file aligned with `src`"),
-        (None, Some(_), ..) => absent("src", "a file aligned with `tgt`"),
-        (.., Some(_), None) => absent("pairs", "how many pairs to generate"),
-        (.., Some(_), Some(pairs)) => size(&format!("{section}.pairs"), *pairs, 1),
-        (.., None, Some(pairs)) => refuse(
-            &format!("{section}.pairs"),
-            "nothing, as `pairs` goes with `builtin` alone",
-            pairs,
-        ),
-        _ => Ok(()),
+fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
+    let file = |name: &str, file: &PathBuf| path(&format!("{section}.{name}"), Some(file));
+    match source {
+        CorpusSource::Aligned { src, tgt } => {
+            file("src", src)?;
+            file("tgt", tgt)
+        }
+        CorpusSource::Tsv(tsv) => file("tsv", tsv),
+        CorpusSource::Jsonl(jsonl) => file("jsonl", jsonl),
+        CorpusSource::Text(text) => file("text", text),
+        CorpusSource::Builtin { pairs, .. } => {
+            let key = format!("{section}.pairs");
+            size(&key, *pairs, 1)?;
+            at_most(&key, *pairs, MAX_PAIRS)
+        }
     }
 }
 

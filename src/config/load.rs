@@ -6,8 +6,8 @@ use std::path::Path;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::Config;
 use super::strict::{check_key, check_table};
+use super::{Config, by_family, corpus};
 use crate::error::{Error, Result};
 
 /// What stands in an error message for the place of an override.
@@ -65,6 +65,10 @@ impl Config {
             check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
             set(&mut table, &key, value.clone());
         }
+
+        corpus::check(&table)
+            .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
+        by_family::fill_in(&mut table);
 
         // Whatever serde could refuse, the checks above have refused with a better message.
         let config: Self = table

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::Error;
+use serde::de::value::{Error, MapAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::Config;
+use super::corpus::CorpusKeys;
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +106,26 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         mut self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         let section = self.key.clone();
         self.note(Kind::Section);
+        let mut given = fields;
+        if name == CorpusKeys::NAME {
+            // All keys at once name no corpus: they are noted apart, and one of them is given.
+            CorpusKeys::deserialize(MapAccessDeserializer::new(Fields {
+                section: section.clone(),
+                fields: fields.iter(),
+                name: "",
+                keys: self.keys,
+            }))?;
+            given = CorpusKeys::ONE;
+        }
         visitor.visit_map(Fields {
             section,
-            fields: fields.iter(),
+            fields: given.iter(),
             name: "",
             keys: self.keys,
         })

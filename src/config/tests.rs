@@ -4,10 +4,10 @@ mod family;
 mod ranges;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::schema::{Kind, SCHEMA};
-use super::{Config, Positions};
+use super::{Config, CorpusSource, Positions};
 use crate::error::{Error, Result};
 
 /// The least that a config must hold.
@@ -70,7 +70,11 @@ fn the_schema_knows_keys_and_kinds() {
 fn an_empty_section_has_the_defaults() {
     let config = parse(&format!("{CORPUS}\n[train]"), &[]).unwrap();
     assert_eq!(config.train, super::TrainConfig::default());
-    assert_eq!(config.data.train.src, Some(PathBuf::from("a")));
+    let aligned = |src: &str, tgt: &str| CorpusSource::Aligned {
+        src: src.into(),
+        tgt: tgt.into(),
+    };
+    assert_eq!(config.data.train, Some(aligned("a", "b")));
 }
 
 #[test]
@@ -251,9 +255,11 @@ fn overrides_win_and_may_open_sections() {
     assert_eq!(config.train.batch_tokens, 3);
     assert_eq!(config.train.schedule.warmup_steps, 5);
     assert_eq!(config.model.positions, Positions::Rotary);
-    let valid = config.data.valid.unwrap();
-    assert_eq!(valid.src, Some(PathBuf::from("dev.en")));
-    assert_eq!(valid.tgt, Some(PathBuf::from("dev=x.de")));
+    let valid = CorpusSource::Aligned {
+        src: "dev.en".into(),
+        tgt: "dev=x.de".into(),
+    };
+    assert_eq!(config.data.valid, Some(valid));
 }
 
 #[test]

@@ -1,76 +1,23 @@
-//! Sentence pairs from files or generators, without those that nothing can be learned from.
+//! Lines to learn from, and what was left out.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 
-use super::lines::{SourceFile, for_each_line};
-use super::{builtin, json};
-use crate::config::{BuiltinTask, Config, CorpusConfig, Task, Units};
+use super::form::Form;
+use super::item::{Entry, Fault, Item, TagInput, has_control};
+use super::lines::MAX_LINE_BYTES;
+use super::stored::SourceFile;
 use crate::error::{Error, Result};
 
-/// Pairs with a longer side are dropped: such lines are lost line ends or binary data, not sentences.
-pub const MAX_LINE_BYTES: usize = 100_000;
-
-/// Sentence pairs and where they come from.
+/// The lines of a corpus, all of one [`Form`], and where they come from.
 #[derive(Clone, Debug)]
 pub struct Corpus {
-    /// The pairs in the order of the file.
-    pub pairs: Vec<Pair>,
-    /// What was read and what was dropped.
-    pub stats: ReadStats,
-    /// The files; none for a built-in corpus.
-    pub sources: Vec<SourceFile>,
+    form: Form,
+    entries: Vec<Entry>,
+    stats: ReadStats,
+    sources: Vec<SourceFile>,
 }
 
-/// What a corpus consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Sentences and their translations.
-    Translations,
-    /// Tokens between blanks, and a tag for each.
-    TaggedTokens,
-    /// Vectors of this width, and a tag for each.
-    TaggedVectors(usize),
-    /// Texts, one a line.
-    Lines,
-    /// One text.
-    Stream,
-}
-
-impl Form {
-    /// What the configured family learns from.
-    pub fn of(config: &Config) -> Self {
-        match (config.model.family.task(), config.model.recurrent.d_input) {
-            (Task::Translate | Task::Classify, _) => Self::Translations,
-            (Task::Tag, 0) => Self::TaggedTokens,
-            (Task::Tag, width) => Self::TaggedVectors(width),
-            (Task::Generate | Task::Fill, _) => match config.data.units {
-                Units::Lines => Self::Lines,
-                Units::Stream => Self::Stream,
-            },
-        }
-    }
-
-    /// Whether there is text on the source side.
-    pub fn has_source(self) -> bool {
-        matches!(self, Self::Translations | Self::TaggedTokens)
-    }
-}
-
-/// A sentence and its translation, or what stands for them in another [`Form`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pair {
-    /// The source, or tokens; empty if there is none.
-    pub src: String,
-    /// Vectors in place of the source, one behind the other.
-    pub vectors: Vec<f32>,
-    /// The target, tags, or a text.
-    pub tgt: String,
-    /// Its line in the file, or its place in a generated corpus, counted from 1.
-    pub line: usize,
-}
-
-/// Lines that were read, and pairs that were dropped, each for one reason.
+/// Lines that were read, and those that were dropped, each for one reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Lines read.
@@ -79,7 +26,7 @@ pub struct ReadStats {
     pub empty: usize,
     /// Dropped because a side is longer than [`MAX_LINE_BYTES`].
     pub too_long: usize,
-    /// Dropped because a side holds NUL or another control character that is no white space.
+    /// Dropped because a side holds NUL or another control character that is not white space.
     pub control: usize,
 }
 
@@ -109,190 +56,114 @@ impl fmt::Display for ReadStats {
     }
 }
 
-/// Reads or generates what `config` names, which consists of `form`. Relative paths start at `dir`; `seed` is for built-in corpora.
-///
-/// Gzipped files are recognised by their content; line ends may be CRLF, and a byte order mark is dropped. Pairs that
-/// [`ReadStats`] counts are dropped.
-///
-/// # Errors
-/// [`Error::Io`] for a file that cannot be read, [`Error::Line`] for a line that is not UTF-8 or lacks the form of its
-/// file or the right number of tags, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if no pair is left, and
-/// [`Error::Config`] if `config` does not name exactly one corpus.
-pub fn read(config: &CorpusConfig, form: Form, dir: Option<&Path>, seed: u64) -> Result<Corpus> {
-    let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
-    let CorpusConfig {
-        src,
-        tgt,
-        tsv,
-        jsonl,
-        text,
-        builtin,
-        pairs,
-    } = config;
-    let corpus = match (src, tgt, tsv, jsonl, text, builtin, pairs) {
-        (Some(src), Some(tgt), None, None, None, None, None) => read_aligned(&at(src), &at(tgt)),
-        (None, None, Some(tsv), None, None, None, None) => read_each(&at(tsv), form, split_tsv),
-        (None, None, None, Some(jsonl), None, None, None) => {
-            let parse = |line: &str| json::parse(line, form);
-            read_each(&at(jsonl), form, parse)
-        }
-        (None, None, None, None, Some(text), None, None) => read_text(&at(text), form),
-        (None, None, None, None, None, Some(task), Some(pairs)) => {
-            Ok(generate(*task, form, seed, *pairs))
-        }
-        _ => Err(Error::Config {
-            key: "data".into(),
-            expected:
-                "one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin` + `pairs` for each corpus"
-                    .into(),
-            found: "another combination".into(),
-            hint: None,
-        }),
-    }?;
-    if corpus.pairs.is_empty() {
-        let names: Vec<String> = corpus
-            .sources
-            .iter()
-            .map(|file| format!("`{}`", file.path.display()))
-            .collect();
-        return Err(Error::Data {
-            problem: format!(
-                "nothing to learn from in {}: {}",
-                names.join(" and "),
-                corpus.stats
-            ),
-            hint: Some("check that these are the right files".into()),
-        });
-    }
-    corpus.check_tags(form)?;
-    Ok(corpus)
-}
-
-fn read_aligned(src: &Path, tgt: &Path) -> Result<Corpus> {
-    let read = |path: &Path| {
-        let mut lines = Vec::new();
-        let file = for_each_line(path, |_, line| {
-            lines.push(line.to_owned());
-            Ok(())
-        })?;
-        Ok((lines, file))
-    };
-    let ((src_lines, src), (tgt_lines, tgt)) = (read(src)?, read(tgt)?);
-    if src_lines.len() != tgt_lines.len() {
-        return Err(Error::Unaligned {
-            first: src.path,
-            first_lines: src_lines.len(),
-            second: tgt.path,
-            second_lines: tgt_lines.len(),
-        });
-    }
-    let mut corpus = Corpus::new(vec![src, tgt]);
-    for (src, tgt) in src_lines.into_iter().zip(tgt_lines) {
-        corpus.add(Pair::new(src, tgt), Form::Translations);
-    }
-    Ok(corpus)
-}
-
-/// Reads a file whose lines `parse` turns into a pair, or into a problem. Blank lines count as empty pairs.
-fn read_each(
-    path: &Path,
-    form: Form,
-    parse: impl Fn(&str) -> Result<Pair, String>,
-) -> Result<Corpus> {
-    let mut corpus = Corpus::new(vec![]);
-    let file = for_each_line(path, |number, line| {
-        let pair = match line.trim().is_empty() {
-            true => Pair::default(),
-            false => parse(line).map_err(|problem| Error::line(path, number, problem))?,
-        };
-        corpus.add(pair, form);
-        Ok(())
-    })?;
-    corpus.sources.push(file);
-    Ok(corpus)
-}
-
-/// Reads a text: a line each, or the whole as one.
-fn read_text(path: &Path, form: Form) -> Result<Corpus> {
-    let mut corpus = Corpus::new(vec![]);
-    let file = for_each_line(path, |_, line| {
-        corpus.add(Pair::new(String::new(), line.to_owned()), form);
-        Ok(())
-    })?;
-    corpus.sources.push(file);
-    Ok(corpus)
-}
-
-fn split_tsv(line: &str) -> Result<Pair, String> {
-    let columns: Vec<&str> = line.split('\t').collect();
-    match columns[..] {
-        [src, tgt] => Ok(Pair::new(src.to_owned(), tgt.to_owned())),
-        _ => Err(format!(
-            "expected 2 columns with a tab between them, found {}",
-            columns.len()
-        )),
-    }
-}
-
-fn generate(task: BuiltinTask, form: Form, seed: u64, pairs: usize) -> Corpus {
-    let mut corpus = Corpus::new(vec![]);
-    for example in builtin::generate(task, seed, pairs) {
-        corpus.add(Pair::from_example(example, form), form);
-    }
-    corpus
-}
-
-impl Pair {
-    fn new(src: String, tgt: String) -> Self {
-        Self {
-            src,
-            tgt,
-            ..Self::default()
-        }
-    }
-
-    fn from_example(example: builtin::Example, form: Form) -> Self {
-        match form {
-            Form::Translations | Form::TaggedVectors(_) => Self::new(example.src, example.tgt),
-            Form::TaggedTokens => {
-                let tags: Vec<&str> = example.src_tags.iter().map(|tag| tag.as_str()).collect();
-                Self::new(example.src_tokens.join(" "), tags.join(" "))
-            }
-            Form::Lines | Form::Stream => Self::new(String::new(), example.tgt),
-        }
-    }
-
-    /// Its sides as far as they hold text.
-    fn texts(&self, form: Form) -> impl Iterator<Item = &str> {
-        let src = form.has_source().then_some(self.src.as_str());
-        src.into_iter().chain([self.tgt.as_str()])
-    }
-}
-
 impl Corpus {
-    fn new(sources: Vec<SourceFile>) -> Self {
+    /// An empty corpus of `form`.
+    pub(super) fn new(form: Form, sources: Vec<SourceFile>) -> Self {
         Self {
-            pairs: vec![],
+            form,
+            entries: Vec::new(),
             stats: ReadStats::default(),
             sources,
         }
     }
 
-    /// Refuses tags that are not as many as what they label.
-    fn check_tags(&self, form: Form) -> Result<()> {
-        for pair in &self.pairs {
-            let (what, count) = match form {
-                Form::TaggedTokens => ("tokens", pair.src.split_whitespace().count()),
-                Form::TaggedVectors(width) => ("vectors", pair.vectors.len() / width),
-                Form::Translations | Form::Lines | Form::Stream => return Ok(()),
-            };
-            let tags = pair.tgt.split_whitespace().count();
-            if tags != count {
-                let problem = format!("{tags} tags for {count} {what}; each has one");
-                return Err(self.error(pair.line, problem));
+    /// A corpus of `form` with these lines, less those that [`ReadStats`] counts.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if tags and what they stand at differ in number.
+    pub fn from_items(form: Form, items: impl IntoIterator<Item = Item>) -> Result<Self> {
+        let mut corpus = Self::new(form, Vec::new());
+        for item in items {
+            let line = corpus.stats.lines + 1;
+            let taken = corpus.add(item);
+            taken.map_err(|problem| corpus.error(line, problem))?;
+        }
+        Ok(corpus)
+    }
+
+    /// What it consists of.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Its lines in the order of the file; a [`Form::Stream`] is a single one.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What was read and what was dropped.
+    pub fn stats(&self) -> ReadStats {
+        self.stats
+    }
+
+    /// The files it was read from; none for a built-in corpus.
+    pub fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
+
+    /// The whole text, if it is a [`Form::Stream`].
+    pub fn stream(&self) -> Option<&str> {
+        match (self.form, self.entries.as_slice()) {
+            (
+                Form::Stream,
+                [
+                    Entry {
+                        item: Item::Text(text),
+                        ..
+                    },
+                ],
+            ) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Sentences with their translations; none if it consists of something else.
+    pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|entry| match &entry.item {
+            Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
+            Item::Tagged { .. } | Item::Labelled { .. } | Item::Text(_) => None,
+        })
+    }
+
+    /// All text of the source side, from which its vocabulary is learned: sentences, tokens or texts. Language models and
+    /// vectors have none.
+    pub fn src_texts(&self) -> Vec<&str> {
+        let mut texts = Vec::new();
+        for Entry { item, .. } in &self.entries {
+            match item {
+                Item::Translation { src, .. } => texts.push(src.as_str()),
+                Item::Labelled { text, .. } => texts.push(text),
+                Item::Tagged {
+                    input: TagInput::Tokens(tokens),
+                    ..
+                } => texts.extend(tokens.iter().map(String::as_str)),
+                Item::Tagged {
+                    input: TagInput::Vectors(_),
+                    ..
+                }
+                | Item::Text(_) => {}
             }
         }
-        Ok(())
+        texts
+    }
+
+    /// All text of the target side: sentences, tags, labels or texts.
+    pub fn tgt_texts(&self) -> Vec<&str> {
+        let mut texts = Vec::new();
+        for Entry { item, .. } in &self.entries {
+            match item {
+                Item::Translation { tgt, .. } => texts.push(tgt.as_str()),
+                Item::Labelled { label, .. } => texts.push(label),
+                Item::Tagged { tags, .. } => texts.extend(tags.iter().map(String::as_str)),
+                Item::Text(text) => texts.push(text),
+            }
+        }
+        texts
+    }
+
+    /// Keeps the lines that `keep` accepts.
+    pub fn retain(&mut self, keep: impl Fn(&Item) -> bool) {
+        self.entries.retain(|entry| keep(&entry.item));
     }
 
     /// What is wrong with a line.
@@ -300,71 +171,116 @@ impl Corpus {
         match self.sources.last() {
             Some(file) => Error::line(&file.path, line, problem),
             None => Error::Data {
-                problem: format!("pair {line} of the generated corpus: {problem}"),
+                problem: format!("line {line} of the corpus: {problem}"),
                 hint: None,
             },
         }
     }
 
-    /// Takes up the next line's pair, or counts why not.
-    fn add(&mut self, pair: Pair, form: Form) {
+    /// Refuses a corpus of nothing.
+    pub(super) fn check_not_empty(&self) -> Result<()> {
+        if !self.entries.is_empty() {
+            return Ok(());
+        }
+        let names = self.sources.iter();
+        let names: Vec<String> = names
+            .map(|file| format!("`{}`", file.path.display()))
+            .collect();
+        Err(Error::Data {
+            problem: format!(
+                "nothing to learn from in {}: {}",
+                names.join(" and "),
+                self.stats
+            ),
+            hint: Some("check that these are the right files".into()),
+        })
+    }
+
+    /// Notes a file that was read to its end.
+    pub(super) fn add_source(&mut self, file: Option<SourceFile>) {
+        self.sources.extend(file);
+    }
+
+    /// Takes up the next line, or counts why not; else says what is wrong with it.
+    pub(super) fn add(&mut self, item: Item) -> Result<(), String> {
+        if let Some(fault) = item.fault() {
+            self.skip(fault);
+            return Ok(());
+        }
+        if let Some(problem) = item.misfit(self.form) {
+            return Err(problem);
+        }
         self.stats.lines += 1;
-        let any = |is: fn(&str) -> bool| pair.texts(form).any(is);
-        let is_line = form != Form::Stream;
-        if is_line && any(|side| side.trim().is_empty()) {
-            self.stats.empty += 1;
-        } else if is_line && any(|side| side.len() > MAX_LINE_BYTES) {
-            self.stats.too_long += 1;
-        } else if any(|side| side.contains(|c: char| c.is_control() && !c.is_whitespace())) {
-            self.stats.control += 1;
-        } else if !is_line {
-            self.append(&pair.tgt);
-        } else {
-            self.pairs.push(Pair {
+        let line = self.stats.lines;
+        self.entries.push(Entry { item, line });
+        Ok(())
+    }
+
+    /// Counts a line that is left out.
+    pub(super) fn skip(&mut self, fault: Fault) {
+        self.stats.lines += 1;
+        match fault {
+            Fault::Empty => self.stats.empty += 1,
+            Fault::TooLong => self.stats.too_long += 1,
+            Fault::Control => self.stats.control += 1,
+        }
+    }
+
+    /// Takes up the next line of the one text that a [`Form::Stream`] is, unless it holds control characters.
+    pub(super) fn append(&mut self, line: &str) {
+        if has_control(line) {
+            self.skip(Fault::Control);
+            return;
+        }
+        self.stats.lines += 1;
+        if self.entries.is_empty() {
+            self.entries.push(Entry {
+                item: Item::Text(String::new()),
                 line: self.stats.lines,
-                ..pair
             });
+        }
+        if let [
+            Entry {
+                item: Item::Text(text),
+                ..
+            },
+        ] = self.entries.as_mut_slice()
+        {
+            text.push_str(line);
+            text.push('\n');
         }
     }
 
-    /// Takes up the next line of the one text that a [`Form::Stream`] is.
-    fn append(&mut self, line: &str) {
-        if self.pairs.is_empty() {
-            let line = self.stats.lines;
-            self.pairs.push(Pair {
-                line,
-                ..Pair::default()
-            });
-        }
-        if let [whole] = self.pairs.as_mut_slice() {
-            whole.tgt.push_str(line);
-            whole.tgt.push('\n');
-        }
-    }
-
-    /// Takes the share `share` at the end away, and gives it as a corpus of its own.
+    /// Takes the share `share` at the end away, and returns it as a corpus of its own.
     ///
     /// # Errors
-    /// [`Error::Data`] if that leaves nothing on one side.
-    pub fn hold_out(&mut self, share: f64, form: Form) -> Result<Self> {
-        let mut held = Self::new(self.sources.clone());
+    /// [`Error::Config`] if that leaves nothing in one of the two.
+    pub fn hold_out(&mut self, share: f64) -> Result<Self> {
+        let mut held = Self::new(self.form, self.sources.clone());
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
-        match (form, self.pairs.as_mut_slice()) {
-            (Form::Stream, [whole]) => {
-                let characters = whole.tgt.chars().count();
-                let cut = whole.tgt.char_indices().nth(kept(characters));
-                let cut = cut.map_or(whole.tgt.len(), |(byte, _)| byte);
-                let tgt = whole.tgt.split_off(cut);
-                held.pairs = vec![Pair {
-                    tgt,
-                    ..whole.clone()
-                }];
+        match (self.form, self.entries.as_mut_slice()) {
+            (
+                Form::Stream,
+                [
+                    Entry {
+                        item: Item::Text(text),
+                        line,
+                    },
+                ],
+            ) => {
+                let cut = text.char_indices().nth(kept(text.chars().count()));
+                let cut = cut.map_or(text.len(), |(byte, _)| byte);
+                held.entries.push(Entry {
+                    item: Item::Text(text.split_off(cut)),
+                    line: *line,
+                });
             }
-            _ => held.pairs = self.pairs.split_off(kept(self.pairs.len())),
+            _ => held.entries = self.entries.split_off(kept(self.entries.len())),
         }
-        held.stats.lines = held.pairs.len();
-        let empty = |corpus: &Self| corpus.pairs.iter().all(|pair| pair.tgt.is_empty());
-        if empty(self) || empty(&held) {
+        held.stats.lines = held.entries.len();
+        let is_blank = |entry: &Entry| matches!(&entry.item, Item::Text(text) if text.is_empty());
+        let is_empty = |corpus: &Self| corpus.entries.iter().all(is_blank);
+        if is_empty(self) || is_empty(&held) {
             return Err(Error::Config {
                 key: "data.hold_out".into(),
                 expected: "a share that leaves something to train on and something to validate on"

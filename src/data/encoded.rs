@@ -4,23 +4,28 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use super::corpus::{Corpus, Form, Pair};
+use super::corpus::Corpus;
+use super::item::{Entry, Item, TagInput};
 use super::masking::can_be_hidden;
+use super::progress::{Progress, Watch};
 use crate::batch::TokenId;
 use crate::config::Task;
 use crate::error::{Error, Result};
-use crate::text::{SpecialTokens, Tokenizers};
+use crate::text::{SpecialTokens, Tokenizer, Tokenizers};
 
-/// A sentence pair, or what stands for one in another [`Form`], as the model reads it.
+/// Lines that are encoded in parallel between two calls of a [`Watch`].
+const LINES_PER_CALL: usize = 1 << 14;
+
+/// A line of a corpus as the model reads it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
-    /// What the encoder reads: a source closed by `</s>`, or tokens.
+    /// What the encoder reads: a source or text closed by `</s>`, or tokens.
     pub src: Vec<TokenId>,
     /// Vectors that the encoder reads in place of tokens, which then only tell how many they are.
     pub vectors: Vec<f32>,
     /// What the decoder reads: `<s>` and the target.
     pub tgt_in: Vec<TokenId>,
-    /// What is to be predicted: the target closed by `</s>`, or tags.
+    /// What is to be predicted: the target closed by `</s>`, or tags, or one label.
     pub tgt_out: Vec<TokenId>,
     /// The line in the corpus, counted from 1.
     pub line: usize,
@@ -85,6 +90,13 @@ impl Example {
         }
     }
 
+    /// A text without `</s>` to label, without its label.
+    pub fn unlabelled(mut text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        text.reserve_exact(1);
+        text.push(special.eos);
+        Self::tokens(text, line)
+    }
+
     /// Positions that the encoder reads.
     pub fn src_len(&self) -> usize {
         self.src.len()
@@ -96,7 +108,7 @@ impl Example {
     }
 }
 
-/// What became of the pairs of a corpus.
+/// What became of the lines of a corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeStats {
     /// Pairs that are kept.
@@ -159,42 +171,45 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes all pairs, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped, and
+/// Encodes all lines, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped, and
 /// texts for a masked language model that hold nothing to hide ([`can_be_hidden`]).
 ///
 /// # Errors
 /// [`Error::Data`] if that leaves nothing, or if a tokenizer from another program cannot encode a text; [`Error::Line`] if
-/// a tag is not in the vocabulary.
+/// a tag or label is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
-    form: Form,
     task: Task,
     tokenizers: &Tokenizers,
     max_len: usize,
+    watch: Watch<'_>,
 ) -> Result<(Vec<Example>, EncodeStats)> {
     let special = tokenizers.tgt().special();
     let asks = |example: &Example| {
         let mut tokens = example.tgt_out.iter();
         task != Task::Fill || tokens.any(|&token| can_be_hidden(token, special))
     };
-    let encoded: Vec<Option<Example>> = corpus
-        .pairs
-        .par_iter()
-        .map(|pair| {
-            let example = encode_pair(pair, form, task, tokenizers)?;
-            if task == Task::Tag {
-                check_known(&example.tgt_out, pair, corpus, tokenizers)?;
-            }
-            let fits = example.src_len().max(example.tgt_len()) <= max_len;
-            Ok(fits.then_some(example))
-        })
-        .collect::<Result<_>>()?;
-    let mut examples: Vec<Example> = encoded.into_iter().flatten().collect();
+    let encode_one = |entry: &Entry| {
+        let example = encode_entry(entry, task, tokenizers)?;
+        check_known(&example.tgt_out, entry, corpus, special)?;
+        let fits = example.src_len().max(example.tgt_len()) <= max_len;
+        Ok(fits.then_some(example))
+    };
+    let entries = corpus.entries();
+    let mut examples: Vec<Example> = Vec::with_capacity(entries.len());
+    let mut done = 0;
+    for some in entries.chunks(LINES_PER_CALL) {
+        let encoded: Result<Vec<Option<Example>>> = some.par_iter().map(encode_one).collect();
+        examples.extend(encoded?.into_iter().flatten());
+        done += some.len();
+        let of = entries.len();
+        watch(Progress::Encoded { done, of });
+    }
     let fitting = examples.len();
     examples.retain(asks);
     let stats = EncodeStats {
         kept: examples.len(),
-        dropped_long: corpus.pairs.len() - fitting,
+        dropped_long: entries.len() - fitting,
         dropped_unknown: fitting - examples.len(),
         max_len,
     };
@@ -204,45 +219,64 @@ pub fn encode(
     Ok((examples, stats))
 }
 
-/// A pair as the model reads it.
-fn encode_pair(pair: &Pair, form: Form, task: Task, tokenizers: &Tokenizers) -> Result<Example> {
+/// A line as the model reads it.
+fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Example> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
-    let line = pair.line;
-    Ok(match (form, task) {
-        (Form::Translations, _) => {
-            let (src, tgt) = (src.encode(&pair.src)?, tgt.encode(&pair.tgt)?);
-            Example::translation(src, &tgt, special, line)
+    let line = entry.line;
+    Ok(match &entry.item {
+        Item::Translation { src: from, tgt: to } => {
+            let (from, to) = (src.encode(from)?, tgt.encode(to)?);
+            Example::translation(from, &to, special, line)
         }
-        (Form::TaggedTokens, _) => Example {
-            tgt_out: tgt.encode_words(&pair.tgt)?,
-            ..Example::tokens(src.encode_words(&pair.src)?, line)
-        },
-        (Form::TaggedVectors(width), _) => Example {
-            tgt_out: tgt.encode_words(&pair.tgt)?,
-            ..Example::vectors(pair.vectors.clone(), width, special, line)
-        },
-        (Form::Lines | Form::Stream, Task::Fill) => {
-            Example::whole(tgt.encode(&pair.tgt)?, special, line)
+        Item::Tagged { input, tags } => {
+            let example = match input {
+                TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
+                TagInput::Vectors(vectors) => {
+                    let width = vectors.len() / tags.len().max(1);
+                    Example::vectors(vectors.clone(), width.max(1), special, line)
+                }
+            };
+            Example {
+                tgt_out: ids_of(tags, tgt)?,
+                ..example
+            }
         }
-        (Form::Lines | Form::Stream, _) => Example::text(&tgt.encode(&pair.tgt)?, special, line),
+        Item::Labelled { text, label } => Example {
+            tgt_out: vec![tgt.encode_word(label)?],
+            ..Example::unlabelled(src.encode(text)?, special, line)
+        },
+        Item::Text(text) if task == Task::Fill => Example::whole(tgt.encode(text)?, special, line),
+        Item::Text(text) => Example::text(&tgt.encode(text)?, special, line),
     })
 }
 
-/// Refuses a tag that is not in the vocabulary.
+fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
+    words
+        .iter()
+        .map(|word| tokenizer.encode_word(word))
+        .collect()
+}
+
+/// Refuses a tag or label that is not in the vocabulary.
 fn check_known(
-    tags: &[TokenId],
-    pair: &Pair,
+    ids: &[TokenId],
+    entry: &Entry,
     corpus: &Corpus,
-    tokenizers: &Tokenizers,
+    special: SpecialTokens,
 ) -> Result<()> {
-    let special = tokenizers.tgt().special();
-    let Some(place) = tags.iter().position(|&tag| tag == special.unk) else {
-        return Ok(());
+    let (what, names) = match &entry.item {
+        Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
+        Item::Labelled { label, .. } => ("label", std::slice::from_ref(label)),
+        Item::Translation { .. } | Item::Text(_) => return Ok(()),
     };
-    let tag = pair.tgt.split_whitespace().nth(place).unwrap_or_default();
-    let problem = format!(
-        "the tag `{tag}` is none of those in the training data, as far as `tokenizer.vocab_size` has room for them"
-    );
-    Err(corpus.error(pair.line, problem))
+    match ids.iter().zip(names).find(|(id, _)| **id == special.unk) {
+        None => Ok(()),
+        Some((_, name)) => Err(corpus.error(
+            entry.line,
+            format!(
+                "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` has no room for it"
+            ),
+        )),
+    }
 }

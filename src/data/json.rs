@@ -1,9 +1,10 @@
-//! Lines of JSON: sentence pairs, and sequences with tags.
+//! Lines of JSON: sentence pairs, sequences with tags, texts with labels.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::corpus::{Form, Pair};
+use super::form::Form;
+use super::item::{Item, TagInput};
 
 #[derive(Deserialize)]
 struct Translated {
@@ -28,35 +29,40 @@ struct TaggedVectors {
     tags: Vec<String>,
 }
 
-/// The pair on a line, or what is wrong with the line.
-pub(super) fn parse(line: &str, form: Form) -> Result<Pair, String> {
+#[derive(Deserialize)]
+struct Labelled {
+    text: String,
+    label: String,
+}
+
+/// The item on a line, or what is wrong with the line.
+pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     match form {
         Form::TaggedTokens => {
             let expected = "lists of strings `tokens` and `tags`";
             let TaggedTokens { tokens, tags } = object(line, expected)?;
-            Ok(Pair {
-                src: join(&tokens, "token")?,
-                tgt: join(&tags, "tag")?,
-                ..Pair::default()
+            Ok(Item::Tagged {
+                input: TagInput::Tokens(whole_words(tokens, "token")?),
+                tags: whole_words(tags, "tag")?,
             })
         }
         Form::TaggedVectors(width) => {
             let expected = "lists `vectors` of lists of numbers and `tags` of strings";
             let TaggedVectors { vectors, tags } = object(line, expected)?;
-            Ok(Pair {
-                vectors: flatten(&vectors, width)?,
-                tgt: join(&tags, "tag")?,
-                ..Pair::default()
+            Ok(Item::Tagged {
+                input: TagInput::Vectors(flatten(&vectors, width)?),
+                tags: whole_words(tags, "tag")?,
             })
         }
-        Form::Translations | Form::Lines | Form::Stream => {
+        Form::Labelled => {
+            let Labelled { text, label } = object(line, "string fields `text` and `label`")?;
+            Item::labelled(text, &label)
+        }
+        Form::Translations => {
             let Translated { src, tgt } = object(line, "string fields `src` and `tgt`")?;
-            Ok(Pair {
-                src,
-                tgt,
-                ..Pair::default()
-            })
+            Ok(Item::Translation { src, tgt })
         }
+        Form::Lines | Form::Stream => Err(format!("expected {}, found JSON", form.name())),
     }
 }
 
@@ -79,16 +85,16 @@ fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     Ok(vectors.concat())
 }
 
-/// Strings with a blank between them, which none of them may hold.
-fn join(parts: &[String], what: &str) -> Result<String, String> {
-    for (number, part) in (1..).zip(parts) {
+/// `parts`, none of which may be empty or hold white space.
+fn whole_words(parts: Vec<String>, what: &str) -> Result<Vec<String>, String> {
+    for (number, part) in (1..).zip(&parts) {
         if part.is_empty() || part.contains(char::is_whitespace) {
             return Err(format!(
                 "{what} {number} is empty or holds white space: `{part}`"
             ));
         }
     }
-    Ok(parts.join(" "))
+    Ok(parts)
 }
 
 fn object<T: DeserializeOwned>(line: &str, expected: &str) -> Result<T, String> {

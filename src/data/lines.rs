@@ -1,130 +1,199 @@
-//! Text files line by line, gzipped or not.
+//! Text line by line: from files, gzipped or not, and from pipes as it arrives.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-use sha2::{Digest, Sha256};
-
+use super::stored::{Hashed, SourceFile, Unpacked};
 use crate::error::{Error, Result};
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Sentences with a longer side are dropped: such lines are lost line ends or binary data.
+pub const MAX_LINE_BYTES: usize = 100_000;
+
+/// The longest line of a format whose lines hold more than a sentence, such as JSON.
+pub const MAX_RECORD_BYTES: usize = 1 << 26;
+
+/// The longest line of a text that is read as a whole: some have no line breaks.
+const MAX_TEXT_BYTES: usize = u32::MAX as usize;
+
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A file that was read, and what identifies its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceFile {
-    /// Where it lies.
-    pub path: PathBuf,
-    /// SHA-256 of the bytes as stored (compressed, if they are), in hexadecimal.
-    pub sha256: String,
-    /// Bytes as stored.
-    pub bytes: u64,
+/// What may stand around a line: a byte order mark and a line end, and one more byte to tell a longer line.
+const AROUND_LINE: usize = BYTE_ORDER_MARK.len() + b"\r\n".len() + 1;
+
+/// A line of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// The line without its line end.
+    Text(&'a str),
+    /// A line above the limit, whose content was skipped.
+    TooLong,
 }
 
-/// The lines of a UTF-8 file, empty ones included, for text in one language.
+/// Reads lines of UTF-8 text, of which it never holds more than one, up to a limit of bytes.
 ///
-/// Gzipped files are recognised by their content. Line ends may be LF or CRLF; a byte order mark is dropped.
-///
-/// # Errors
-/// [`Error::Io`] if the file cannot be read or decompressed, [`Error::Line`] for a line that is not UTF-8.
-pub fn read_lines(path: &Path) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for_each_line(path, |_, line| {
-        lines.push(line.to_owned());
-        Ok(())
-    })?;
-    Ok(lines)
+/// Gzipped content is recognised by its first bytes. Line ends may be LF or CRLF; a byte order mark is dropped.
+#[derive(Debug)]
+pub struct Lines<R> {
+    reader: BufReader<Unpacked<R>>,
+    path: PathBuf,
+    limit: usize,
+    count: usize,
+    buffer: Vec<u8>,
 }
 
-/// Calls `visit` with the number, from 1, and the text of each line.
-pub(super) fn for_each_line(
-    path: &Path,
-    mut visit: impl FnMut(usize, &str) -> Result<()>,
-) -> Result<SourceFile> {
-    let unreadable = |error| Error::io("read", path)(error);
-    let file = File::open(path).map_err(unreadable)?;
-    let mut stored = BufReader::with_capacity(
-        1 << 16,
-        Hashed {
-            inner: file,
-            hash: Sha256::new(),
-            bytes: 0,
-        },
-    );
-    if stored
-        .fill_buf()
-        .map_err(unreadable)?
-        .starts_with(&GZIP_MAGIC)
-    {
-        let decompressed = MultiGzDecoder::new(&mut stored);
-        visit_lines(
-            path,
-            BufReader::with_capacity(1 << 16, decompressed),
-            &mut visit,
-        )?;
-    } else {
-        visit_lines(path, &mut stored, &mut visit)?;
+impl Lines<Hashed<File>> {
+    /// The lines of the file at `path`, each of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file cannot be opened.
+    pub fn open(path: &Path, limit: usize) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io("read", path))?;
+        Ok(Self::new(Hashed::new(file), path, limit))
     }
-    let Hashed { hash, bytes, .. } = stored.into_inner();
-    let sha256 = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(SourceFile {
-        path: path.to_path_buf(),
-        sha256,
-        bytes,
-    })
+
+    /// What identifies the file, after its last line.
+    pub(super) fn finish(self) -> Option<SourceFile> {
+        let file = self.reader.into_inner().into_inner()?;
+        Some(file.finish(self.path))
+    }
 }
 
-fn visit_lines(
-    path: &Path,
-    mut reader: impl BufRead,
-    visit: &mut impl FnMut(usize, &str) -> Result<()>,
-) -> Result<()> {
-    let mut buffer = Vec::new();
-    for number in 1.. {
-        buffer.clear();
-        if reader
-            .read_until(b'\n', &mut buffer)
-            .map_err(Error::io("read", path))?
-            == 0
-        {
-            break;
+impl<R: Read> Lines<R> {
+    /// The lines of `reader`, each of at most `limit` bytes. Messages call it `name`.
+    pub fn new(reader: R, name: &Path, limit: usize) -> Self {
+        /// Enough for all lines that have arrived to be taken at once.
+        const BUFFER_BYTES: usize = 1 << 20;
+        Self {
+            reader: BufReader::with_capacity(BUFFER_BYTES, Unpacked::new(reader)),
+            path: name.to_path_buf(),
+            limit,
+            count: 0,
+            buffer: Vec::new(),
         }
-        let mut line = buffer.as_slice();
-        if number == 1 {
+    }
+
+    /// Where they come from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many lines have been read.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read or decompressed, [`Error::Line`] if it is not UTF-8.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
+        let unreadable = |error| Error::io("read", &self.path)(error);
+        self.buffer.clear();
+        let most = self.limit.saturating_add(AROUND_LINE) as u64;
+        let mut bounded = self.reader.by_ref().take(most);
+        let read = bounded.read_until(b'\n', &mut self.buffer);
+        if read.map_err(unreadable)? == 0 {
+            return Ok(None);
+        }
+        self.count += 1;
+        let is_whole = self.buffer.ends_with(b"\n");
+        let mut line = self.buffer.as_slice();
+        if self.count == 1 {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         line = line.strip_suffix(b"\n").unwrap_or(line);
         line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = str::from_utf8(line).map_err(|error| {
-            Error::line(
-                path,
-                number,
-                format!("not valid UTF-8 after byte {}", error.valid_up_to()),
-            )
+        if line.len() > self.limit {
+            if !is_whole {
+                self.reader.skip_until(b'\n').map_err(unreadable)?;
+            }
+            return Ok(Some(Line::TooLong));
+        }
+        let text = str::from_utf8(line).map_err(|error| {
+            let problem = format!("not valid UTF-8 after byte {}", error.valid_up_to());
+            Error::line(&self.path, self.count, problem)
         })?;
-        visit(number, line)?;
+        Ok(Some(Line::Text(text)))
     }
-    Ok(())
+
+    /// The next line, which must keep to the limit.
+    fn next_text(&mut self) -> Result<Option<&str>> {
+        let (limit, number) = (self.limit, self.count + 1);
+        let path = self.path.clone();
+        Ok(match self.next_line()? {
+            None => None,
+            Some(Line::Text(text)) => Some(text),
+            Some(Line::TooLong) => {
+                let problem = format!("longer than {limit} bytes");
+                return Err(Error::line(path, number, problem));
+            }
+        })
+    }
+
+    /// The next lines: waits for one, then takes those that have arrived with it, up to `most`. `None` at the end.
+    ///
+    /// So a person at a terminal or a program at the other end of a pipe gets an answer to each line, and a file is read
+    /// in large pieces.
+    ///
+    /// # Errors
+    /// As for [`Lines::next_line`], and [`Error::Line`] for a line above the limit.
+    pub fn next_chunk(&mut self, most: usize) -> Result<Option<Vec<String>>> {
+        let mut chunk = Vec::new();
+        while chunk.len() < most {
+            match self.next_text()? {
+                Some(line) => chunk.push(line.to_owned()),
+                None => break,
+            }
+            if !self.reader.buffer().contains(&b'\n') {
+                break;
+            }
+        }
+        Ok((!chunk.is_empty()).then_some(chunk))
+    }
+
+    /// The lines that are left.
+    ///
+    /// # Errors
+    /// As for [`Lines::next_chunk`].
+    pub fn rest(&mut self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.next_text()? {
+            lines.push(line.to_owned());
+        }
+        Ok(lines)
+    }
+
+    /// Bytes that are held for a line.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Reads to the end and returns how many lines there are in all.
+    pub(super) fn count_all(&mut self) -> Result<usize> {
+        while self.next_line()?.is_some() {}
+        Ok(self.count)
+    }
 }
 
-/// Hashes what is read through it.
-struct Hashed<R> {
-    inner: R,
-    hash: Sha256,
-    bytes: u64,
+/// The lines of a UTF-8 file, empty ones included, for text in one language. See [`Lines`].
+///
+/// # Errors
+/// Those of [`Lines::open`] and [`Lines::rest`].
+pub fn read_lines(path: &Path) -> Result<Vec<String>> {
+    Lines::open(path, MAX_TEXT_BYTES)?.rest()
 }
 
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.hash.update(&buffer[..read]);
-        self.bytes += read as u64;
-        Ok(read)
-    }
+/// The lines of `reader`, as [`read_lines`] reads those of a file.
+///
+/// # Errors
+/// Those of [`Lines::rest`].
+pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
+    Lines::new(reader, name, MAX_TEXT_BYTES).rest()
+}
+
+/// The lines of a text that is learned as a whole.
+pub(super) fn open_text(path: &Path) -> Result<Lines<Hashed<File>>> {
+    Lines::open(path, MAX_TEXT_BYTES)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
-use crate::data::{self, Corpus, Example, Form, Masking, can_be_hidden};
+use crate::data::{self, Corpus, Example, Masking, can_be_hidden};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;
@@ -53,7 +53,13 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let tokenizers = pipeline.tokenizers();
     let special = tokenizers.tgt().special();
     let max_len = config.model.max_len;
-    let (examples, stats) = data::encode(corpus, Form::Lines, Task::Fill, tokenizers, max_len)?;
+    let (examples, stats) = data::encode(
+        corpus,
+        Task::Fill,
+        tokenizers,
+        max_len,
+        &mut data::unwatched,
+    )?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
     let masking = Masking::fixed(tokenizers.tgt());
     let batches = batches(examples, special, masking)?;
@@ -113,20 +119,12 @@ fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
 mod tests {
     use super::*;
     use crate::config::Family;
-    use crate::data::{Pair, ReadStats};
+    use crate::data::{Form, Item};
     use crate::pipeline::tests::{damaged, of, untrained};
 
     fn corpus(lines: &[&str]) -> Corpus {
-        let pair = |(line, &tgt): (usize, &&str)| Pair {
-            tgt: tgt.into(),
-            line,
-            ..Pair::default()
-        };
-        Corpus {
-            pairs: (1..).zip(lines).map(pair).collect(),
-            stats: ReadStats::default(),
-            sources: Vec::new(),
-        }
+        let items = lines.iter().map(|&line| Item::Text(line.into()));
+        Corpus::from_items(Form::Lines, items).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::data::{Corpus, Pair};
+use crate::data::{Corpus, Item, TagInput};
 use crate::error::Result;
 use crate::metrics::Accuracy;
 use crate::pipeline::Pipeline;
@@ -27,14 +27,11 @@ pub struct TaggingEvaluation {
 ///
 /// # Errors
 /// Those of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
-///
-/// # Panics
-/// If tags and what they label differ in number, which [`crate::data::read`] refuses.
 pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation> {
     let start = Instant::now();
     let found = match pipeline.config().model.recurrent.d_input {
-        0 => pipeline.tag(&sides(corpus, |pair| pair.src.as_str()))?,
-        _ => pipeline.tag_vectors(&sides(corpus, |pair| pair.vectors.clone()))?,
+        0 => pipeline.tag(&tokens(corpus))?,
+        _ => pipeline.tag_vectors(&vectors(corpus))?,
     };
     let mut evaluation = TaggingEvaluation {
         accuracy: Accuracy::default(),
@@ -42,29 +39,46 @@ pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation
         by_tag: BTreeMap::new(),
         seconds: start.elapsed().as_secs_f64(),
     };
-    for (found, pair) in found.iter().zip(&corpus.pairs) {
-        evaluation.add(found, pair);
+    for (found, expected) in found.iter().zip(inputs(corpus).map(|(_, tags)| tags)) {
+        evaluation.add(found, expected);
     }
     Ok(evaluation)
 }
 
-fn sides<'a, T>(corpus: &'a Corpus, side: impl Fn(&'a Pair) -> T) -> Vec<T> {
-    corpus.pairs.iter().map(side).collect()
+/// The tagged lines of a corpus.
+fn inputs(corpus: &Corpus) -> impl Iterator<Item = (&TagInput, &[String])> {
+    corpus
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.item {
+            Item::Tagged { input, tags } => Some((input, tags.as_slice())),
+            _ => None,
+        })
+}
+
+/// Tokens with blanks between them, line by line.
+fn tokens(corpus: &Corpus) -> Vec<String> {
+    let lines = inputs(corpus).filter_map(|(input, _)| match input {
+        TagInput::Tokens(tokens) => Some(tokens.join(" ")),
+        TagInput::Vectors(_) => None,
+    });
+    lines.collect()
+}
+
+fn vectors(corpus: &Corpus) -> Vec<Vec<f32>> {
+    let lines = inputs(corpus).filter_map(|(input, _)| match input {
+        TagInput::Vectors(vectors) => Some(vectors.clone()),
+        TagInput::Tokens(_) => None,
+    });
+    lines.collect()
 }
 
 impl TaggingEvaluation {
-    fn add(&mut self, found: &[String], pair: &Pair) {
-        let expected: Vec<&str> = pair.tgt.split_whitespace().collect();
-        assert!(
-            found.len() == expected.len(),
-            "{} tags found, {} expected",
-            found.len(),
-            expected.len()
-        );
-        for (found, &expected) in found.iter().zip(&expected) {
+    fn add(&mut self, found: &[String], expected: &[String]) {
+        for (found, expected) in found.iter().zip(expected) {
             let right = found == expected;
             count(&mut self.accuracy, right);
-            count(self.by_tag.entry(expected.into()).or_default(), right);
+            count(self.by_tag.entry(expected.clone()).or_default(), right);
         }
         count(&mut self.exact_match, found == expected);
     }
@@ -79,35 +93,30 @@ fn count(accuracy: &mut Accuracy, right: bool) {
 mod tests {
     use super::*;
     use crate::config::Family;
-    use crate::data::ReadStats;
+    use crate::data::Form;
     use crate::pipeline::tests::{of, untrained};
 
-    fn corpus(pairs: Vec<Pair>) -> Corpus {
-        Corpus {
-            pairs,
-            stats: ReadStats::default(),
-            sources: Vec::new(),
-        }
+    fn corpus(lines: &[&str], tags: &[Vec<String>]) -> Corpus {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect();
+        let items = lines.iter().zip(tags).map(|(line, tags)| Item::Tagged {
+            input: TagInput::Tokens(words(line)),
+            tags: tags.clone(),
+        });
+        Corpus::from_items(Form::TaggedTokens, items).unwrap()
     }
 
     #[test]
     fn accuracy_is_counted_in_all_and_for_each_tag() {
         let pipeline = of(Family::Tagger, 0);
         let lines = ["a dog", "two cats and two dogs", "the unheard"];
-        let found = pipeline.tag(&lines).unwrap();
-        let pair = |(src, tags): (&&str, &Vec<String>)| Pair {
-            src: (*src).into(),
-            tgt: tags.join(" "),
-            ..Pair::default()
-        };
-        let mut pairs: Vec<Pair> = lines.iter().zip(&found).map(pair).collect();
-        let own = tagging(&pipeline, &corpus(pairs.clone())).unwrap();
+        let mut found = pipeline.tag(&lines).unwrap();
+        let own = tagging(&pipeline, &corpus(&lines, &found)).unwrap();
         assert_eq!((own.accuracy.correct, own.accuracy.total), (9, 9));
         assert_eq!((own.exact_match.correct, own.exact_match.total), (3, 3));
 
         // A tag that the model never heard of.
-        pairs[0].tgt = format!("{} UNHEARD", found[0][0]);
-        let wrong = tagging(&pipeline, &corpus(pairs)).unwrap();
+        found[0][1] = "UNHEARD".into();
+        let wrong = tagging(&pipeline, &corpus(&lines, &found)).unwrap();
         assert_eq!((wrong.accuracy.correct, wrong.accuracy.total), (8, 9));
         assert_eq!(wrong.exact_match.correct, 2);
         assert_eq!(wrong.by_tag["UNHEARD"].fraction(), 0.0);
@@ -117,6 +126,6 @@ mod tests {
 
     #[test]
     fn only_a_tagger_is_measured() {
-        assert!(tagging(untrained(), &corpus(vec![Pair::default()])).is_err());
+        assert!(tagging(untrained(), &corpus(&[], &[])).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! One vocabulary's tokenizer.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -44,7 +45,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Model`] if the file is missing, damaged, or breaks the contract of the special tokens (`<pad>` 0, `<unk>`
-    /// 1, `<s>` 2, `</s>` 3, other ids without gaps); [`Error::Io`] if it cannot be read.
+    /// 1, `<s>` 2, `</s>` 3, other ids without gaps, each for one token); [`Error::Io`] if it cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |problem: String, hint: &str| Error::Model {
             path: path.to_path_buf(),
@@ -67,6 +68,9 @@ impl Tokenizer {
 
     /// Reads and checks the bytes of a `tokenizer.json`; else says what is wrong.
     pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
+        // On what is not JSON at all, `tokenizers` panics.
+        serde_json::from_slice::<serde_json::Value>(&json)
+            .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
         let mut inner = tokenizers::Tokenizer::from_bytes(&json)
             .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
         // Special tokens in the user's text are text. Cutting is left to the batches.
@@ -86,6 +90,11 @@ impl Tokenizer {
         if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= vocab_size) {
             return Err(format!(
                 "token `{token}` has id {id}, but there are only {vocab_size} tokens"
+            ));
+        }
+        if let Some((id, one, other)) = shared_id(&vocab) {
+            return Err(format!(
+                "the tokens `{one}` and `{other}` have the same id {id}"
             ));
         }
         Ok(Self {
@@ -128,11 +137,19 @@ impl Tokenizer {
     /// As for [`Tokenizer::encode`].
     pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
         text.split_whitespace()
-            .map(|word| match self.encode(word)?[..] {
-                [id] => Ok(id),
-                _ => Ok(self.special.unk),
-            })
+            .map(|word| self.encode_word(word))
             .collect()
+    }
+
+    /// The id of a word; `<unk>` if it is not a single token.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::encode`].
+    pub fn encode_word(&self, word: &str) -> Result<TokenId> {
+        match self.encode(word)?[..] {
+            [id] => Ok(id),
+            _ => Ok(self.special.unk),
+        }
     }
 
     /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
@@ -241,6 +258,20 @@ impl Tokenizer {
     }
 }
 
+/// The smallest id that two tokens have, and these tokens in alphabetical order.
+fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
+    let mut tokens: Vec<(TokenId, &str)> = vocab
+        .iter()
+        .map(|(token, &id)| (id, token.as_str()))
+        .collect();
+    tokens.sort_unstable();
+    let mut neighbours = tokens.windows(2);
+    neighbours.find_map(|pair| match *pair {
+        [(id, one), (next, other)] if id == next => Some((id, one, other)),
+        _ => None,
+    })
+}
+
 fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
     move |error| Error::Data {
         problem: format!("the tokenizer cannot encode `{text}`: {error}"),
@@ -249,131 +280,4 @@ fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{TokenizerConfig, TokenizerKind};
-    use crate::text::{Masks, learn};
-
-    const TEXT: &str =
-        "ein Mann fährt auf einem Fahrrad. ein Kind fährt auf einem Rad, oder (im Rad).";
-    const GAP: TokenId = 4;
-
-    fn tokenizer(kind: TokenizerKind) -> Tokenizer {
-        let config = TokenizerConfig {
-            kind,
-            vocab_size: 60,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
-        let tokenizers = learn(&config, Masks::With, &[], &[TEXT]).expect("text");
-        tokenizers.tgt().clone()
-    }
-
-    /// The tokens of a text with gaps, `_` for each gap.
-    fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
-        let ids = tokenizer.encode_masked(text, GAP).expect("text");
-        let name = |&id: &TokenId| match id {
-            GAP => "_".into(),
-            _ => tokenizer.token(id).expect("known"),
-        };
-        ids.iter().map(name).collect()
-    }
-
-    #[test]
-    fn what_stands_around_a_gap_is_split_as_around_a_word() {
-        for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
-            let tokenizer = tokenizer(kind);
-            let whole = |text: &str| -> Vec<String> {
-                let ids = tokenizer.encode(text).expect("text");
-                ids.iter()
-                    .map(|&id| tokenizer.token(id).expect("known"))
-                    .collect()
-            };
-            let full_stop = tokens(&tokenizer, "auf einem <mask>.");
-            assert_eq!(
-                full_stop,
-                [whole("auf einem"), vec!["_".into(), ".".into()]].concat()
-            );
-            assert_eq!(
-                tokens(&tokenizer, "  <mask> fährt <mask> <mask>rad"),
-                [
-                    vec!["_".into()],
-                    whole("fährt"),
-                    vec!["_".into(), "_".into()],
-                    // Goes on where the word stands: no mark of a word.
-                    tokens(&tokenizer, "<mask>rad")[1..].to_vec(),
-                ]
-                .concat()
-            );
-            let inside = tokens(&tokenizer, "<mask>rad").concat();
-            assert_eq!(inside, "_rad");
-            assert_eq!(tokens(&tokenizer, "<mask> \t"), ["_"]);
-            for text in [TEXT, "", " ", "▁ein", "ein <s> Mann"] {
-                assert_eq!(tokens(&tokenizer, text), whole(text), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn blanks_are_tokens_where_characters_are() {
-        let tokenizer = tokenizer(TokenizerKind::Char);
-        assert_eq!(
-            tokens(&tokenizer, "in<mask> <mask>R"),
-            ["i", "n", "_", " ", "_", "R"]
-        );
-        let tokenizer = self::tokenizer(TokenizerKind::Word);
-        assert_eq!(
-            tokens(&tokenizer, "ein <mask> fährt"),
-            ["ein", "_", "fährt"]
-        );
-    }
-
-    #[test]
-    fn a_continued_text_has_the_tokens_of_the_whole() {
-        for kind in [
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-            TokenizerKind::Word,
-        ] {
-            let tokenizer = tokenizer(kind);
-            let pieces = tokenizer.encode_continued(&format!("{WORD_MARK}{TEXT}"));
-            if tokenizer.marks_words() {
-                assert_eq!(pieces.expect("text"), tokenizer.encode(TEXT).expect("text"));
-            } else {
-                let words = TEXT.split_whitespace().count();
-                assert_eq!(pieces.expect("text").len(), words);
-            }
-        }
-    }
-
-    #[test]
-    fn a_piece_shows_how_it_joins_the_text_before_it() {
-        let piece = |kind, token: &str| {
-            let tokenizer = tokenizer(kind);
-            let id = tokenizer.inner.token_to_id(token).expect("known");
-            tokenizer.piece(id)
-        };
-        let expect = |text: &str, joint| (text.to_owned(), joint);
-        assert_eq!(
-            piece(TokenizerKind::Bpe, "▁ein"),
-            expect("ein", Joint::Blank)
-        );
-        assert_eq!(piece(TokenizerKind::Bpe, "."), expect(".", Joint::None));
-        assert_eq!(
-            piece(TokenizerKind::Word, "Mann"),
-            expect("Mann", Joint::Blank)
-        );
-        assert_eq!(piece(TokenizerKind::Char, "M"), expect("M", Joint::Plain));
-    }
-
-    #[test]
-    fn a_word_is_one_id() {
-        let tokenizer = tokenizer(TokenizerKind::Word);
-        let ids = tokenizer
-            .encode_words(" ein\u{a0}Mann <s> \u{b4}x ")
-            .expect("text");
-        assert_eq!(ids.len(), 4);
-        assert_eq!(ids[2..], [tokenizer.special.unk; 2]);
-        assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 //! [`train`] prepares (reads corpora, learns tokenizers or takes back a run's), then loops over updates, validating,
 //! saving and telling an [`Observer`] as it goes.
 
+mod corpora;
 mod directory;
 mod history;
 mod learner;
@@ -22,11 +23,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use corpora::validation_corpus;
 pub use history::{History, Metric, Training};
 pub use learner::Learner;
 pub use memory::{Memory, Subject};
 pub use optimizer::{Optimizer, UpdateScale};
-pub use prepare::validation_corpus;
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};

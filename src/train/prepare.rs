@@ -1,27 +1,24 @@
 //! What has to stand before the first update: run directory, corpora, tokenizers, model.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use burn::module::Module;
 
+use super::corpora::{self, TRAINING, VALIDATION, watch};
 use super::directory::{self, Found, StoredRun};
 use super::memory::Subject;
-use super::report::{Event, Observer, Silent, StartReport};
+use super::report::{Event, Observer, Preparing, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, DataFile, Provenance, Run, files};
-use crate::config::{Config, CorpusConfig, Task};
-use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Form, Masking, Stream};
+use crate::config::{Config, CorpusSource, Task};
+use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Masking, Stream};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::model::Model;
 use crate::text::{self, Masks, Tokenizers};
-
-/// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
-const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
 /// What the data give.
 #[derive(Debug)]
@@ -168,15 +165,8 @@ pub(super) fn material(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    let form = Form::of(config);
-    let mut train = data::read(
-        &config.data.train,
-        form,
-        config.data.dir.as_deref(),
-        config.seed,
-    )?;
-    note(observer, "training data", &train);
-    let valid = read_validation(config, form, &mut train, observer)?;
+    let mut train = corpora::training(config, observer)?;
+    let valid = corpora::validation(config, &mut train, observer)?;
     stop_if_asked(interrupt)?;
     let provenance = provenance(config, &train, valid.as_ref());
     let tokenizers = match stored {
@@ -184,14 +174,17 @@ pub(super) fn material(
             check_same_data(dir, &run.provenance, &provenance)?;
             run.tokenizers.clone()
         }
-        None => learn(config, &train)?,
+        None => {
+            observer.on(&Event::Preparing(Preparing::Vocabulary));
+            learn(config, &train)?
+        }
     };
     stop_if_asked(interrupt)?;
-    let (feed, n_examples) = feed(config, form, &tokenizers, &train, observer)?;
+    let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
     // The text is as large as all that is made of it.
     drop(train);
     let validation = valid
-        .map(|valid| validation_set(config, form, &tokenizers, valid, observer))
+        .map(|valid| validation_set(config, &tokenizers, valid, observer))
         .transpose()?;
     stop_if_asked(interrupt)?;
     Ok(Material {
@@ -201,17 +194,6 @@ pub(super) fn material(
         validation,
         provenance,
     })
-}
-
-/// The corpus that `config` validates on, if there is one.
-///
-/// # Errors
-/// As for [`data::read`] and [`Corpus::hold_out`].
-pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
-    let form = Form::of(config);
-    let dir = config.data.dir.as_deref();
-    let mut train = data::read(&config.data.train, form, dir, config.seed)?;
-    read_validation(config, form, &mut train, &mut Silent)
 }
 
 /// Reading and learning can take a while; up to here nothing is lost by stopping.
@@ -226,12 +208,8 @@ fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
 }
 
 fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
-    let side = |pick| -> Vec<&str> { train.pairs.iter().map::<&str, fn(_) -> _>(pick).collect() };
-    let src = match Form::of(config).has_source() {
-        true => side(|pair| &pair.src),
-        false => Vec::new(),
-    };
-    let (tokenizer, tgt) = (&config.tokenizer, side(|pair| &pair.tgt));
+    let (src, tgt) = (train.src_texts(), train.tgt_texts());
+    let tokenizer = &config.tokenizer;
     match config.model.family.task() {
         Task::Translate | Task::Generate => text::learn(tokenizer, Masks::Without, &src, &tgt),
         Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
@@ -242,23 +220,28 @@ fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
 /// Batches of `train`, and of how many examples.
 fn feed(
     config: &Config,
-    form: Form,
     tokenizers: &Tokenizers,
     train: &Corpus,
     observer: &mut dyn Observer,
 ) -> Result<(Feed, usize)> {
     let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
-    if let (Form::Stream, [whole]) = (form, train.pairs.as_slice()) {
-        let ids = tokenizers.tgt().encode(&whole.tgt)?;
+    if let Some(text) = train.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
         let stream = Stream::new(ids, window, tokens / window, config.seed)?;
         let n_windows = stream.n_windows();
         return Ok((Feed::Stream(stream), n_windows));
     }
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
-    let (examples, encoded) = data::encode(train, form, task, tokenizers, max_len)?;
+    let (examples, encoded) = data::encode(
+        train,
+        task,
+        tokenizers,
+        max_len,
+        &mut watch(TRAINING, observer),
+    )?;
     if encoded.dropped() > 0 {
-        observer.on(&Event::Note(&format!("training data: {encoded}")));
+        observer.on(&Event::Note(&format!("{TRAINING}: {encoded}")));
     }
     let (n_examples, budget) = (examples.len(), Budget::new(tokens));
     let special = tokenizers.tgt().special();
@@ -267,56 +250,31 @@ fn feed(
     Ok((Feed::Lines(batcher), n_examples))
 }
 
-fn read_validation(
-    config: &Config,
-    form: Form,
-    train: &mut Corpus,
-    observer: &mut dyn Observer,
-) -> Result<Option<Corpus>> {
-    if config.data.hold_out > 0.0 {
-        return train.hold_out(config.data.hold_out, form).map(Some);
-    }
-    let Some(corpus) = &config.data.valid else {
-        return Ok(None);
-    };
-    let mut valid = data::read(
-        corpus,
-        form,
-        config.data.dir.as_deref(),
-        config.seed ^ VALIDATION_SEED,
-    )?;
-    if corpus.builtin.is_some() {
-        let side = |pair: &data::Pair| match form.has_source() {
-            true => pair.src.clone(),
-            false => pair.tgt.clone(),
-        };
-        let seen: HashSet<String> = train.pairs.iter().map(side).collect();
-        valid.pairs.retain(|pair| !seen.contains(&side(pair)));
-    }
-    note(observer, "validation data", &valid);
-    Ok(Some(valid))
-}
-
 fn validation_set(
     config: &Config,
-    form: Form,
     tokenizers: &Tokenizers,
     valid: Corpus,
     observer: &mut dyn Observer,
 ) -> Result<ValidationSet> {
     let task = config.model.family.task();
     let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
-    if let (Form::Stream, [whole]) = (form, valid.pairs.as_slice()) {
-        let ids = tokenizers.tgt().encode(&whole.tgt)?;
+    if let Some(text) = valid.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
         return Ok(ValidationSet {
             batches: data::fixed_windows(&ids, window, tokens / window)?,
             src: Vec::new(),
             tgt: Vec::new(),
         });
     }
-    let (examples, encoded) = data::encode(&valid, form, task, tokenizers, window)?;
+    let (examples, encoded) = data::encode(
+        &valid,
+        task,
+        tokenizers,
+        window,
+        &mut watch(VALIDATION, observer),
+    )?;
     if encoded.dropped() > 0 {
-        observer.on(&Event::Note(&format!("validation data: {encoded}")));
+        observer.on(&Event::Note(&format!("{VALIDATION}: {encoded}")));
     }
     let special = tokenizers.tgt().special();
     let masking = Masking::fixed(tokenizers.tgt());
@@ -329,24 +287,23 @@ fn validation_set(
         Task::Translate => config.train.validate_sentences,
         Task::Tag | Task::Classify | Task::Generate | Task::Fill => 0,
     };
-    let shown = valid.pairs.into_iter().take(shown);
-    let (src, tgt) = shown.map(|pair| (pair.src, pair.tgt)).unzip();
+    let shown = valid.translations().take(shown);
+    let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
     Ok(ValidationSet { batches, src, tgt })
 }
 
-fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {
-    observer.on(&Event::Note(&format!("{what}: {}", corpus.stats)));
-}
-
 fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Provenance {
-    let files_of = |role: &str, corpus: &Corpus, origin: &CorpusConfig| -> Vec<DataFile> {
-        let builtin = origin.builtin.map(|task| DataFile {
-            role: role.into(),
-            path: format!("builtin:{task:?}").to_lowercase(),
-            sha256: String::new(),
-            bytes: 0,
-        });
-        let read = corpus.sources.iter().map(|file| DataFile {
+    let files_of = |role: &str, corpus: &Corpus, source: &CorpusSource| -> Vec<DataFile> {
+        let builtin = match source {
+            CorpusSource::Builtin { task, .. } => Some(DataFile {
+                role: role.into(),
+                path: format!("builtin:{task:?}").to_lowercase(),
+                sha256: String::new(),
+                bytes: 0,
+            }),
+            _ => None,
+        };
+        let read = corpus.sources().iter().map(|file| DataFile {
             role: role.into(),
             path: file.path.display().to_string(),
             sha256: file.sha256.clone(),
@@ -354,10 +311,15 @@ fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Proven
         });
         builtin.into_iter().chain(read).collect()
     };
-    let mut data = files_of("train", train, &config.data.train);
-    if let (Some(corpus), Some(origin)) = (valid, &config.data.valid) {
-        data.extend(files_of("valid", corpus, origin));
-    }
+    let corpora = [
+        ("train", Some(train), &config.data.train),
+        ("valid", valid, &config.data.valid),
+    ];
+    let data = corpora
+        .into_iter()
+        .filter_map(|(role, corpus, source)| Some(files_of(role, corpus?, source.as_ref()?)))
+        .flatten()
+        .collect();
     Provenance {
         program: Provenance::this_program(),
         seed: config.seed,

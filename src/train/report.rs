@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Update;
 use crate::checkpoint::Products;
+use crate::data::Progress;
 use crate::metrics::{Score, perplexity};
 
 /// Watches a training run.
@@ -28,6 +29,8 @@ impl Observer for Silent {
 pub enum Event<'a> {
     /// A remark for the user, such as what was skipped while reading a corpus.
     Note(&'a str),
+    /// Corpora are being prepared. Called every some thousand lines.
+    Preparing(Preparing<'a>),
     /// Training begins or goes on.
     Start(&'a StartReport),
     /// An update is done. `logged` says whether it went to `metrics.jsonl`.
@@ -46,6 +49,20 @@ pub enum Event<'a> {
         /// The update it holds.
         step: u64,
     },
+}
+
+/// How far the preparation of a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparing<'a> {
+    /// A corpus is being read or encoded.
+    Corpus {
+        /// Which corpus, as messages call it.
+        what: &'a str,
+        /// How far it is.
+        progress: Progress,
+    },
+    /// Vocabularies are being learned.
+    Vocabulary,
 }
 
 /// The run as it starts.

@@ -41,9 +41,6 @@ train = { jsonl = 'train.jsonl' }
 hold_out = 0.2
 max_len = 64
 
-[tokenizer]
-kind = 'word'
-
 [model]
 family = 'tagger'
 n_encoder_layers = 1
@@ -261,7 +258,7 @@ fn mistakes_in_training_data_for_taggers_are_named() {
     };
     config("bad");
     let complaint = || folder.run("train c.toml").stderr;
-    let unknown = "error: `bad`, line 2: the tag `d` is none of those";
+    let unknown = "error: `bad`, line 2: unknown tag `d`: it is not in the training data";
     assert!(complaint().contains(unknown), "{}", complaint());
     folder.write("bad", "D N\nD D\n");
     let too_many = "error: `bad`, line 2: 2 tags for 1 tokens";

@@ -18,6 +18,7 @@ mod cli_training;
 mod fixture;
 mod flags;
 mod layers;
+mod loaders;
 mod multi30k;
 mod recurrent_fixture;
 mod run;

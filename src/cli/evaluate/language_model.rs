@@ -13,8 +13,9 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
         Some(text) => input::read_lines(text)?,
         None => {
             let corpus = args.corpus(pipeline.config())?;
-            let texts = corpus.pairs.iter().flat_map(|pair| pair.tgt.lines());
-            texts.map(str::to_owned).collect()
+            let texts = corpus.tgt_texts();
+            let lines = texts.into_iter().flat_map(str::lines);
+            lines.map(str::to_owned).collect()
         }
     };
     let evaluation = language_model(pipeline, &lines)?;

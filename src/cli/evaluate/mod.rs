@@ -7,7 +7,7 @@ mod translation;
 
 use std::path::PathBuf;
 
-use attentive::config::{Config, CorpusConfig, Task};
+use attentive::config::{Config, CorpusSource, Task};
 use attentive::data::{self, Corpus, Form};
 use attentive::error::{Error, Result};
 use attentive::metrics::{Accuracy, BleuTokenizer};
@@ -82,8 +82,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Task::Translate => translation::run(args, &pipeline),
         Task::Generate => language_model::run(args, &pipeline),
         Task::Tag => tagging::run(args, &pipeline),
-        Task::Classify => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),
+        Task::Classify => Err(Error::usage(
+            "a classifier cannot be evaluated yet",
+            "compare its labels with the right ones",
+        )),
     }
 }
 
@@ -99,29 +102,35 @@ impl Args {
         let form = Form::of(config);
         let (fits, wanted) = match form {
             Form::Translations => (self.src.is_some(), "`--src` and `--ref`"),
-            Form::TaggedTokens => (
+            Form::TaggedTokens | Form::Labelled => (
                 self.references.len() == 1 || self.jsonl.is_some(),
                 "`--src` and one `--ref`, or `--jsonl`",
             ),
             Form::TaggedVectors(_) => (self.jsonl.is_some(), "`--jsonl`"),
             Form::Lines | Form::Stream => (self.text.is_some(), "`--text`"),
         };
-        if !fits {
-            return Err(Error::usage(
+        let unusable = || {
+            Error::usage(
                 "this model cannot be evaluated on that",
                 format!("give it {wanted}, or `--valid`"),
-            ));
-        }
-        let named = CorpusConfig {
-            src: self.src.clone(),
-            tgt: self.references.first().cloned(),
-            jsonl: self.jsonl.clone(),
-            text: self.text.clone(),
-            ..CorpusConfig::default()
+            )
         };
-        let corpus = data::read(&named, form, None, config.seed)?;
-        message::note(format!("test set: {}", corpus.stats));
+        if !fits {
+            return Err(unusable());
+        }
+        let named = self.source().ok_or_else(unusable)?;
+        let corpus = data::read(&named, form, None, config.seed, &mut data::unwatched)?;
+        message::note(format!("test set: {}", corpus.stats()));
         Ok(corpus)
+    }
+
+    /// The test set that is named; clap lets through no more than one.
+    fn source(&self) -> Option<CorpusSource> {
+        let aligned = self.src.clone().zip(self.references.first().cloned());
+        let aligned = aligned.map(|(src, tgt)| CorpusSource::Aligned { src, tgt });
+        let jsonl = self.jsonl.clone().map(CorpusSource::Jsonl);
+        let text = self.text.clone().map(CorpusSource::Text);
+        aligned.or(jsonl).or(text)
     }
 
     /// Refuses what only translations have.

@@ -37,8 +37,9 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
 fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<String>>)> {
     pipeline.require(Task::Translate)?;
     let Some(path) = &args.src else {
-        let pairs = args.corpus(pipeline.config())?.pairs.into_iter();
-        let (src, tgt) = pairs.map(|pair| (pair.src, pair.tgt)).unzip();
+        let corpus = args.corpus(pipeline.config())?;
+        let pairs = corpus.translations();
+        let (src, tgt) = pairs.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
         return Ok((src, vec![tgt]));
     };
     input::read_aligned(path, &args.references)

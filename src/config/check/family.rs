@@ -2,7 +2,8 @@
 
 use super::{refuse, refuse_with, require};
 use crate::config::{
-    Config, CorpusConfig, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units, Vocabulary,
+    BuiltinTask, Config, CorpusSource, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units,
+    Vocabulary,
 };
 use crate::error::Result;
 
@@ -13,53 +14,51 @@ pub(super) fn check(config: &Config) -> Result<()> {
     sampling(config)?;
     match model.family.task() {
         Task::Translate => vocabularies(config),
-        Task::Tag => labels(config),
-        Task::Classify | Task::Generate | Task::Fill => Ok(()),
+        Task::Tag => tags(config),
+        Task::Classify => labels(config),
+        Task::Generate | Task::Fill => Ok(()),
     }
 }
 
-/// What the family learns from.
+/// Refuses corpora that the family cannot learn from.
 fn corpora(config: &Config) -> Result<()> {
     let data = &config.data;
     let corpora = [
-        ("data.train", Some(&data.train)),
+        ("data.train", data.train.as_ref()),
         ("data.valid", data.valid.as_ref()),
     ];
-    for (section, corpus) in corpora {
-        let Some(CorpusConfig {
-            text,
-            builtin,
-            jsonl,
-            ..
-        }) = corpus
-        else {
-            continue;
+    let reads_vectors = config.model.recurrent.d_input > 0;
+    for (section, source) in corpora {
+        let Some(source) = source else { continue };
+        let is_text = matches!(source, CorpusSource::Text(_));
+        let is_jsonl = matches!(source, CorpusSource::Jsonl(_));
+        let (expected, found) = match (config.model.family.task(), source) {
+            (
+                Task::Generate | Task::Fill,
+                CorpusSource::Aligned { .. } | CorpusSource::Tsv(_) | CorpusSource::Jsonl(_),
+            ) => (
+                "`text`, as language models learn from one",
+                "another corpus",
+            ),
+            (Task::Translate | Task::Tag | Task::Classify, _) if is_text => {
+                ("pairs, as this family learns from two sides", "`text`")
+            }
+            (Task::Tag, _) if reads_vectors && !is_jsonl => {
+                ("`jsonl`, as the tagger reads vectors", "another corpus")
+            }
+            (
+                Task::Classify,
+                CorpusSource::Builtin {
+                    task: BuiltinTask::Reverse,
+                    ..
+                },
+            ) => (
+                "`grammar`, whose labels are its clause types",
+                "`reverse`, which has no labels",
+            ),
+            _ => continue,
         };
-        let reads_text = text.is_some() || builtin.is_some();
-        match config.model.family.task() {
-            Task::Generate | Task::Fill if !reads_text => {
-                return refuse(
-                    section,
-                    "`text`, as language models learn from one",
-                    "another corpus",
-                );
-            }
-            Task::Translate | Task::Tag if text.is_some() => {
-                return refuse(
-                    section,
-                    "pairs, as this family learns from two sides",
-                    "`text`",
-                );
-            }
-            Task::Tag if config.model.recurrent.d_input > 0 && jsonl.is_none() => {
-                return refuse(
-                    section,
-                    "`jsonl`, as the tagger reads vectors",
-                    "another corpus",
-                );
-            }
-            _ => {}
-        }
+        return refuse(section, expected, found);
     }
     Ok(())
 }
@@ -104,8 +103,18 @@ fn vocabularies(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// A label belongs to a token, and to no part of one.
+/// Refuses tokenizers of a classifier that mix labels and words.
 fn labels(config: &Config) -> Result<()> {
+    require(
+        config.tokenizer.vocabulary == Vocabulary::Separate,
+        "tokenizer.vocabulary",
+        "`separate`, as labels have a vocabulary of their own",
+        "`shared`",
+    )
+}
+
+/// A tag belongs to a token, and to no part of one.
+fn tags(config: &Config) -> Result<()> {
     let tokenizer = &config.tokenizer;
     require(
         matches!(tokenizer.kind, TokenizerKind::Word),

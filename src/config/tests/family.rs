@@ -1,6 +1,7 @@
 //! What a family asks of the other values.
 
-use super::{accepts, refuses};
+use super::{accepts, parse, refuses};
+use crate::config::{TokenizerKind, Vocabulary};
 
 const TAGGER: &str = "model.family = 'tagger'";
 const WORDS: &str = "tokenizer = { kind = 'word', vocabulary = 'separate' }";
@@ -9,12 +10,12 @@ const WORDS: &str = "tokenizer = { kind = 'word', vocabulary = 'separate' }";
 fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
     refuses(&[
         (
-            TAGGER,
+            &format!("{TAGGER}\ntokenizer.kind = 'bpe'"),
             "tokenizer.kind",
             "`word`, as a tagger labels tokens",
         ),
         (
-            &format!("{TAGGER}\ntokenizer.kind = 'word'"),
+            &format!("{TAGGER}\ntokenizer.vocabulary = 'shared'"),
             "tokenizer.vocabulary",
             "`separate`, as tags are no tokens, found `shared`",
         ),
@@ -33,6 +34,29 @@ fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
         &format!("{TAGGER}\n{WORDS}"),
         &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ jsonl = 'v' }}"),
     ]);
+}
+
+/// What is left out follows the family; what runs of 0.1.0 wrote down stays as it is.
+#[test]
+fn the_tokenizer_follows_the_family() {
+    let tokenizer = |settings: &[&str]| {
+        let config = parse("data.train = { jsonl = 'a' }", settings).unwrap();
+        let text = config.to_toml();
+        assert_eq!(parse(&text, &[]).unwrap(), config);
+        (config.tokenizer.kind, config.tokenizer.vocabulary)
+    };
+    let whole_words = (TokenizerKind::Word, Vocabulary::Separate);
+    assert_eq!(tokenizer(&["model.family=tagger"]), whole_words);
+    let other = ["model.family=tagger", "tokenizer.vocab_size=90"];
+    assert_eq!(tokenizer(&other), whole_words);
+    let vectors = ["model.family=tagger", "model.recurrent.d_input=3"];
+    let shared = (TokenizerKind::Word, Vocabulary::Shared);
+    assert_eq!(tokenizer(&vectors), shared);
+    let separate = [&vectors[..], &["tokenizer.vocabulary=separate"]].concat();
+    assert_eq!(tokenizer(&separate), whole_words);
+    let default = (TokenizerKind::Bpe, Vocabulary::Shared);
+    assert_eq!(tokenizer(&[]), default);
+    assert_eq!(tokenizer(&["model.family=transformer"]), default);
 }
 
 #[test]

@@ -47,6 +47,16 @@ fn corpora_have_exactly_one_form() {
             "1 or more, found 0",
         ),
         (
+            "train = { builtin = 'grammar', pairs = 9000000000000000000 }",
+            "data.train.pairs",
+            "at most 100000000, found 9000000000000000000 (`x.toml`, line 2)",
+        ),
+        (
+            "train = { builtin = 'grammar', pairs = 100000001 }",
+            "data.train.pairs",
+            "at most 100000000",
+        ),
+        (
             "train = { tsv = 'a', pairs = 5 }",
             "data.train.pairs",
             "goes with `builtin` alone, found 5",

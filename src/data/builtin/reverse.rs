@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Example, PartOfSpeech};
+use super::{Example, PartOfSpeech, Side};
 use crate::random::Random;
 
 /// How many digits a sequence has unless told otherwise.
@@ -16,16 +16,21 @@ pub(super) fn draw(random: &mut Random, lengths: &RangeInclusive<usize>) -> Exam
         "lengths must be a range above 0, not {shortest}..={longest}"
     );
     let n_digits = shortest + random.below(longest - shortest + 1);
-    let src_tokens: Vec<String> = (0..n_digits)
+    let digits: Vec<String> = (0..n_digits)
         .map(|_| random.below(10).to_string())
         .collect();
-    let tgt_tokens: Vec<String> = src_tokens.iter().rev().cloned().collect();
+    let reversed = digits.iter().rev().cloned().collect();
     Example {
-        src: src_tokens.join(" "),
-        tgt: tgt_tokens.join(" "),
-        src_tokens,
-        tgt_tokens,
-        src_tags: vec![PartOfSpeech::Numeral; n_digits],
-        tgt_tags: vec![PartOfSpeech::Numeral; n_digits],
+        src: side(digits),
+        tgt: side(reversed),
+        label: None,
+    }
+}
+
+fn side(digits: Vec<String>) -> Side {
+    Side {
+        text: digits.join(" "),
+        tags: vec![PartOfSpeech::Numeral; digits.len()],
+        tokens: digits,
     }
 }

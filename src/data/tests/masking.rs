@@ -1,7 +1,7 @@
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Task, TokenizerConfig, TokenizerKind};
 use crate::data::{
-    Batcher, Budget, Corpus, Example, Form, Masking, Pair, ReadStats, encode, fixed_batches,
+    Batcher, Budget, Corpus, Example, Form, Item, Masking, encode, fixed_batches, unwatched,
 };
 use crate::text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
@@ -155,16 +155,9 @@ fn what_is_unknown_is_never_chosen() {
 fn texts_with_nothing_to_hide_are_dropped_and_counted() {
     let tokenizers = Tokenizers::Shared(tokenizer(Masks::With));
     let of = |texts: &[&str]| {
-        let pair = |&tgt: &&str| Pair {
-            tgt: tgt.into(),
-            ..Pair::default()
-        };
-        let corpus = Corpus {
-            pairs: texts.iter().map(pair).collect(),
-            stats: ReadStats::default(),
-            sources: Vec::new(),
-        };
-        encode(&corpus, Form::Lines, Task::Fill, &tokenizers, 4)
+        let items = texts.iter().map(|&text| Item::Text(text.into()));
+        let corpus = Corpus::from_items(Form::Lines, items).unwrap();
+        encode(&corpus, Task::Fill, &tokenizers, 4, &mut unwatched)
     };
     let (examples, stats) = of(&["w1 never", "never heard", "w1 w2 w3 w4"]).unwrap();
     assert_eq!(examples.len(), 1);

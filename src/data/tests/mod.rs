@@ -1,4 +1,6 @@
 mod batching;
+mod labelled;
+mod lines;
 mod masking;
 mod reading;
 mod stream;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use flate2::{Compression, write::GzEncoder};
 use tempfile::{TempDir, tempdir};
 
-use crate::config::{BuiltinTask, CorpusConfig, Task, TokenizerConfig, TokenizerKind};
+use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind};
 use crate::data::{
-    Corpus, EncodeStats, Form, MAX_LINE_BYTES, Pair, ReadStats, encode, read, read_lines,
+    Corpus, EncodeStats, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read, read_lines,
+    unwatched,
 };
 use crate::error::{Error, Result};
 use crate::text::{self, Masks};
@@ -24,12 +25,12 @@ impl Files {
         Self(dir)
     }
 
-    fn read(&self, config: CorpusConfig) -> Result<Corpus> {
-        self.read_as(Form::Translations, config)
+    fn read(&self, source: CorpusSource) -> Result<Corpus> {
+        self.read_as(Form::Translations, source)
     }
 
-    fn read_as(&self, form: Form, config: CorpusConfig) -> Result<Corpus> {
-        read(&config, form, Some(self.0.path()), 1)
+    fn read_as(&self, form: Form, source: CorpusSource) -> Result<Corpus> {
+        read(&source, form, Some(self.0.path()), 1, &mut unwatched)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -37,26 +38,19 @@ impl Files {
     }
 }
 
-fn aligned() -> CorpusConfig {
-    CorpusConfig {
-        src: Some("src".into()),
-        tgt: Some("tgt".into()),
-        ..CorpusConfig::default()
+fn aligned() -> CorpusSource {
+    CorpusSource::Aligned {
+        src: "src".into(),
+        tgt: "tgt".into(),
     }
 }
 
-fn tsv() -> CorpusConfig {
-    CorpusConfig {
-        tsv: Some("tsv".into()),
-        ..CorpusConfig::default()
-    }
+fn tsv() -> CorpusSource {
+    CorpusSource::Tsv("tsv".into())
 }
 
-fn jsonl() -> CorpusConfig {
-    CorpusConfig {
-        jsonl: Some("jsonl".into()),
-        ..CorpusConfig::default()
-    }
+fn jsonl() -> CorpusSource {
+    CorpusSource::Jsonl("jsonl".into())
 }
 
 fn gzip(content: &[u8]) -> Vec<u8> {
@@ -66,11 +60,9 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 }
 
 fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
-    corpus
-        .pairs
-        .iter()
-        .map(|pair| (pair.src.as_str(), pair.tgt.as_str(), pair.line))
-        .collect()
+    let lines = corpus.entries().iter().map(|entry| entry.line);
+    let texts = corpus.translations().zip(lines);
+    texts.map(|((src, tgt), line)| (src, tgt, line)).collect()
 }
 
 #[test]
@@ -108,7 +100,7 @@ fn every_form_gives_the_same_pairs() {
                 empty: 1,
                 ..ReadStats::default()
             };
-            assert_eq!(corpus.stats, expected);
+            assert_eq!(corpus.stats(), expected);
         }
     }
 }
@@ -124,16 +116,16 @@ fn members_of_a_gzip_file_follow_each_other() {
 fn sources_are_identified_by_their_stored_bytes() {
     let files = Files::new(&[("src", b"abc"), ("tgt", &gzip(b"xyz"))]);
     let corpus = files.read(aligned()).unwrap();
-    assert_eq!(corpus.sources.len(), 2);
-    assert_eq!(corpus.sources[0].path, files.path("src"));
-    assert_eq!(corpus.sources[0].bytes, 3);
+    assert_eq!(corpus.sources().len(), 2);
+    assert_eq!(corpus.sources()[0].path, files.path("src"));
+    assert_eq!(corpus.sources()[0].bytes, 3);
     // FIPS 180-2, appendix B.1.
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    assert_eq!(corpus.sources[0].sha256, abc);
-    assert_eq!(corpus.sources[1].bytes, gzip(b"xyz").len() as u64);
+    assert_eq!(corpus.sources()[0].sha256, abc);
+    assert_eq!(corpus.sources()[1].bytes, gzip(b"xyz").len() as u64);
     fs::copy(files.path("tgt"), files.path("src")).unwrap();
     let again = files.read(aligned()).unwrap();
-    assert_eq!(again.sources[0].sha256, corpus.sources[1].sha256);
+    assert_eq!(again.sources()[0].sha256, corpus.sources()[1].sha256);
 }
 
 #[test]
@@ -147,7 +139,7 @@ fn unusable_pairs_are_dropped_and_counted() {
         .read(tsv())
         .unwrap();
     assert_eq!(
-        corpus.stats,
+        corpus.stats(),
         ReadStats {
             lines: 8,
             empty: 2,
@@ -160,7 +152,7 @@ fn unusable_pairs_are_dropped_and_counted() {
         [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]
     );
     assert_eq!(
-        corpus.stats.to_string(),
+        corpus.stats().to_string(),
         "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
          2 dropped with control characters"
     );
@@ -242,11 +234,7 @@ fn unreadable_files_are_named() {
         "{missing}"
     );
     for name in [".", "cut", "missing/tsv"] {
-        let config = CorpusConfig {
-            tsv: Some(name.into()),
-            ..CorpusConfig::default()
-        };
-        let error = files.read(config).unwrap_err();
+        let error = files.read(CorpusSource::Tsv(name.into())).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
         assert!(matches!(
             read_lines(&files.path(name)),
@@ -270,37 +258,39 @@ fn a_corpus_of_nothing_is_refused() {
 
 #[test]
 fn a_corpus_has_one_form() {
-    let both = CorpusConfig {
-        tsv: Some("tsv".into()),
-        ..aligned()
+    let files = Files::new(&[("src", b"a\n"), ("tgt", b"a\n"), ("text", b"a\n")]);
+    let text = || CorpusSource::Text("text".into());
+    let reverse = CorpusSource::Builtin {
+        task: BuiltinTask::Reverse,
+        pairs: 3,
     };
-    for config in [both, CorpusConfig::default()] {
-        assert!(matches!(
-            read(&config, Form::Translations, None, 1),
-            Err(Error::Config { .. })
-        ));
+    for (form, source) in [
+        (Form::Translations, text()),
+        (Form::Labelled, text()),
+        (Form::Labelled, reverse.clone()),
+        (Form::TaggedVectors(2), reverse),
+        (Form::TaggedVectors(2), aligned()),
+        (Form::Lines, aligned()),
+        (Form::Stream, jsonl()),
+    ] {
+        let found = files.read_as(form, source);
+        assert!(matches!(found, Err(Error::Config { .. })), "{form:?}");
     }
 }
 
 #[test]
 fn built_in_corpora_depend_on_the_seed_alone() {
-    let config = CorpusConfig {
-        builtin: Some(BuiltinTask::Reverse),
-        pairs: Some(20),
-        ..CorpusConfig::default()
+    let source = CorpusSource::Builtin {
+        task: BuiltinTask::Reverse,
+        pairs: 20,
     };
-    let corpus = read(&config, Form::Translations, None, 1).unwrap();
-    assert_eq!(corpus.pairs.len(), 20);
-    assert_eq!(corpus.pairs[19].line, 20);
-    assert!(corpus.sources.is_empty());
-    assert_eq!(
-        corpus.pairs,
-        read(&config, Form::Translations, None, 1).unwrap().pairs
-    );
-    assert_ne!(
-        corpus.pairs,
-        read(&config, Form::Translations, None, 2).unwrap().pairs
-    );
+    let generated = |seed| read(&source, Form::Translations, None, seed, &mut unwatched).unwrap();
+    let corpus = generated(1);
+    assert_eq!(corpus.entries().len(), 20);
+    assert_eq!(corpus.entries()[19].line, 20);
+    assert!(corpus.sources().is_empty());
+    assert_eq!(corpus.entries(), generated(1).entries());
+    assert_ne!(corpus.entries(), generated(2).entries());
 }
 
 #[test]
@@ -337,22 +327,17 @@ fn long_pairs_are_dropped_when_encoded() {
         min_frequency: 1,
         ..TokenizerConfig::default()
     };
-    let side = |side: fn(&Pair) -> &String| {
-        corpus
-            .pairs
-            .iter()
-            .map(|p| side(p).clone())
-            .collect::<Vec<_>>()
-    };
     let tokenizers = text::learn(
         &config,
         Masks::Without,
-        &side(|p| &p.src),
-        &side(|p| &p.tgt),
+        &corpus.src_texts(),
+        &corpus.tgt_texts(),
     )
     .unwrap();
-    let (pairs, stats) =
-        encode(&corpus, Form::Translations, Task::Translate, &tokenizers, 4).unwrap();
+    let mut progress = Vec::new();
+    let mut watch = |at| progress.push(at);
+    let (pairs, stats) = encode(&corpus, Task::Translate, &tokenizers, 4, &mut watch).unwrap();
+    assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
     assert_eq!(
         stats,
         EncodeStats {
@@ -370,7 +355,7 @@ fn long_pairs_are_dropped_when_encoded() {
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
     assert_eq!(pairs[1].tgt_in.len(), 4);
     assert!(matches!(
-        encode(&corpus, Form::Translations, Task::Translate, &tokenizers, 1),
+        encode(&corpus, Task::Translate, &tokenizers, 1, &mut unwatched),
         Err(Error::Data { .. })
     ));
 }

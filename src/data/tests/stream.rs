@@ -1,7 +1,7 @@
 use std::fs;
 
 use crate::batch::{Batch, TokenId};
-use crate::config::{BuiltinTask, CorpusConfig};
+use crate::config::{BuiltinTask, CorpusSource};
 use crate::data::{self, Corpus, Form, Position, Stream, fixed_windows};
 use crate::error::{Error, Result};
 
@@ -10,41 +10,32 @@ fn read(text: &str) -> Corpus {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text");
     fs::write(&path, text).unwrap();
-    let config = CorpusConfig {
-        text: Some(path),
-        ..CorpusConfig::default()
-    };
-    data::read(&config, Form::Stream, None, 1).unwrap()
+    let source = CorpusSource::Text(path);
+    data::read(&source, Form::Stream, None, 1, &mut data::unwatched).unwrap()
 }
 
 #[test]
 fn a_stream_keeps_its_lines_but_those_with_control_characters() {
     let corpus = read("a\r\n\n  \n\u{1b}[0m\n b\nnul\0\nc");
-    let texts: Vec<&str> = corpus.pairs.iter().map(|pair| &*pair.tgt).collect();
-    assert_eq!(texts, ["a\n\n  \n b\nc\n"]);
-    assert_eq!((corpus.stats.lines, corpus.stats.control), (7, 2));
+    assert_eq!(corpus.stream(), Some("a\n\n  \n b\nc\n"));
+    assert_eq!((corpus.stats().lines, corpus.stats().control), (7, 2));
 }
 
 #[test]
 fn generated_sentences_make_one_stream() {
-    let config = CorpusConfig {
-        builtin: Some(BuiltinTask::Reverse),
-        pairs: Some(30),
-        ..CorpusConfig::default()
+    let source = CorpusSource::Builtin {
+        task: BuiltinTask::Reverse,
+        pairs: 30,
     };
-    let lines = data::read(&config, Form::Lines, None, 1).unwrap();
-    let lines: Vec<String> = lines
-        .pairs
-        .into_iter()
-        .map(|pair| pair.tgt + "\n")
-        .collect();
-    let mut stream = data::read(&config, Form::Stream, None, 1).unwrap();
-    assert_eq!(stream.pairs.len(), 1);
-    let whole = stream.pairs[0].tgt.clone();
-    assert_eq!(whole, lines.concat());
-    let held = stream.hold_out(0.25, Form::Stream).unwrap();
-    assert_eq!(stream.pairs[0].tgt.clone() + &held.pairs[0].tgt, whole);
-    let share = held.pairs[0].tgt.len() as f64 / whole.len() as f64;
+    let read = |form| data::read(&source, form, None, 1, &mut data::unwatched).unwrap();
+    let lines = read(Form::Lines);
+    let mut stream = read(Form::Stream);
+    let text = |corpus: &Corpus| corpus.stream().unwrap().to_owned();
+    let whole = text(&stream);
+    assert_eq!(whole, lines.tgt_texts().join("\n") + "\n");
+    let held = stream.hold_out(0.25).unwrap();
+    assert_eq!(text(&stream) + &text(&held), whole);
+    let share = text(&held).len() as f64 / whole.len() as f64;
     assert!((share - 0.25).abs() < 0.01, "{share}");
 }
 
@@ -127,12 +118,9 @@ fn a_stream_goes_on_from_any_position() {
 fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), content).unwrap();
-    let config = CorpusConfig {
-        text: Some("file".into()),
-        ..CorpusConfig::default()
-    };
-    let mut train = data::read(&config, form, Some(dir.path()), 1)?;
-    let held = train.hold_out(share, form)?;
+    let source = CorpusSource::Text("file".into());
+    let mut train = data::read(&source, form, Some(dir.path()), 1, &mut data::unwatched)?;
+    let held = train.hold_out(share)?;
     Ok((train, held))
 }
 
@@ -140,14 +128,14 @@ fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
 fn the_end_of_the_corpus_is_held_out() {
     let lines: Vec<String> = (1..=10).map(|n| format!("line {n}\n")).collect();
     let (train, held) = held_out(&lines.concat(), Form::Lines, 0.2).unwrap();
-    assert_eq!((train.pairs.len(), held.pairs.len()), (8, 2));
-    assert_eq!(held.pairs[0].line, 9);
-    assert_eq!(held.stats.lines, 2);
+    assert_eq!((train.entries().len(), held.entries().len()), (8, 2));
+    assert_eq!(held.entries()[0].line, 9);
+    assert_eq!(held.stats().lines, 2);
     let text = "äöü\nabc\nxyz\n";
     let (train, held) = held_out(text, Form::Stream, 0.25).unwrap();
     assert_eq!(
-        (&*train.pairs[0].tgt, &*held.pairs[0].tgt),
-        ("äöü\nabc\nx", "yz\n")
+        (train.stream(), held.stream()),
+        (Some("äöü\nabc\nx"), Some("yz\n"))
     );
 }
 

@@ -2,8 +2,8 @@ use std::fs;
 
 use tempfile::tempdir;
 
-use crate::config::{BuiltinTask, CorpusConfig, Task, TokenizerConfig, TokenizerKind, Vocabulary};
-use crate::data::{Corpus, Example, Form, Pair, encode, parse_vectors, read};
+use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::data::{Corpus, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched};
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
@@ -11,11 +11,8 @@ use crate::text::{Tokenizers, learn_tagged};
 fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
-    let config = CorpusConfig {
-        jsonl: Some("file".into()),
-        ..CorpusConfig::default()
-    };
-    read(&config, form, Some(dir.path()), 1)
+    let source = CorpusSource::Jsonl("file".into());
+    read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }
 
 /// What is read from the aligned files `tokens` and `tags`.
@@ -23,12 +20,16 @@ fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("tokens"), tokens).unwrap();
     fs::write(dir.path().join("tags"), tags).unwrap();
-    let config = CorpusConfig {
-        src: Some("tokens".into()),
-        tgt: Some("tags".into()),
-        ..CorpusConfig::default()
+    let source = CorpusSource::Aligned {
+        src: "tokens".into(),
+        tgt: "tags".into(),
     };
-    read(&config, Form::TaggedTokens, Some(dir.path()), 1)
+    let form = Form::TaggedTokens;
+    read(&source, form, Some(dir.path()), 1, &mut unwatched)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
 }
 
 fn tokenizers(tokens: &str, tags: &str) -> Tokenizers {
@@ -44,23 +45,29 @@ fn tokenizers(tokens: &str, tags: &str) -> Tokenizers {
 }
 
 fn encoded(corpus: &Corpus, tokenizers: &Tokenizers) -> Result<Vec<Example>> {
-    encode(corpus, Form::TaggedTokens, Task::Tag, tokenizers, 99).map(|(examples, _)| examples)
+    encode(corpus, Task::Tag, tokenizers, 99, &mut unwatched).map(|(examples, _)| examples)
 }
 
 #[test]
 fn tokens_and_tags_come_from_json_and_from_aligned_files() {
     let jsonl = "{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\", \"NOUN\"]}\n\n\
                  {\"tags\": [\"INTJ\"], \"id\": 7, \"tokens\": [\"oh\"]}\n";
-    let expected = [("a dog", "DET NOUN", 1), ("oh", "INTJ", 3)];
+    let expected = [
+        (words("a dog"), words("DET NOUN"), 1),
+        (words("oh"), words("INTJ"), 3),
+    ];
     for corpus in [
         read_jsonl(jsonl, Form::TaggedTokens).unwrap(),
         read_aligned("a dog\n\noh\n", "DET NOUN\n\nINTJ\n").unwrap(),
     ] {
-        let pairs = corpus.pairs.iter();
-        let found: Vec<_> = pairs
-            .map(|pair| (pair.src.as_str(), pair.tgt.as_str(), pair.line))
-            .collect();
-        assert_eq!(found, expected);
+        for (entry, (tokens, tags, line)) in corpus.entries().iter().zip(&expected) {
+            let item = Item::Tagged {
+                input: TagInput::Tokens(tokens.clone()),
+                tags: tags.clone(),
+            };
+            assert_eq!((&entry.item, entry.line), (&item, *line));
+        }
+        assert_eq!(corpus.entries().len(), expected.len());
     }
 }
 
@@ -68,13 +75,14 @@ fn tokens_and_tags_come_from_json_and_from_aligned_files() {
 fn vectors_come_from_json() {
     let jsonl = "{\"vectors\": [[1, 2.5], [-3e-1, 0]], \"tags\": [\"up\", \"down\"]}";
     let corpus = read_jsonl(jsonl, Form::TaggedVectors(2)).unwrap();
-    let expected = Pair {
-        vectors: vec![1.0, 2.5, -0.3, 0.0],
-        tgt: "up down".into(),
-        line: 1,
-        ..Pair::default()
+    let expected = Item::Tagged {
+        input: TagInput::Vectors(vec![1.0, 2.5, -0.3, 0.0]),
+        tags: words("up down"),
     };
-    assert_eq!(corpus.pairs, [expected]);
+    let [entry] = corpus.entries() else {
+        panic!("one line")
+    };
+    assert_eq!((&entry.item, entry.line), (&expected, 1));
     let input = parse_vectors("{\"vectors\": [[1, 2]]}", 2).unwrap();
     assert_eq!(input, [1.0, 2.0]);
     assert!(parse_vectors("{\"vectors\": []}", 2).unwrap().is_empty());
@@ -170,7 +178,7 @@ fn an_unknown_tag_is_named() {
         let corpus = read_aligned("a\na a\n", &format!("DET\nDET {tag}\n")).unwrap();
         let message = encoded(&corpus, &tokenizers).unwrap_err().to_string();
         assert!(
-            message.contains(&format!("tags`, line 2: the tag `{tag}` is none of those")),
+            message.contains(&format!("tags`, line 2: unknown tag `{tag}`: it is not")),
             "{message}"
         );
     }
@@ -178,12 +186,14 @@ fn an_unknown_tag_is_named() {
 
 #[test]
 fn the_grammar_has_a_tag_for_each_token() {
-    let config = CorpusConfig {
-        builtin: Some(BuiltinTask::Grammar),
-        pairs: Some(50),
-        ..CorpusConfig::default()
+    let source = CorpusSource::Builtin {
+        task: BuiltinTask::Grammar,
+        pairs: 50,
     };
-    let corpus = read(&config, Form::TaggedTokens, None, 3).unwrap();
-    assert_eq!(corpus.pairs.len(), 50);
-    assert!(corpus.pairs.iter().all(|pair| pair.tgt.contains("PUNCT")));
+    let corpus = read(&source, Form::TaggedTokens, None, 3, &mut unwatched).unwrap();
+    assert_eq!(corpus.entries().len(), 50);
+    assert!(corpus.entries().iter().all(|entry| matches!(
+        &entry.item,
+        Item::Tagged { tags, .. } if tags.last().is_some_and(|tag| tag == "PUNCT")
+    )));
 }

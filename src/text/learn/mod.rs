@@ -51,8 +51,8 @@ pub fn learn<S: AsRef<str> + Sync>(
     })
 }
 
-/// Learns the tokenizers of a tagger: that of the tokens as configured, and that of the tags, each of which counts as it is
-/// written. Without tokens there is the tags' alone.
+/// Learns the tokenizers of a tagger or classifier: that of the tokens or texts as configured, and that of the tags or
+/// labels, which are whole words and count as they are written. Without tokens there is only that of the tags.
 ///
 /// # Errors
 /// As for [`learn`].
@@ -62,6 +62,7 @@ pub fn learn_tagged<S: AsRef<str> + Sync>(
     tags: &[S],
 ) -> Result<Tokenizers> {
     let as_written = TokenizerConfig {
+        kind: TokenizerKind::Word,
         min_frequency: 1,
         lowercase: false,
         normalization: Normalization::None,

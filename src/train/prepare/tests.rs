@@ -1,5 +1,6 @@
 use std::fs;
 
+use super::super::report::Silent;
 use super::*;
 use crate::batch::TokenId;
 use crate::config::{Family, TokenizerKind};
@@ -14,7 +15,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
         ..Config::default()
     };
     config.data.dir = Some(folder.path().into());
-    config.data.train.text = Some("text".into());
+    config.data.train = Some(CorpusSource::Text("text".into()));
     config.data.hold_out = 0.5;
     config.tokenizer.kind = TokenizerKind::Word;
     config.model.family = Family::EncoderOnly;

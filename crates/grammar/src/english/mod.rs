@@ -1,0 +1,163 @@
+//! A plan in English.
+
+mod phrase;
+mod verb;
+
+use super::PartOfSpeech::{self, Adjective, Adposition, Adverb, Conjunction, Subordinator};
+use super::plan::{Adjunct, Clause, Front, Join, Link, Order, Phrase, Quality, Sentence};
+use super::surface::Surface;
+use super::verbs::Particle;
+use super::words::Slot;
+use phrase::{Role, phrase};
+use verb::VerbGroup;
+
+/// The words of `sentence` and its final mark.
+pub(super) fn sentence(sentence: &Sentence) -> (Surface, &'static str) {
+    let mut out = Surface::default();
+    let mark = match sentence {
+        Sentence::Statement(main) => {
+            clause(main, Order::Statement, &mut out);
+            "."
+        }
+        Sentence::Question(main) => {
+            clause(main, Order::Question, &mut out);
+            "?"
+        }
+        Sentence::WhoDoes(main) => {
+            clause(main, Order::Statement, &mut out);
+            "?"
+        }
+        Sentence::Compound(first, join, second) => {
+            clause(first, Order::Statement, &mut out);
+            join_with(*join, &mut out);
+            let shared = *join == Join::AndAlso;
+            clause(
+                second,
+                if shared {
+                    Order::Shared
+                } else {
+                    Order::Statement
+                },
+                &mut out,
+            );
+            "."
+        }
+        Sentence::Complex(main, link, dependent) => {
+            clause(main, Order::Statement, &mut out);
+            subordinate(*link, dependent, &mut out);
+            "."
+        }
+        Sentence::Fronted(link, dependent, main) => {
+            subordinate(*link, dependent, &mut out);
+            out.comma();
+            clause(main, Order::AfterClause, &mut out);
+            "."
+        }
+    };
+    (out, mark)
+}
+
+fn join_with(join: Join, out: &mut Surface) {
+    match join {
+        Join::And | Join::AndAlso => out.push("and", Conjunction),
+        Join::But => {
+            out.comma();
+            out.push("but", Conjunction);
+        }
+    }
+}
+
+fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
+    out.push(link.words()[0], Subordinator);
+    clause(dependent, Order::Subordinate, out);
+}
+
+fn clause(plan: &Clause, order: Order, out: &mut Surface) {
+    match plan.front {
+        Front::Subject => {}
+        Front::Time => time(plan, out),
+        Front::Object => object(plan, out),
+        Front::Word([word, _]) => out.push(word, Adverb),
+    }
+    let group = VerbGroup::new(plan, order);
+    if order == Order::Question {
+        group.auxiliary(out);
+        phrase(&plan.subject, Role::Subject, out);
+        if plan.negated {
+            out.push("not", PartOfSpeech::Particle);
+        }
+    } else {
+        if order != Order::Shared {
+            phrase(&plan.subject, Role::Subject, out);
+        }
+        group.auxiliary(out);
+        if plan.negated {
+            group.not(out);
+        }
+    }
+    let in_front = plan.front == Front::Time;
+    let slot = plan.time.filter(|_| !in_front).map(|time| time.slot);
+    if slot == Some(Slot::Middle) {
+        time(plan, out);
+    }
+    group.rest(out);
+    complements(plan, out);
+    if slot == Some(Slot::End) {
+        time(plan, out);
+    }
+}
+
+/// Everything between the verbs and the time.
+fn complements(plan: &Clause, out: &mut Surface) {
+    let object_here = plan.front != Front::Object;
+    let by_pronoun = object_here && matches!(plan.object, Some(Phrase::Pronoun(_)));
+    match plan.verb.english.particle {
+        Particle::Fixed(particle) => out.push(particle, Adposition),
+        Particle::Movable(particle) if !by_pronoun => out.push(particle, Adposition),
+        _ => {}
+    }
+    if let Some(goal) = &plan.goal {
+        phrase(goal, Role::Object, out);
+    }
+    if object_here {
+        object(plan, out);
+    }
+    match plan.verb.english.particle {
+        Particle::Movable(particle) if by_pronoun => out.push(particle, Adposition),
+        _ => {}
+    }
+    match &plan.quality {
+        Some(Quality::Plain(adjective)) => out.push(adjective.english, Adjective),
+        Some(Quality::More([comparative, _], standard)) => {
+            out.push(*comparative, Adjective);
+            out.push("than", Adposition);
+            phrase(standard, Role::Object, out);
+        }
+        None => {}
+    }
+    if let Some([manner, _]) = plan.manner {
+        out.push(manner, Adverb);
+    }
+    for adjunct in &plan.adjuncts {
+        prepositional(adjunct, out);
+    }
+}
+
+fn time(plan: &Clause, out: &mut Surface) {
+    if let Some(time) = plan.time {
+        out.extend(time.english);
+    }
+}
+
+fn object(plan: &Clause, out: &mut Surface) {
+    if let Some(object) = &plan.object {
+        phrase(object, Role::Object, out);
+    }
+}
+
+fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
+    for word in adjunct.preposition.english {
+        out.push(*word, Adposition);
+    }
+    phrase(&adjunct.phrase, Role::Object, out);
+}

@@ -1,0 +1,44 @@
+//! Grammatical features that words and plans share.
+
+/// Grammatical number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    Singular,
+    Plural,
+}
+
+/// Grammatical person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Person {
+    First,
+    Second,
+    Third,
+}
+
+/// German case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Nominative,
+    Accusative,
+    Dative,
+    Genitive,
+}
+
+/// Tense, as English marks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tense {
+    Present,
+    Past,
+    Perfect,
+}
+
+/// Modal verbs, and the future beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Modal {
+    Can,
+    Must,
+    Want,
+    Should,
+    May,
+    Will,
+}

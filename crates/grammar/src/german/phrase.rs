@@ -1,0 +1,165 @@
+//! German noun phrases, pronouns and prepositional phrases.
+
+use super::super::PartOfSpeech::{
+    Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral,
+    Pronoun as Personal, ProperNoun,
+};
+use super::super::features::{Case, Number};
+use super::super::nouns;
+use super::super::number;
+use super::super::plan::{Adjunct, Determiner, NounPhrase, Phrase, Pronoun};
+use super::super::surface::Surface;
+use super::endings::{self, Column};
+
+/// Appends a phrase without its relative clause; an indefinite one that is `negated` gets "kein".
+pub(super) fn phrase(plan: &Phrase, case: Case, negated: bool, out: &mut Surface) {
+    match plan {
+        Phrase::Pronoun(pronoun) => out.push(personal(*pronoun, case), Personal),
+        Phrase::Name(name) => out.push(*name, ProperNoun),
+        Phrase::City([_, city]) => out.push(*city, ProperNoun),
+        Phrase::Noun(plan) => {
+            article(plan, case, negated, out);
+            after_article(plan, case, negated, out);
+        }
+        Phrase::Both(both) => {
+            phrase(&both[0], case, negated, out);
+            out.push("und", Conjunction);
+            phrase(&both[1], case, negated, out);
+        }
+        Phrase::Who => out.push(["wer", "wen", "wem", "wessen"][case as usize], Personal),
+        Phrase::What => out.push("was", Personal),
+        Phrase::Relative(noun, number) => {
+            let column = Column::new(noun.gender, *number);
+            out.push(endings::relative(case, column), Personal);
+        }
+    }
+}
+
+/// Appends a preposition and its phrase, contracted where German contracts them.
+pub(super) fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
+    let preposition = adjunct.preposition;
+    if let Phrase::Noun(plan) = &adjunct.phrase
+        && has_definite_article(plan)
+    {
+        let column = Column::new(plan.noun.gender, plan.number);
+        let article = endings::definite(preposition.case, column);
+        if let Some(contracted) = contraction(preposition.german, article) {
+            out.push(contracted, Adposition);
+            after_article(plan, preposition.case, false, out);
+            return;
+        }
+    }
+    out.push(preposition.german, Adposition);
+    phrase(&adjunct.phrase, preposition.case, false, out);
+}
+
+fn contraction(preposition: &str, article: &str) -> Option<&'static str> {
+    match (preposition, article) {
+        ("in", "dem") => Some("im"),
+        ("in", "das") => Some("ins"),
+        ("zu", "dem") => Some("zum"),
+        ("zu", "der") => Some("zur"),
+        _ => None,
+    }
+}
+
+fn has_definite_article(plan: &NounPhrase) -> bool {
+    match &plan.determiner {
+        Determiner::The => true,
+        Determiner::Of(owner) => !matches!(**owner, Phrase::Name(_)),
+        _ => false,
+    }
+}
+
+fn article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
+    let column = Column::new(plan.noun.gender, plan.number);
+    let strong = endings::strong(case, column);
+    let mixed = endings::mixed(case, column);
+    match &plan.determiner {
+        Determiner::Bare if !negated => {}
+        Determiner::A if !negated => out.push(format!("ein{mixed}"), Article),
+        Determiner::Bare | Determiner::A | Determiner::No => {
+            out.push(format!("kein{mixed}"), Article);
+        }
+        Determiner::This => out.push(format!("dies{strong}"), Article),
+        Determiner::Every => out.push(format!("jed{strong}"), Article),
+        Determiner::Which => out.push(format!("welch{strong}"), Article),
+        Determiner::HowMany => out.extend(&[("wie", Adverb), ("viele", Adjective)]),
+        Determiner::My(owner) => out.push(format!("{}{mixed}", possessive(*owner)), Article),
+        Determiner::Count(count) => out.push(number::german(*count), Numeral),
+        Determiner::Of(owner) if let Phrase::Name(name) = **owner => {
+            out.push(format!("{name}s"), ProperNoun);
+        }
+        Determiner::The | Determiner::Of(_) => out.push(endings::definite(case, column), Article),
+    }
+}
+
+/// Adjective, noun and possessor.
+fn after_article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
+    let column = Column::new(plan.noun.gender, plan.number);
+    if let Some(adjective) = plan.adjective {
+        let stem = adjective.german.trim_end_matches('e');
+        let shown = article_shows(plan, case, column, negated);
+        let ending = endings::adjective(case, column, shown);
+        out.push(format!("{stem}{ending}"), Adjective);
+    }
+    out.push(noun(plan.noun, plan.number, case), Noun);
+    if let Determiner::Of(owner) = &plan.determiner
+        && !matches!(**owner, Phrase::Name(_))
+    {
+        phrase(owner, Case::Genitive, false, out);
+    }
+}
+
+/// Whether the article bears an ending of its own, so that the adjective's is weak.
+fn article_shows(plan: &NounPhrase, case: Case, column: Column, negated: bool) -> bool {
+    let has_ending = !endings::mixed(case, column).is_empty();
+    match &plan.determiner {
+        Determiner::Bare => negated && has_ending,
+        Determiner::A | Determiner::No | Determiner::My(_) => has_ending,
+        Determiner::Count(_) | Determiner::HowMany => false,
+        Determiner::Of(owner) => !matches!(**owner, Phrase::Name(_)),
+        Determiner::The | Determiner::This | Determiner::Every | Determiner::Which => true,
+    }
+}
+
+fn noun(noun: &nouns::Noun, number: Number, case: Case) -> String {
+    match (number, case) {
+        (Number::Singular, Case::Genitive) => noun.german_genitive.to_owned(),
+        (Number::Singular, Case::Accusative | Case::Dative) if noun.is_weak() => {
+            noun.german_genitive.to_owned()
+        }
+        (Number::Singular, _) => noun.german.to_owned(),
+        (Number::Plural, Case::Dative) if !noun.german_plural.ends_with(['n', 's']) => {
+            format!("{}n", noun.german_plural)
+        }
+        (Number::Plural, _) => noun.german_plural.to_owned(),
+    }
+}
+
+fn personal(pronoun: Pronoun, case: Case) -> &'static str {
+    let [nominative, accusative, dative] = match pronoun {
+        Pronoun::I => ["ich", "mich", "mir"],
+        Pronoun::You => ["du", "dich", "dir"],
+        Pronoun::He => ["er", "ihn", "ihm"],
+        Pronoun::She => ["sie", "sie", "ihr"],
+        Pronoun::We => ["wir", "uns", "uns"],
+        Pronoun::They => ["sie", "sie", "ihnen"],
+    };
+    match case {
+        Case::Nominative => nominative,
+        Case::Accusative => accusative,
+        Case::Dative => dative,
+        Case::Genitive => unreachable!("possession by a pronoun is a determiner"),
+    }
+}
+
+fn possessive(owner: Pronoun) -> &'static str {
+    match owner {
+        Pronoun::I => "mein",
+        Pronoun::You => "dein",
+        Pronoun::He => "sein",
+        Pronoun::She | Pronoun::They => "ihr",
+        Pronoun::We => "unser",
+    }
+}

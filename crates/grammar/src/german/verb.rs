@@ -1,0 +1,135 @@
+//! German verb groups: tense, modals, separable prefixes, agreement.
+
+use super::super::PartOfSpeech::{self, Adposition, Auxiliary as Helper, Verb as Main};
+use super::super::features::{Modal, Number, Person, Tense};
+use super::super::plan::{Clause, Order};
+use super::super::surface::Surface;
+use super::super::verbs::{Auxiliary, Frame, GermanVerb, HABEN, SEIN};
+
+/// The verbs of a clause: the finite one, its prefix, and what stands at the end.
+pub(super) struct VerbGroup {
+    finite: (String, PartOfSpeech),
+    prefix: &'static str,
+    tail: Option<(String, PartOfSpeech)>,
+}
+
+impl VerbGroup {
+    /// The verbs of `plan`.
+    pub(super) fn new(plan: &Clause, order: Order) -> Self {
+        let verb = &plan.verb.german;
+        let agreement = plan.subject.agreement();
+        let is_copula = matches!(plan.verb.frame, Frame::Copula);
+        let tag = if is_copula { Helper } else { Main };
+        if let Some(modal) = plan.modal {
+            return Self {
+                finite: (modal_form(modal, plan.tense, agreement), Helper),
+                prefix: "",
+                tail: Some((format!("{}{}", verb.prefix, verb.infinitive), tag)),
+            };
+        }
+        match tense(plan, order) {
+            Tense::Perfect => {
+                let helper = match verb.auxiliary {
+                    Auxiliary::Haben => &HABEN,
+                    Auxiliary::Sein => &SEIN,
+                };
+                Self {
+                    finite: (present(helper, agreement).to_owned(), Helper),
+                    prefix: "",
+                    tail: Some((verb.participle.to_owned(), tag)),
+                }
+            }
+            Tense::Past => Self {
+                finite: (past(verb.past, agreement), tag),
+                prefix: verb.prefix,
+                tail: None,
+            },
+            Tense::Present => Self {
+                finite: (present(verb, agreement).to_owned(), tag),
+                prefix: verb.prefix,
+                tail: None,
+            },
+        }
+    }
+
+    /// Appends the finite verb of a main clause.
+    pub(super) fn finite(&self, out: &mut Surface) {
+        out.push(self.finite.0.clone(), self.finite.1);
+    }
+
+    /// Appends what closes a main clause: the prefix, the infinitive or the participle.
+    pub(super) fn closing(&self, out: &mut Surface) {
+        if !self.prefix.is_empty() {
+            out.push(self.prefix, Adposition);
+        }
+        self.tail(out);
+    }
+
+    /// Appends all verbs, as at the end of a subordinate clause.
+    pub(super) fn final_verbs(&self, out: &mut Surface) {
+        self.tail(out);
+        out.push(format!("{}{}", self.prefix, self.finite.0), self.finite.1);
+    }
+
+    fn tail(&self, out: &mut Surface) {
+        if let Some((word, tag)) = &self.tail {
+            out.push(word.clone(), *tag);
+        }
+    }
+}
+
+/// The German tense: what English puts into the simple past, German says in the perfect when it asks, and with "du". The
+/// most frequent verbs keep their simple past.
+fn tense(plan: &Clause, order: Order) -> Tense {
+    let spoken = order == Order::Question || plan.subject.agreement().0 == Person::Second;
+    let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");
+    if plan.tense == Tense::Past && spoken && !keeps_past {
+        Tense::Perfect
+    } else {
+        plan.tense
+    }
+}
+
+fn present(verb: &GermanVerb, (person, number): (Person, Number)) -> &'static str {
+    match number {
+        Number::Singular => verb.singular[person as usize],
+        Number::Plural => verb.plural,
+    }
+}
+
+/// Adds the endings of the simple past to its first person.
+fn past(first: &str, (person, number): (Person, Number)) -> String {
+    let ending = match (person, number) {
+        (Person::Second, Number::Singular) => "st",
+        (_, Number::Singular) => "",
+        (_, Number::Plural) if first.ends_with('e') => "n",
+        (_, Number::Plural) => "en",
+    };
+    format!("{first}{ending}")
+}
+
+fn modal_form(modal: Modal, tense: Tense, agreement: (Person, Number)) -> String {
+    let (singular, plural, past_form) = match modal {
+        Modal::Can => (["kann", "kannst"], "können", "konnte"),
+        Modal::Must => (["muss", "musst"], "müssen", "musste"),
+        Modal::Want => (["will", "willst"], "wollen", "wollte"),
+        Modal::May => (["darf", "darfst"], "dürfen", "durfte"),
+        // "should" is no more a past than "sollte" is.
+        Modal::Should => return past("sollte", agreement),
+        Modal::Will => {
+            return match agreement {
+                (Person::First, Number::Singular) => "werde",
+                (Person::Second, Number::Singular) => "wirst",
+                (Person::Third, Number::Singular) => "wird",
+                (_, Number::Plural) => "werden",
+            }
+            .to_owned();
+        }
+    };
+    match (tense, agreement) {
+        (Tense::Past, _) => past(past_form, agreement),
+        (_, (Person::Second, Number::Singular)) => singular[1].to_owned(),
+        (_, (_, Number::Singular)) => singular[0].to_owned(),
+        (_, (_, Number::Plural)) => plural.to_owned(),
+    }
+}

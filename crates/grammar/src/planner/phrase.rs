@@ -1,0 +1,235 @@
+//! Draws noun phrases.
+
+use super::super::features::{Number, Person};
+use super::super::nouns::{Class, NAMES, Noun, nouns_of};
+use super::super::plan::{Determiner, NounPhrase, Phrase, Pronoun};
+use super::super::words::adjectives_of;
+use super::Planner;
+use crate::random::Random;
+
+const PLURAL: f64 = 0.3;
+const ADJECTIVE: f64 = 0.25;
+/// How often a phrase behind a preposition has "the" whatever else was drawn: there German contracts.
+const PLAIN_AFTER_PREPOSITION: f64 = 0.55;
+
+/// What a phrase is in its clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Subject,
+    /// An object in the accusative.
+    Object,
+    /// An object in the dative.
+    Dative,
+    /// The object beside a dative or a place.
+    Theme,
+    /// Behind a preposition, or in a comparison.
+    Other,
+}
+
+/// A slot in a clause that is negated or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    slot: Slot,
+    negated: bool,
+}
+
+impl Use {
+    /// This slot.
+    pub(super) fn new(slot: Slot, negated: bool) -> Self {
+        Self { slot, negated }
+    }
+
+    /// Whether a phrase opened so can stand here.
+    fn allows(self, determiner: &Determiner) -> bool {
+        match determiner {
+            // "gives her dogs …" would have two readings.
+            Determiner::Bare => self.slot == Slot::Object,
+            Determiner::No => !self.negated && matches!(self.slot, Slot::Object | Slot::Theme),
+            // With "not", it would be open which of the two comes first in meaning.
+            Determiner::Every | Determiner::Count(_) => !self.negated,
+            Determiner::A => !(self.negated && matches!(self.slot, Slot::Subject | Slot::Other)),
+            _ => true,
+        }
+    }
+}
+
+impl NounPhrase {
+    /// Whether a relative clause after the phrase can only belong to its noun.
+    pub(super) fn can_have_relative(&self) -> bool {
+        matches!(
+            self.determiner,
+            Determiner::The | Determiner::A | Determiner::This | Determiner::Count(_)
+        )
+    }
+}
+
+impl Planner<'_> {
+    /// A subject of one of the classes.
+    pub(super) fn subject(&mut self, classes: &[Class], negated: bool) -> Phrase {
+        let place = Use::new(Slot::Subject, negated);
+        if classes.contains(&Class::Person) && self.random.chance(0.75) {
+            self.living(&[Class::Person], place, Person::Third)
+        } else {
+            self.noun_of(classes, place)
+        }
+    }
+
+    /// A person as a pronoun, a name or a noun. A pronoun of the person `other` is avoided unless that is the third: "I see
+    /// me" wants a reflexive.
+    pub(super) fn living(&mut self, classes: &[Class], place: Use, other: Person) -> Phrase {
+        match self.random.below(100) {
+            0..35 => {
+                let pronoun = *self.random.choose(&Pronoun::ALL);
+                let person = pronoun.agreement().0;
+                if person == other && person != Person::Third {
+                    Phrase::Pronoun(Pronoun::They)
+                } else {
+                    Phrase::Pronoun(pronoun)
+                }
+            }
+            35..50 => self.name(),
+            50..57 if place.slot == Slot::Subject => Phrase::Both(Box::new(self.pair(classes))),
+            _ => self.noun_of(classes, place),
+        }
+    }
+
+    /// Two different ones.
+    fn pair(&mut self, classes: &[Class]) -> [Phrase; 2] {
+        loop {
+            match [self.simple(classes), self.simple(classes)] {
+                [Phrase::Name(one), Phrase::Name(other)] if one == other => {}
+                [Phrase::Noun(one), Phrase::Noun(other)] if std::ptr::eq(one.noun, other.noun) => {}
+                pair => return pair,
+            }
+        }
+    }
+
+    fn name(&mut self) -> Phrase {
+        Phrase::Name(NAMES[self.random.below(NAMES.len())])
+    }
+
+    /// A name, or a noun with an article.
+    fn simple(&mut self, classes: &[Class]) -> Phrase {
+        if self.random.chance(0.4) {
+            return self.name();
+        }
+        let determiner = self.owned();
+        let noun = *self.random.choose(&nouns_of(classes));
+        Phrase::Noun(NounPhrase {
+            determiner,
+            adjective: None,
+            noun,
+            number: Number::Singular,
+            relative: None,
+        })
+    }
+
+    /// A noun phrase with a noun of one of the classes.
+    pub(super) fn noun_of(&mut self, classes: &[Class], place: Use) -> Phrase {
+        let noun = *self.random.choose(&nouns_of(classes));
+        let plural = !noun.is_mass() && self.random.chance(PLURAL);
+        let number = if plural {
+            Number::Plural
+        } else {
+            Number::Singular
+        };
+        let mut determiner = self.determiner(noun, number);
+        let plain = place.slot == Slot::Other && self.random.chance(PLAIN_AFTER_PREPOSITION);
+        if plain || !place.allows(&determiner) {
+            determiner = Determiner::The;
+        }
+        let mut adjective = None;
+        if self.random.chance(ADJECTIVE) {
+            adjective = Some(*self.random.choose(&adjectives_of(noun.class)));
+        }
+        Phrase::Noun(NounPhrase {
+            determiner,
+            adjective,
+            noun,
+            number,
+            relative: None,
+        })
+    }
+
+    fn determiner(&mut self, noun: &Noun, number: Number) -> Determiner {
+        let share = self.random.below(100);
+        match (number, noun.is_mass()) {
+            (Number::Singular, true) => match share {
+                0..45 => Determiner::Bare,
+                45..75 => Determiner::The,
+                75..85 => Determiner::This,
+                _ => self.possessive(),
+            },
+            (Number::Singular, false) => match share {
+                0..36 => Determiner::The,
+                36..57 => Determiner::A,
+                57..71 => self.possessive(),
+                71..79 => Determiner::This,
+                79..84 => Determiner::Every,
+                84..88 => Determiner::No,
+                _ => self.possessor(noun.class),
+            },
+            (Number::Plural, _) => match share {
+                0..36 => Determiner::The,
+                36..56 => Determiner::Bare,
+                56..69 => self.possessive(),
+                69..78 => Determiner::This,
+                78..83 => Determiner::No,
+                _ => Determiner::Count(self.count()),
+            },
+        }
+    }
+
+    fn possessive(&mut self) -> Determiner {
+        Determiner::My(*self.random.choose(&Pronoun::ALL))
+    }
+
+    /// "the", "this" or a possessive.
+    fn owned(&mut self) -> Determiner {
+        match self.random.below(10) {
+            0..6 => Determiner::The,
+            6 => Determiner::This,
+            _ => self.possessive(),
+        }
+    }
+
+    /// Doors and windows belong to houses, everything but people to people.
+    fn possessor(&mut self, class: Class) -> Determiner {
+        let owner = match class {
+            Class::Person => return Determiner::The,
+            Class::Opening => Class::Place,
+            _ if self.random.chance(0.35) => {
+                return Determiner::Of(Box::new(self.name()));
+            }
+            _ => Class::Person,
+        };
+        let determiner = self.owned();
+        let noun = *self.random.choose(&nouns_of(&[owner]));
+        let mut adjective = None;
+        if self.random.chance(ADJECTIVE / 2.0) {
+            adjective = Some(*self.random.choose(&adjectives_of(owner)));
+        }
+        Determiner::Of(Box::new(Phrase::Noun(NounPhrase {
+            determiner,
+            adjective,
+            noun,
+            number: Number::Singular,
+            relative: None,
+        })))
+    }
+
+    /// A number of things: mostly small, seldom tens or whole hundreds, which German writes as one word.
+    fn count(&mut self) -> u16 {
+        let below = |random: &mut Random<'_>, bound| random.below(bound) as u16;
+        let number = match self.random.below(20) {
+            0..17 => 2 + below(&mut self.random, 19),
+            17 | 18 => 21 + below(&mut self.random, 79),
+            _ => 100 * (1 + below(&mut self.random, 9)),
+        };
+        if number % 100 == 1 {
+            number + 1
+        } else {
+            number
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Words in a row that become a sentence: spacing, capital, commas, final mark.
+
+use super::{PartOfSpeech, Side};
+
+/// A sentence under construction.
+#[derive(Debug, Default)]
+pub(super) struct Surface {
+    tokens: Vec<String>,
+    tags: Vec<PartOfSpeech>,
+    /// Whether a token is written without a blank before it.
+    glued: Vec<bool>,
+}
+
+impl Surface {
+    /// Appends a word.
+    pub(super) fn push(&mut self, word: impl Into<String>, tag: PartOfSpeech) {
+        self.append(word.into(), tag, false);
+    }
+
+    /// Appends a word that is written together with the one before: "'s", "not" in "cannot".
+    pub(super) fn glue(&mut self, word: impl Into<String>, tag: PartOfSpeech) {
+        self.append(word.into(), tag, true);
+    }
+
+    /// Appends words with their tags.
+    pub(super) fn extend(&mut self, words: &[(&str, PartOfSpeech)]) {
+        for &(word, tag) in words {
+            self.push(word, tag);
+        }
+    }
+
+    /// A comma, unless there is one: two clauses may end at the same place.
+    pub(super) fn comma(&mut self) {
+        if self.tokens.last().is_some_and(|last| last != ",") {
+            self.glue(",", PartOfSpeech::Punctuation);
+        }
+    }
+
+    /// Closes the sentence: natural text, tokens, and a tag for each token.
+    pub(super) fn finish(mut self, mark: &str) -> Side {
+        if self.tokens.last().is_some_and(|last| last == ",") {
+            self.tokens.pop();
+            self.tags.pop();
+            self.glued.pop();
+        }
+        self.glue(mark, PartOfSpeech::Punctuation);
+        if let Some(first) = self.tokens.first_mut() {
+            *first = capitalised(first);
+        }
+        let mut text = String::new();
+        for (token, &glued) in self.tokens.iter().zip(&self.glued) {
+            if !glued && !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(token);
+        }
+        Side {
+            text,
+            tokens: self.tokens,
+            tags: self.tags,
+        }
+    }
+
+    fn append(&mut self, word: String, tag: PartOfSpeech, glued: bool) {
+        self.tokens.push(word);
+        self.tags.push(tag);
+        self.glued.push(glued);
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,224 @@
+//! `[data.train]` and `[data.valid]`: where a corpus comes from.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+
+/// The ways to name a corpus, as messages list them.
+pub(super) const ONE_OF: &str =
+    "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
+
+/// Where a corpus comes from. Files may be gzipped, whatever their names.
+///
+/// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers from texts and
+/// their labels, and language models from `text`; the generated grammar serves them all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "CorpusKeys", into = "CorpusKeys")]
+pub enum CorpusSource {
+    /// Two files aligned line by line: sentences and translations, tokens between blanks and tags, or texts and labels.
+    Aligned {
+        /// Source sentences, tokens or texts.
+        src: PathBuf,
+        /// Translations, tags or labels.
+        tgt: PathBuf,
+    },
+    /// One file of lines `source TAB target`, or `label TAB text` for classifiers.
+    Tsv(PathBuf),
+    /// One file of JSON objects, one per line: with strings `src` and `tgt`; for taggers with lists `tokens` and `tags`, or
+    /// `vectors` and `tags`; for classifiers with strings `text` and `label`.
+    Jsonl(PathBuf),
+    /// A text for language models.
+    Text(PathBuf),
+    /// A generated corpus.
+    Builtin {
+        /// Which one.
+        task: BuiltinTask,
+        /// How many pairs to generate.
+        pairs: usize,
+    },
+}
+
+/// The generated corpora.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum BuiltinTask {
+    /// English to German by a synchronous grammar.
+    Grammar,
+    /// A sequence of digits, reversed.
+    Reverse,
+}
+
+/// A [`CorpusSource`] as it stands in the file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct CorpusKeys {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    src: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tgt: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tsv: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jsonl: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    builtin: Option<BuiltinTask>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<usize>,
+}
+
+/// Keys that name no corpus, or more than one.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    /// The key that is missing or superfluous; `None` if it is the section as a whole.
+    name: Option<&'static str>,
+    expected: &'static str,
+    found: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, self.found)
+    }
+}
+
+impl Mistake {
+    fn missing(name: &'static str, expected: &'static str) -> Self {
+        Self {
+            name: Some(name),
+            expected,
+            found: "nothing".into(),
+        }
+    }
+
+    fn in_section(self, section: &str) -> Error {
+        Error::Config {
+            key: match self.name {
+                Some(name) => format!("{section}.{name}"),
+                None => section.to_owned(),
+            },
+            expected: self.expected.into(),
+            found: self.found,
+            hint: None,
+        }
+    }
+}
+
+impl CorpusKeys {
+    /// The name under which serde announces this struct.
+    pub(super) const NAME: &'static str = "CorpusKeys";
+
+    /// A key that names a corpus by itself.
+    pub(super) const ONE: &'static [&'static str] = &["text"];
+
+    /// The ways in which a corpus is named here, as messages list them.
+    fn given(&self) -> Vec<&'static str> {
+        let ways = [
+            ("`src` + `tgt`", self.src.is_some() || self.tgt.is_some()),
+            ("`tsv`", self.tsv.is_some()),
+            ("`jsonl`", self.jsonl.is_some()),
+            ("`text`", self.text.is_some()),
+            ("`builtin`", self.builtin.is_some()),
+        ];
+        let given = ways.into_iter().filter(|(_, given)| *given);
+        given.map(|(way, _)| way).collect()
+    }
+}
+
+impl TryFrom<CorpusKeys> for CorpusSource {
+    type Error = Mistake;
+
+    fn try_from(keys: CorpusKeys) -> Result<Self, Mistake> {
+        let given = keys.given();
+        if given.len() != 1 {
+            return Err(Mistake {
+                name: None,
+                expected: ONE_OF,
+                found: match given.is_empty() {
+                    true => "none".into(),
+                    false => given.join(" and "),
+                },
+            });
+        }
+        if let (None, Some(pairs)) = (keys.builtin, keys.pairs) {
+            return Err(Mistake {
+                name: Some("pairs"),
+                expected: "nothing, as `pairs` goes with `builtin` alone",
+                found: pairs.to_string(),
+            });
+        }
+        let files = [
+            keys.tsv.map(Self::Tsv),
+            keys.jsonl.map(Self::Jsonl),
+            keys.text.map(Self::Text),
+        ];
+        if let Some(file) = files.into_iter().flatten().next() {
+            return Ok(file);
+        }
+        match (keys.builtin, keys.src, keys.tgt) {
+            (Some(task), ..) => match keys.pairs {
+                Some(pairs) => Ok(Self::Builtin { task, pairs }),
+                None => Err(Mistake::missing("pairs", "how many pairs to generate")),
+            },
+            (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt }),
+            (None, Some(_), None) => Err(Mistake::missing("tgt", "a file aligned with `src`")),
+            (None, None, _) => Err(Mistake::missing("src", "a file aligned with `tgt`")),
+        }
+    }
+}
+
+impl From<CorpusSource> for CorpusKeys {
+    fn from(source: CorpusSource) -> Self {
+        let none = Self::default();
+        match source {
+            CorpusSource::Aligned { src, tgt } => Self {
+                src: Some(src),
+                tgt: Some(tgt),
+                ..none
+            },
+            CorpusSource::Tsv(tsv) => Self {
+                tsv: Some(tsv),
+                ..none
+            },
+            CorpusSource::Jsonl(jsonl) => Self {
+                jsonl: Some(jsonl),
+                ..none
+            },
+            CorpusSource::Text(text) => Self {
+                text: Some(text),
+                ..none
+            },
+            CorpusSource::Builtin { task, pairs } => Self {
+                builtin: Some(task),
+                pairs: Some(pairs),
+                ..none
+            },
+        }
+    }
+}
+
+/// Refuses sections of `config`, whose keys and types have been checked, that name no corpus or more than one.
+///
+/// # Errors
+/// [`Error::Config`] for the first mistake.
+pub(super) fn check(config: &Table) -> Result<()> {
+    let Some(Value::Table(data)) = config.get("data") else {
+        return Ok(());
+    };
+    for name in ["train", "valid"] {
+        let Some(section) = data.get(name) else {
+            continue;
+        };
+        // What serde refuses here it refuses again when it reads the whole configuration.
+        if let Ok(keys) = section.clone().try_into::<CorpusKeys>() {
+            CorpusSource::try_from(keys)
+                .map_err(|mistake| mistake.in_section(&format!("data.{name}")))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Bytes as they are stored: compressed or not, and what identifies them.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::mem;
+use std::path::PathBuf;
+
+use flate2::bufread::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A file that was read, and what identifies its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// SHA-256 of the bytes as stored (compressed, if they are), in hexadecimal.
+    pub sha256: String,
+    /// Bytes as stored.
+    pub bytes: u64,
+}
+
+/// Hashes what is read through it.
+#[derive(Debug)]
+pub struct Hashed<R> {
+    inner: R,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl<R> Hashed<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self {
+            inner,
+            hash: Sha256::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The file at `path` that was read to its end.
+    pub(super) fn finish(self, path: PathBuf) -> SourceFile {
+        let hash = self.hash.finalize();
+        SourceFile {
+            path,
+            sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Decompresses what begins like a gzipped file, and passes everything else on. Nothing is read before it is asked for.
+#[derive(Debug)]
+pub(super) enum Unpacked<R> {
+    /// Nothing has been read.
+    Unread(BufReader<R>),
+    /// Plain bytes.
+    Plain(BufReader<R>),
+    /// Compressed bytes.
+    Gzip(Box<MultiGzDecoder<BufReader<R>>>),
+    /// The first read failed.
+    Lost,
+}
+
+impl<R: Read> Unpacked<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self::Unread(BufReader::with_capacity(BUFFER_BYTES, inner))
+    }
+
+    /// What the bytes come from, unless reading failed at the start.
+    pub(super) fn into_inner(self) -> Option<R> {
+        match self {
+            Self::Unread(reader) | Self::Plain(reader) => Some(reader.into_inner()),
+            Self::Gzip(decoder) => Some(decoder.into_inner().into_inner()),
+            Self::Lost => None,
+        }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Self::Unread(_) = self
+            && let Self::Unread(mut reader) = mem::replace(self, Self::Lost)
+        {
+            *self = match reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
+                true => Self::Gzip(Box::new(MultiGzDecoder::new(reader))),
+                false => Self::Plain(reader),
+            };
+        }
+        match self {
+            Self::Plain(reader) | Self::Unread(reader) => reader.read(buffer),
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Lost => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+use std::collections::HashMap;
+use std::fs;
+
+use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::data::builtin::ClauseType;
+use crate::data::{Batcher, Budget, Corpus, Form, Item, encode, read, unwatched};
+use crate::error::Result;
+use crate::text::{Tokenizers, learn_tagged};
+
+/// What is read from a file with this content.
+fn read_file(content: &str, source: fn(std::path::PathBuf) -> CorpusSource) -> Result<Corpus> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), content).unwrap();
+    let source = source("file".into());
+    read(&source, Form::Labelled, Some(dir.path()), 1, &mut unwatched)
+}
+
+fn labelled(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
+    let entries = corpus.entries().iter();
+    let found = entries.map(|entry| match &entry.item {
+        Item::Labelled { text, label } => (text.as_str(), label.as_str(), entry.line),
+        other => panic!("{other:?}"),
+    });
+    found.collect()
+}
+
+fn tokenizers(corpus: &Corpus, kind: TokenizerKind) -> Tokenizers {
+    let config = TokenizerConfig {
+        kind,
+        vocab_size: 300,
+        vocabulary: Vocabulary::Separate,
+        lowercase: true,
+        ..TokenizerConfig::default()
+    };
+    learn_tagged(&config, &corpus.src_texts(), &corpus.tgt_texts()).unwrap()
+}
+
+fn grammar(pairs: usize) -> Corpus {
+    let source = CorpusSource::Builtin {
+        task: BuiltinTask::Grammar,
+        pairs,
+    };
+    read(&source, Form::Labelled, None, 5, &mut unwatched).unwrap()
+}
+
+#[test]
+fn labels_come_from_tsv_and_from_json() {
+    let tsv = "good\tA fine film.\n\nbad \tNo.\nbad\t\n";
+    let json = "{\"text\": \"A fine film.\", \"label\": \"good\"}\n\n\
+                {\"label\": \"bad\", \"text\": \"No.\", \"id\": 3}\n\
+                {\"label\": \"bad\", \"text\": \"\"}\n";
+    for corpus in [
+        read_file(tsv, CorpusSource::Tsv).unwrap(),
+        read_file(json, CorpusSource::Jsonl).unwrap(),
+    ] {
+        let expected = [("A fine film.", "good", 1), ("No.", "bad", 3)];
+        assert_eq!(labelled(&corpus), expected);
+        assert_eq!(corpus.stats().empty, 2);
+    }
+}
+
+#[test]
+fn lines_without_a_label_are_named() {
+    let refused = |content: &str, source, problem: &str| {
+        let message = read_file(content, source).unwrap_err().to_string();
+        let place = "file`, line 2: ";
+        assert!(
+            message.contains(place) && message.contains(problem),
+            "{message}"
+        );
+    };
+    refused("a\tb\nno label\n", CorpusSource::Tsv, "found 1");
+    refused("a\tb\nx\ty\tz\n", CorpusSource::Tsv, "found 3");
+    let spaced = "the label `very good` holds white space";
+    refused("a\tb\nvery good\ttext\n", CorpusSource::Tsv, spaced);
+    let good = "{\"text\": \"a\", \"label\": \"b\"}\n";
+    for line in ["{\"text\": \"a\"}", "{\"text\": 1, \"label\": \"b\"}", "[]"] {
+        let expected = "string fields `text` and `label`";
+        refused(&format!("{good}{line}\n"), CorpusSource::Jsonl, expected);
+    }
+}
+
+#[test]
+fn a_text_is_closed_and_has_one_label() {
+    let corpus = grammar(500);
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Word] {
+        let tokenizers = tokenizers(&corpus, kind);
+        let special = tokenizers.tgt().special();
+        let (examples, stats) =
+            encode(&corpus, Task::Classify, &tokenizers, 99, &mut unwatched).unwrap();
+        assert_eq!(stats.kept, 500);
+        for (example, (text, label, line)) in examples.iter().zip(labelled(&corpus)) {
+            let (eos, text_ids) = example.src.split_last().unwrap();
+            assert_eq!(*eos, special.eos);
+            assert_eq!(text_ids, tokenizers.src().encode(text).unwrap());
+            assert_eq!(example.tgt_out.len(), 1);
+            assert_eq!(tokenizers.tgt().token(example.tgt_out[0]).unwrap(), label);
+            assert!(example.tgt_in.is_empty() && example.line == line);
+        }
+        let mut batcher = Batcher::new(examples, Budget::new(256), 1, special, None).unwrap();
+        let batch = batcher.next_batch();
+        assert_eq!(batch.tgt_out.width, 1);
+        assert_eq!(batch.tgt_out.rows(), batch.src.rows());
+    }
+}
+
+#[test]
+fn an_unknown_label_is_named() {
+    let tokenizers = tokenizers(
+        &read_file("good\tfine fine\n", CorpusSource::Tsv).unwrap(),
+        TokenizerKind::Word,
+    );
+    let corpus = read_file("good\tfine\nGood\tfine\n", CorpusSource::Tsv).unwrap();
+    let error = encode(&corpus, Task::Classify, &tokenizers, 9, &mut unwatched).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.contains("file`, line 2: unknown label `Good`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_grammar_has_every_clause_type_in_some_number() {
+    let corpus = grammar(2000);
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (_, label, _) in labelled(&corpus) {
+        *counts.entry(label).or_default() += 1;
+    }
+    for clause_type in ClauseType::ALL {
+        let count = counts.get(clause_type.as_str()).copied().unwrap_or(0);
+        assert!(count >= 50, "{count} of {clause_type:?}");
+    }
+}

@@ -1,0 +1,164 @@
+use super::*;
+use crate::config::{TokenizerConfig, TokenizerKind};
+use crate::text::{Masks, learn};
+
+const TEXT: &str = "ein Mann fährt auf einem Fahrrad. ein Kind fährt auf einem Rad, oder (im Rad).";
+const GAP: TokenId = 4;
+
+fn tokenizer(kind: TokenizerKind) -> Tokenizer {
+    let config = TokenizerConfig {
+        kind,
+        vocab_size: 60,
+        min_frequency: 1,
+        ..TokenizerConfig::default()
+    };
+    let tokenizers = learn(&config, Masks::With, &[], &[TEXT]).expect("text");
+    tokenizers.tgt().clone()
+}
+
+/// The tokens of a text with gaps, `_` for each gap.
+fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
+    let ids = tokenizer.encode_masked(text, GAP).expect("text");
+    let name = |&id: &TokenId| match id {
+        GAP => "_".into(),
+        _ => tokenizer.token(id).expect("known"),
+    };
+    ids.iter().map(name).collect()
+}
+
+#[test]
+fn what_stands_around_a_gap_is_split_as_around_a_word() {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+        let tokenizer = tokenizer(kind);
+        let whole = |text: &str| -> Vec<String> {
+            let ids = tokenizer.encode(text).expect("text");
+            ids.iter()
+                .map(|&id| tokenizer.token(id).expect("known"))
+                .collect()
+        };
+        let full_stop = tokens(&tokenizer, "auf einem <mask>.");
+        assert_eq!(
+            full_stop,
+            [whole("auf einem"), vec!["_".into(), ".".into()]].concat()
+        );
+        assert_eq!(
+            tokens(&tokenizer, "  <mask> fährt <mask> <mask>rad"),
+            [
+                vec!["_".into()],
+                whole("fährt"),
+                vec!["_".into(), "_".into()],
+                // Goes on where the word stands: no mark of a word.
+                tokens(&tokenizer, "<mask>rad")[1..].to_vec(),
+            ]
+            .concat()
+        );
+        let inside = tokens(&tokenizer, "<mask>rad").concat();
+        assert_eq!(inside, "_rad");
+        assert_eq!(tokens(&tokenizer, "<mask> \t"), ["_"]);
+        for text in [TEXT, "", " ", "▁ein", "ein <s> Mann"] {
+            assert_eq!(tokens(&tokenizer, text), whole(text), "{text}");
+        }
+    }
+}
+
+#[test]
+fn blanks_are_tokens_where_characters_are() {
+    let tokenizer = tokenizer(TokenizerKind::Char);
+    assert_eq!(
+        tokens(&tokenizer, "in<mask> <mask>R"),
+        ["i", "n", "_", " ", "_", "R"]
+    );
+    let tokenizer = self::tokenizer(TokenizerKind::Word);
+    assert_eq!(
+        tokens(&tokenizer, "ein <mask> fährt"),
+        ["ein", "_", "fährt"]
+    );
+}
+
+#[test]
+fn a_continued_text_has_the_tokens_of_the_whole() {
+    for kind in [
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+        TokenizerKind::Word,
+    ] {
+        let tokenizer = tokenizer(kind);
+        let pieces = tokenizer.encode_continued(&format!("{WORD_MARK}{TEXT}"));
+        if tokenizer.marks_words() {
+            assert_eq!(pieces.expect("text"), tokenizer.encode(TEXT).expect("text"));
+        } else {
+            let words = TEXT.split_whitespace().count();
+            assert_eq!(pieces.expect("text").len(), words);
+        }
+    }
+}
+
+#[test]
+fn a_piece_shows_how_it_joins_the_text_before_it() {
+    let piece = |kind, token: &str| {
+        let tokenizer = tokenizer(kind);
+        let id = tokenizer.inner.token_to_id(token).expect("known");
+        tokenizer.piece(id)
+    };
+    let expect = |text: &str, joint| (text.to_owned(), joint);
+    assert_eq!(
+        piece(TokenizerKind::Bpe, "▁ein"),
+        expect("ein", Joint::Blank)
+    );
+    assert_eq!(piece(TokenizerKind::Bpe, "."), expect(".", Joint::None));
+    assert_eq!(
+        piece(TokenizerKind::Word, "Mann"),
+        expect("Mann", Joint::Blank)
+    );
+    assert_eq!(piece(TokenizerKind::Char, "M"), expect("M", Joint::Plain));
+}
+
+#[test]
+fn a_word_is_one_id() {
+    let tokenizer = tokenizer(TokenizerKind::Word);
+    let ids = tokenizer
+        .encode_words(" ein\u{a0}Mann <s> \u{b4}x ")
+        .expect("text");
+    assert_eq!(ids.len(), 4);
+    assert_eq!(ids[2..], [tokenizer.special.unk; 2]);
+    assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
+}
+
+/// A line break within a string of the decoder once made the program panic.
+#[test]
+fn a_damaged_decoder_is_refused() {
+    let json = String::from_utf8(tokenizer(TokenizerKind::Bpe).to_json().to_vec()).expect("JSON");
+    let (model, decoder) = json.split_once("\"decoder\"").expect("a decoder");
+    let damaged = format!(
+        "{model}\"decoder\"{}",
+        decoder.replacen("Meta", "Me\nta", 1)
+    );
+    let problem = Tokenizer::from_json(damaged.into_bytes()).expect_err("damaged");
+    assert!(problem.contains("control character"), "{problem}");
+}
+
+#[test]
+fn two_tokens_with_one_id_are_refused_by_name() {
+    let json = |kind| String::from_utf8(tokenizer(kind).to_json().to_vec()).expect("JSON");
+    for kind in [TokenizerKind::Word, TokenizerKind::Bpe, TokenizerKind::Char] {
+        let mut document: serde_json::Value = serde_json::from_str(&json(kind)).expect("JSON");
+        let vocab = document["model"]["vocab"]
+            .as_object_mut()
+            .expect("an object");
+        let (one, other) = {
+            let mut learned = vocab.iter().filter(|(_, id)| id.as_u64() > Some(4));
+            let name = |entry: Option<(&String, _)>| entry.expect("a token").0.clone();
+            let one = name(learned.next());
+            (one, name(learned.next()))
+        };
+        vocab[&other] = vocab[&one].clone();
+        let problem = Tokenizer::from_json(document.to_string().into()).expect_err("one id");
+        assert!(problem.contains("have the same id"), "{kind:?}: {problem}");
+        for token in [one, other] {
+            assert!(
+                problem.contains(&format!("`{token}`")),
+                "{kind:?}: {problem}"
+            );
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The corpora that a run reads.
+
+use std::collections::HashSet;
+
+use super::report::{Event, Observer, Preparing, Silent};
+use crate::config::{Config, CorpusSource};
+use crate::data::{self, Corpus, Form, Progress};
+use crate::error::Result;
+
+/// What messages call the corpora.
+pub(super) const TRAINING: &str = "training data";
+pub(super) const VALIDATION: &str = "validation data";
+
+/// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
+const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
+
+/// The corpus that `config` validates on, if there is one.
+///
+/// # Errors
+/// As for [`data::read`] and [`Corpus::hold_out`].
+pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
+    let mut train = training(config, &mut Silent)?;
+    validation(config, &mut train, &mut Silent)
+}
+
+/// Reads the corpus to train on.
+pub(super) fn training(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
+    let source = config.data.training()?;
+    let train = read(config, source, TRAINING, config.seed, observer)?;
+    note(observer, TRAINING, &train);
+    Ok(train)
+}
+
+fn read(
+    config: &Config,
+    source: &CorpusSource,
+    what: &str,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Corpus> {
+    let dir = config.data.dir.as_deref();
+    let watch = &mut watch(what, observer);
+    data::read(source, Form::of(config), dir, seed, watch)
+}
+
+/// Tells `observer` how far the corpus called `what` has come.
+pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progress) {
+    move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
+}
+
+/// Reads the corpus to validate on, or takes it from the end of `train`.
+pub(super) fn validation(
+    config: &Config,
+    train: &mut Corpus,
+    observer: &mut dyn Observer,
+) -> Result<Option<Corpus>> {
+    if config.data.hold_out > 0.0 {
+        return train.hold_out(config.data.hold_out).map(Some);
+    }
+    let Some(source) = &config.data.valid else {
+        return Ok(None);
+    };
+    let seed = config.seed ^ VALIDATION_SEED;
+    let mut valid = read(config, source, VALIDATION, seed, observer)?;
+    if let CorpusSource::Builtin { .. } = source {
+        let seen: HashSet<String> = train.entries().iter().map(|e| e.item.input()).collect();
+        valid.retain(|item| !seen.contains(&item.input()));
+    }
+    note(observer, VALIDATION, &valid);
+    Ok(Some(valid))
+}
+
+fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {
+    observer.on(&Event::Note(&format!("{what}: {}", corpus.stats())));
+}
