@@ -1,4 +1,4 @@
-//! Stopping on request: the first SIGINT or SIGTERM asks, the second stops at once.
+//! Stopping on request: the first SIGINT, SIGTERM or SIGHUP asks, the second stops at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,15 +16,16 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Takes over SIGINT (Ctrl-C) and SIGTERM for the rest of the process: the first of either is noted for
-    /// [`Interrupt::requested`], the next ends the process at once with exit code 128 + its number.
+    /// Takes over SIGINT (Ctrl-C), SIGTERM, and on Linux SIGHUP (the terminal was closed), for the rest of the process:
+    /// the first of them is noted for [`Interrupt::requested`], the next ends the process at once with exit code 128 + its
+    /// number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
     ///
     /// # Errors
     /// [`Error::Io`] if the system does not let us handle a signal.
     pub fn install() -> Result<Self> {
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
-        for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
+        for (signal, name) in signals() {
             // Actions run in the order of their registration, so the first signal finds `asked` still unset.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
                 .and_then(|_| {
@@ -41,13 +42,36 @@ impl Interrupt {
         Self::default()
     }
 
-    /// The number of the signal that asked to stop, once one has: 2 for SIGINT, 15 for SIGTERM.
+    /// The number of the signal that asked to stop, once one has: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
             signal => i32::try_from(signal).ok(),
         }
     }
+}
+
+/// The signals that ask to stop, and their names.
+fn signals() -> Vec<(i32, &'static str)> {
+    let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+    #[cfg(target_os = "linux")]
+    {
+        use signal_hook::consts::SIGHUP;
+        if !is_ignored(SIGHUP) {
+            signals.push((SIGHUP, "SIGHUP"));
+        }
+    }
+    signals
+}
+
+/// True if this process was started with `signal` ignored, or if that cannot be found out.
+#[cfg(target_os = "linux")]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -100,6 +124,14 @@ mod tests {
     fn the_second_signal_stops_at_once() {
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGINT}")), Some(130));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGTERM}")), Some(143));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_closed_terminal_is_a_request_too() {
+        use signal_hook::consts::SIGHUP;
+        assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(1));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(129));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::{
-    BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
-    OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig, Units,
+    BestBy, Config, CorpusConfig, DataConfig, DecodeConfig, MAX_BEAM_WIDTH, ModelConfig,
+    OptimizerConfig, OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig,
+    TrainConfig, Units,
 };
 use crate::error::{Error, Result};
 
@@ -233,6 +234,7 @@ fn schedule(train: &TrainConfig) -> Result<()> {
 
 fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.beam_width", decode.beam_width, 1)?;
+    at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
     not_negative("decode.alpha", decode.alpha)?;
     not_negative("decode.max_new_factor", decode.max_new_factor)?;
     size("decode.max_new_tokens", decode.max_new_tokens, 1)?;

@@ -14,7 +14,7 @@ mod tests;
 mod tokenizer;
 mod train;
 
-pub use decode::{DecodeConfig, LengthPenalty};
+pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use model::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, ModelConfig, NormKind,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::lines::{SourceFile, for_each_line};
 use super::{builtin, json};
 use crate::config::{BuiltinTask, Config, CorpusConfig, Task, Units};
+use crate::count::count;
 use crate::error::{Error, Result};
 
 /// Pairs with a longer side are dropped: such lines are lost line ends or binary data, not sentences.
@@ -93,8 +94,9 @@ impl fmt::Display for ReadStats {
         } = *self;
         write!(
             f,
-            "{} of {lines} lines kept",
-            lines - empty - too_long - control
+            "{} of {} kept",
+            lines - empty - too_long - control,
+            count(lines, "line")
         )?;
         for (count, reason) in [
             (empty, "with an empty side".to_owned()),

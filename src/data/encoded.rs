@@ -8,6 +8,7 @@ use super::corpus::{Corpus, Form, Pair};
 use super::masking::can_be_hidden;
 use crate::batch::TokenId;
 use crate::config::Task;
+use crate::count::count;
 use crate::error::{Error, Result};
 use crate::text::{SpecialTokens, Tokenizers};
 
@@ -145,7 +146,7 @@ impl fmt::Display for EncodeStats {
             dropped_unknown,
             max_len,
         } = self;
-        write!(f, "{kept} lines encoded")?;
+        write!(f, "{} encoded", count(*kept, "line"))?;
         if *dropped_long > 0 {
             write!(
                 f,

@@ -15,7 +15,7 @@ mod tests;
 
 pub use hypothesis::Hypothesis;
 pub use next_token::{NextToken, likeliest};
-pub use options::{MAX_BEAM_WIDTH, SearchOptions};
+pub use options::SearchOptions;
 pub use sample::{Drawn, Ending, SampleOptions, sample};
 
 use crate::batch::Padded;

@@ -28,6 +28,8 @@ impl Observer for Silent {
 pub enum Event<'a> {
     /// A remark for the user, such as what was skipped while reading a corpus.
     Note(&'a str),
+    /// Something that may not be as the user expects, such as a damaged checkpoint that was passed over.
+    Warning(&'a str),
     /// Training begins or goes on.
     Start(&'a StartReport),
     /// An update is done. `logged` says whether it went to `metrics.jsonl`.
