@@ -120,7 +120,7 @@ impl Unknown {
         let Self { tokens, of } = self;
         if *tokens > 0 {
             message::warning(format_args!(
-                "read as `<unk>`, as not in the model's vocabulary: {tokens} of {}",
+                "{tokens} of {} not in the model's vocabulary, read as `<unk>`",
                 count(*of, "token")
             ));
         }

@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     } = evaluation;
     if unknown_tokens > 0 {
         message::warning(format_args!(
-            "`<unk>` was predicted in place of {unknown_tokens} of {}, not in the model's vocabulary",
+            "{unknown_tokens} of {} not in the model's vocabulary; `<unk>` was predicted instead",
             count(tokens as usize, "token")
         ));
     }
