@@ -109,9 +109,8 @@ impl Stored {
             path: path.to_path_buf(),
         };
         stored.tensors()?;
-        match sha256 {
-            Some(expected) => check_sha256(path, &stored.bytes, expected)?,
-            None => {}
+        if let Some(expected) = sha256 {
+            check_sha256(path, &stored.bytes, expected)?;
         }
         Ok(stored)
     }

@@ -187,8 +187,11 @@ fn a_run_without_a_whole_checkpoint_is_refused() {
             flip(&weights);
         }
     }
-    let complaint = ["no checkpoint is whole", "SHA-256"];
-    folder.fails("train c.toml --resume", 1, &complaint);
+    let outcome = folder.run("train c.toml --resume");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    for words in ["error: ", "no checkpoint is whole", "SHA-256"] {
+        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+    }
     succeeds(&folder.run("train c.toml --force"));
 }
 
