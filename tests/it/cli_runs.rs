@@ -116,8 +116,11 @@ fn a_closed_terminal_saves_and_stops_unless_it_is_ignored() {
     }
 }
 
+/// Damages the run in a directory.
+type Damage = dyn Fn(&Path);
+
 /// What may happen to the newest checkpoint of four updates, or to the pointer to it.
-const DAMAGE: [(&str, &dyn Fn(&Path)); 8] = [
+const DAMAGE: [(&str, &Damage); 8] = [
     ("weights", &|run| flip(&newest(run, "model.safetensors"))),
     ("optimiser", &|run| {
         flip(&newest(run, "optimizer.safetensors"))

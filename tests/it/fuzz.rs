@@ -32,8 +32,11 @@ const USUAL_CASES: u64 = 150;
 const MOST_KILOBYTES: u64 = 1_500_000;
 const MOST_SECONDS: u64 = 600;
 
+/// Reads a file of a model directory.
+type Target = dyn Fn(&Path);
+
 /// The files that are damaged, and what reads them. An answer and an error are equally right.
-const TARGETS: [(&str, &dyn Fn(&Path)); 9] = [
+const TARGETS: [(&str, &Target); 9] = [
     ("config.toml", &|dir| {
         let text = fs::read(dir.join("config.toml")).unwrap();
         let text = String::from_utf8_lossy(&text);
