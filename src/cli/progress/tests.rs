@@ -1,0 +1,150 @@
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use attentive::checkpoint::Products;
+use attentive::config::Matmul;
+use attentive::train::report::Sample;
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.0.borrow())
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+fn lines(between: Duration) -> (Shared, Progress) {
+    let out = Shared::default();
+    (
+        out.clone(),
+        Progress::in_view(Lines {
+            out,
+            between,
+            last: None,
+        }),
+    )
+}
+
+fn update(step: u64) -> StepReport {
+    StepReport {
+        step,
+        epoch: 0,
+        loss: 3.5,
+        nll: 2.0,
+        perplexity: 7.389,
+        accuracy: 0.5,
+        learning_rate: 3e-4,
+        gradient_norm: 1.0,
+        tgt_tokens: 4000,
+        tokens_per_second: 2000.0,
+    }
+}
+
+fn start() -> StartReport {
+    StartReport {
+        step: 0,
+        max_steps: 1000,
+        n_parameters: 1_234_567,
+        n_examples: 40_000,
+        src_vocab: 400,
+        tgt_vocab: 500,
+        steps_per_epoch: 120,
+        memory: 400_000_000,
+        products: Products {
+            matmul: Matmul::F32,
+            instructions: "AVX2".into(),
+        },
+    }
+}
+
+#[test]
+fn updates_are_thinned_to_logged_ones_that_are_not_too_close() {
+    for (between, expected) in [(Duration::MAX, 1), (Duration::ZERO, 3)] {
+        let (out, mut progress) = lines(between);
+        for step in 1..=30 {
+            progress.on(&Event::Step {
+                report: &update(step),
+                logged: step % 10 == 0,
+            });
+        }
+        assert_eq!(out.lines().len(), expected);
+    }
+}
+
+#[test]
+fn a_line_says_how_it_goes() {
+    let (out, mut progress) = lines(Duration::ZERO);
+    progress.on(&Event::Start(&start()));
+    progress.on(&Event::Step {
+        report: &update(400),
+        logged: true,
+    });
+    let expected =
+        "update 400  loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
+    assert_eq!(out.lines()[1], expected);
+    assert!(
+        out.lines()[0]
+            .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
+    );
+}
+
+#[test]
+fn validations_show_scores_and_samples() {
+    let (out, mut progress) = lines(Duration::MAX);
+    let sample = Sample {
+        src: "a cat".into(),
+        translation: "ein Hund".into(),
+        reference: "eine Katze".into(),
+    };
+    progress.on(&Event::Validation(&ValidationReport {
+        step: 500,
+        loss: 2.0,
+        nll: 1.0,
+        perplexity: 3.0,
+        accuracy: 0.712,
+        bleu: None,
+        exact_match: Some(0.25),
+        samples: vec![sample],
+        best: true,
+        seconds: 1.0,
+    }));
+    let lines = out.lines();
+    let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  exact 25.0 %  (best so far)";
+    assert_eq!(lines[0], expected);
+    assert_eq!(lines[1..], ["✗ a cat", "  → ein Hund", "  = eine Katze"]);
+}
+
+#[test]
+fn fields_that_do_not_fit_are_left_out_as_a_whole() {
+    let mut rate = Rate::default();
+    rate.add(&update(400));
+    let text = |columns| step_text(&update(400), &rate, 1000, columns);
+    let whole = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
+    assert_eq!(text(whole.len()), whole);
+    let without_rate = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left";
+    assert_eq!(text(whole.len() - 1), without_rate);
+    assert_eq!(text(50), "loss 3.500  2,000 tokens/s  00:20:00 left");
+    assert_eq!(text(30), "loss 3.500  00:20:00 left");
+    assert_eq!(text(10), "loss 3.500");
+    assert_eq!(text(9), "");
+}
+
+#[test]
+fn a_rate_without_updates_does_not_panic() {
+    assert_eq!(Rate::default().time_for(10), Duration::MAX);
+}
