@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::count::count;
+
 /// The result of every fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -59,7 +61,7 @@ pub enum Error {
     },
 
     /// Two files that should be aligned line by line are not.
-    #[error("aligned files differ in length: `{}` has {first_lines} lines, `{}` has {second_lines}", first.display(), second.display())]
+    #[error("aligned files differ in length: `{}` has {}, `{}` has {second_lines}", first.display(), count(*first_lines, "line"), second.display())]
     Unaligned {
         /// One file.
         first: PathBuf,
@@ -114,7 +116,7 @@ pub enum Error {
     /// The user asked the program to stop; everything is saved.
     #[error("stopped by signal {signal}; {saved}")]
     Interrupted {
-        /// The signal's number: 2 for SIGINT, 15 for SIGTERM.
+        /// The signal's number: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
         signal: i32,
         /// Where training stands and how to go on.
         saved: String,

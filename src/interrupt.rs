@@ -1,4 +1,4 @@
-//! Stopping on request: another thread asks, or a signal, whose second stops at once.
+//! Stopping on request: the first SIGINT, SIGTERM or SIGHUP asks, the second stops at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Asks to stop, as signal number `signal` would: 2 for SIGINT, 15 for SIGTERM. Only the first request counts, and 0
-    /// is none.
+    /// Asks to stop, as signal number `signal` would: 2 for SIGINT, 15 for SIGTERM. Only the first request counts; 0 is
+    /// no signal.
     ///
     /// ```
     /// use attentive::interrupt::Interrupt;
@@ -30,8 +30,9 @@ impl Interrupt {
             .compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Takes over SIGINT (Ctrl-C) and SIGTERM for the rest of the process: the first of either is noted for
-    /// [`Interrupt::requested`], the next ends the process at once with exit code 128 + its number.
+    /// Takes over SIGINT (Ctrl-C), SIGTERM, and on Linux SIGHUP (the terminal was closed), for the rest of the process:
+    /// the first of them is noted for [`Interrupt::requested`], the next ends the process at once with exit code 128 + its
+    /// number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
     ///
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io) if the system does not let us handle a signal.
@@ -39,14 +40,13 @@ impl Interrupt {
     pub fn install() -> crate::error::Result<Self> {
         use std::sync::atomic::AtomicBool;
 
-        use signal_hook::consts::{SIGINT, SIGTERM};
         use signal_hook::flag;
 
         use crate::error::Error;
 
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
-        for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
+        for (signal, name) in signals() {
             // Actions run in the order of their registration, so the first signal finds `asked` still unset.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
                 .and_then(|_| {
@@ -63,13 +63,39 @@ impl Interrupt {
         Self::default()
     }
 
-    /// The number of the signal that asked to stop first, once one has: 2 for SIGINT, 15 for SIGTERM.
+    /// The number of the signal that asked to stop, once one has: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
             signal => i32::try_from(signal).ok(),
         }
     }
+}
+
+/// The signals that ask to stop, and their names.
+#[cfg(feature = "cli")]
+fn signals() -> Vec<(i32, &'static str)> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+    #[cfg(target_os = "linux")]
+    {
+        use signal_hook::consts::SIGHUP;
+        if !is_ignored(SIGHUP) {
+            signals.push((SIGHUP, "SIGHUP"));
+        }
+    }
+    signals
+}
+
+/// True if this process was started with `signal` ignored, or if that cannot be found out.
+#[cfg(all(target_os = "linux", feature = "cli"))]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -125,12 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_request_counts() {
-        let interrupt = Interrupt::none();
-        assert_eq!(interrupt.requested(), None);
-        let elsewhere = interrupt.clone();
-        elsewhere.request(15);
-        elsewhere.request(2);
-        assert_eq!(interrupt.requested(), Some(15));
+    #[cfg(target_os = "linux")]
+    fn a_closed_terminal_is_a_request_too() {
+        use signal_hook::consts::SIGHUP;
+        assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(1));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(129));
+    }
+
+    #[test]
+    fn none_never_fires() {
+        assert_eq!(Interrupt::none().requested(), None);
     }
 }

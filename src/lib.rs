@@ -75,6 +75,7 @@
 // Burn's nested generic types go deeper than the default limit.
 #![recursion_limit = "256"]
 
+pub mod count;
 pub mod error;
 
 pub mod architecture;

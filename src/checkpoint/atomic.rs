@@ -1,4 +1,4 @@
-//! Files that are whole or not there: written under a temporary name, synced, renamed.
+//! Files and folders that are either whole or absent: written under a temporary name, synced, then renamed.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,11 +6,29 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Marks what a killed process may have left unfinished.
+/// The prefix of temporary names, by which leftovers of a killed process are recognised.
 const TEMPORARY: &str = ".tmp-";
 
 /// What a file is to hold: a function that writes the file of that name.
 pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
+
+/// Reads a regular file. Anything else, such as a FIFO, on which reading could wait for ever, is an error.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    require_regular(path)?;
+    fs::read(path)
+}
+
+/// Refuses what exists at `path` but is neither a regular file nor a directory, for which opening has an error of its own.
+pub fn require_regular(path: &Path) -> io::Result<()> {
+    let kind = fs::metadata(path)?.file_type();
+    match kind.is_file() || kind.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        )),
+    }
+}
 
 /// Writes `path` so that at any instant it holds the old or the new content.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
@@ -33,7 +51,8 @@ pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
 /// Writes folder `path`, which must not exist, so that it appears with all `files` or not at all.
 pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
     let temporary = temporary(path);
-    let outcome = fs::create_dir_all(&temporary)
+    let outcome = remove_if_there(&temporary)
+        .and_then(|()| fs::create_dir_all(&temporary))
         .and_then(|()| {
             files
                 .iter()
@@ -68,18 +87,20 @@ pub fn remove_unfinished(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn temporary(path: &Path) -> PathBuf {
+/// The name under which `path` is written before it is renamed.
+pub(super) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{TEMPORARY}{name}"))
 }
 
-fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()> {
+/// Writes a file and waits until it is on the disk.
+pub(super) fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()> {
     content(path)?;
     File::options().write(true).open(path)?.sync_all()
 }
 
-/// Makes a rename survive a power cut; where folders cannot be opened as files, the system has no need of it.
-fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+/// Makes renames in `folder` survive a power cut. Systems on which a folder cannot be opened as a file need no such call.
+pub fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     let folder = match folder {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -87,6 +108,13 @@ fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     match File::open(folder) {
         Ok(folder) => folder.sync_all(),
         Err(_) => Ok(()),
+    }
+}
+
+fn remove_if_there(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
     }
 }
 
@@ -124,12 +152,16 @@ mod tests {
     fn a_folder_appears_whole() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("step-1");
+        // What a killed process left under the temporary name does not get into the new folder.
+        fs::create_dir(folder.path().join(".tmp-step-1")).expect("create");
+        fs::write(folder.path().join(".tmp-step-1/c"), b"old").expect("write");
         let files: [(&str, &Content<'_>); 2] = [
             ("a", &|path| fs::write(path, b"1")),
             ("b", &|path| fs::write(path, b"2")),
         ];
         write_folder(&path, &files).expect("write");
         assert_eq!(fs::read(path.join("b")).expect("read"), b"2");
+        assert!(!path.join("c").exists());
         assert!(!folder.path().join(".tmp-step-1").exists());
     }
 }

@@ -1,18 +1,20 @@
 //! The mean of several checkpoints' weights (as in *Attention Is All You Need*, section 6.1).
 
+use std::fs;
 use std::path::Path;
 
 use super::{
-    Provenance, Run, atomic, files, load_recipe, read_json, shapes, to_json, weights, write_recipe,
+    Lock, Provenance, Run, atomic, files, load_recipe, read_json, recipe_files, shapes, to_json,
+    weights,
 };
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
 /// Writes to the new model directory `out` the mean of the `last` latest checkpoints of run directory `run`, and gives
-/// their updates.
+/// their updates. The directory appears with all its files, or not at all.
 ///
 /// # Errors
-/// Fewer checkpoints than `last`, a damaged one, an `out` that exists.
+/// Fewer checkpoints than `last`, a damaged one, an `out` that exists or that another process is writing.
 pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
@@ -42,7 +44,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
         .map(|(_, shape)| vec![0.0; shape.iter().product()])
         .collect();
     for &step in &steps {
-        let stored = weights::read(&checkpoints.folder(step).join(files::WEIGHTS), &expected)?;
+        let stored = checkpoints.weights(step)?.parameters(&expected)?;
         for (sum, parameter) in sums.iter_mut().zip(&stored) {
             sum.iter_mut()
                 .zip(&parameter.values)
@@ -64,15 +66,38 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
 
     let latest: Provenance =
         read_json(&checkpoints.folder(steps[last - 1]).join(files::PROVENANCE))?;
+    let sha256 = weights::sha256(&mean).map_err(Error::io("write", out))?;
     let provenance = Provenance {
         averaged_steps: steps.clone(),
         scores: Vec::new(),
+        sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
         ..latest
     };
-    write_recipe(out, &config, &tokenizers)?;
-    atomic::write_file(&out.join(files::PROVENANCE), &to_json(&provenance)?)?;
-    atomic::write_with(&out.join(files::WEIGHTS), &|path| {
-        weights::write(path, &mean)
-    })?;
+    write(out, recipe_files(&config, &tokenizers), &provenance, &mean)?;
     Ok(steps)
+}
+
+fn write(
+    out: &Path,
+    mut texts: Vec<(&'static str, Vec<u8>)>,
+    provenance: &Provenance,
+    mean: &[Parameter],
+) -> Result<()> {
+    texts.push((files::PROVENANCE, to_json(provenance)?));
+    let texts: Vec<(&str, Box<atomic::Content<'_>>)> = texts
+        .iter()
+        .map(|(name, text)| {
+            let write = move |path: &Path| fs::write(path, text);
+            (*name, Box::new(write) as Box<atomic::Content<'_>>)
+        })
+        .collect();
+    let mut contents: Vec<(&str, &atomic::Content<'_>)> = texts
+        .iter()
+        .map(|(name, write)| (*name, &**write))
+        .collect();
+    let write_mean = |path: &Path| weights::write(path, mean);
+    contents.push((files::WEIGHTS, &write_mean));
+    let temporary = atomic::temporary(out);
+    let _lock = Lock::by_file(&temporary.with_added_extension("lock"), out)?;
+    atomic::write_folder(out, &contents)
 }

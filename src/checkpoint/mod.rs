@@ -12,20 +12,27 @@
 
 pub mod atomic;
 mod average;
+mod lock;
 mod names;
 mod provenance;
+mod recovery;
 mod run;
+mod served;
 pub mod weights;
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
 
 pub use average::average;
+pub use lock::{LOCK, Lock};
 pub use provenance::{DataFile, Provenance, RecordedScore};
+pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
+pub use served::finish_replacing;
 
 use crate::architecture::Architecture;
 use crate::config::Config;
@@ -72,8 +79,8 @@ pub struct LoadedModel {
 /// A directory or file that is missing, damaged, or does not fit the others; the error names it and what is wrong.
 pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let provenance = read_json(&dir.join(files::PROVENANCE))?;
-    let model = load_weights(&config, &tokenizers, &dir.join(files::WEIGHTS), device)?;
+    let (provenance, weights) = served::read(dir)?;
+    let model = load_weights(&config, &tokenizers, &weights, device)?;
     Ok(LoadedModel {
         config,
         tokenizers,
@@ -101,10 +108,10 @@ pub struct Description {
 /// Those of [`load`].
 pub fn describe(dir: &Path) -> Result<Description> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let provenance = read_json(&dir.join(files::PROVENANCE))?;
+    let (provenance, weights) = served::read(dir)?;
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     let architecture = config.model.architecture(src, tgt);
-    weights::check(&dir.join(files::WEIGHTS), &shapes(&architecture))?;
+    weights.parameters(&shapes(&architecture))?;
     Ok(Description {
         config,
         tokenizers,
@@ -123,6 +130,12 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
             hint: Some("give the directory that `attentive train` wrote, not a file in it".into()),
         });
     }
+    for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
+        let path = entry.path();
+        if files::include(&entry.file_name().to_string_lossy()) && path.exists() {
+            atomic::require_regular(&path).map_err(Error::io("read", &path))?;
+        }
+    }
     let path = dir.join(files::CONFIG);
     if !path.exists() {
         return Err(Error::Model {
@@ -134,16 +147,16 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     Ok((Config::load_stored(&path)?, Tokenizers::load(dir)?))
 }
 
-/// A model built from `config` with the weights of the safetensors file `path`.
+/// A model built from `config` with the weights `stored`.
 pub fn load_weights(
     config: &Config,
     tokenizers: &Tokenizers,
-    path: &Path,
+    stored: &weights::Stored,
     device: &Device,
 ) -> Result<Model> {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     let architecture = config.model.architecture(src, tgt);
-    let stored = weights::read(path, &shapes(&architecture))?;
+    let stored = stored.parameters(&shapes(&architecture))?;
     let mut stored: HashMap<String, Parameter> = stored
         .into_iter()
         .map(|parameter| (parameter.name.clone(), parameter))
@@ -164,12 +177,27 @@ pub(crate) fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
 
 /// Reads a JSON file of ours.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::io("read", path))?;
+    let text = atomic::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => missing(path),
+        _ => Error::io("read", path)(error),
+    })?;
     serde_json::from_slice(&text).map_err(|error| Error::Model {
         path: path.to_path_buf(),
         problem: format!("damaged: {error}"),
         hint: Some("the file is truncated or was edited: copy it again".into()),
     })
+}
+
+/// The error for a file of a model directory that is not there.
+pub(crate) fn missing(path: &Path) -> Error {
+    Error::Model {
+        path: path.to_path_buf(),
+        problem: "no such file: the model directory is incomplete".into(),
+        hint: Some(
+            "copy the whole model directory again; a run that has not saved yet is not a model"
+                .into(),
+        ),
+    }
 }
 
 /// The bytes of a JSON file of ours.
@@ -182,13 +210,18 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Writes configuration and tokenizers: what stays the same for the whole run.
+/// Configuration and tokenizers, which stay the same for the whole run: names and contents, the configuration last.
+fn recipe_files(config: &Config, tokenizers: &Tokenizers) -> Vec<(&'static str, Vec<u8>)> {
+    let config = (files::CONFIG, config.to_toml().into_bytes());
+    tokenizers.files().into_iter().chain([config]).collect()
+}
+
+/// Writes configuration and tokenizers. The configuration comes last: where it is, all else is.
 pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
-    for (name, content) in tokenizers.files() {
-        atomic::write_file(&dir.join(name), &content)?;
-    }
-    atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes())
+    recipe_files(config, tokenizers)
+        .iter()
+        .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
 /// The path of a checkpoint's weights, given a run directory and the update.

@@ -1,5 +1,7 @@
 //! Where a model comes from.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// `provenance.json`: enough to say what a model was trained on and how good it was found.
@@ -19,6 +21,9 @@ pub struct Provenance {
     /// What validation measured of these weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<RecordedScore>,
+    /// SHA-256, in hexadecimal, of the files that this provenance belongs to, by their names. Version 0.1.0 wrote none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sha256: BTreeMap<String, String>,
 }
 
 /// A data file as it was read.
@@ -47,6 +52,17 @@ pub struct RecordedScore {
 }
 
 impl Provenance {
+    /// The SHA-256 of the file called `name`, where it is known.
+    pub fn sha256_of(&self, name: &str) -> Option<&str> {
+        self.sha256.get(name).map(String::as_str)
+    }
+
+    /// The provenance of the file called `name` alone.
+    pub(super) fn of_file(mut self, name: &str) -> Self {
+        self.sha256.retain(|file, _| file == name);
+        self
+    }
+
     /// The name and version that this build writes.
     pub fn this_program() -> String {
         format!("attentive {}", env!("CARGO_PKG_VERSION"))

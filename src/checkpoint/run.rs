@@ -1,19 +1,21 @@
 //! The checkpoints of a training run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Provenance, atomic, files, read_json, step_folder, to_json, weights};
+use super::{Provenance, atomic, files, read_json, served, step_folder, to_json, weights};
 use crate::config::Matmul;
 use crate::data::Position;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
-const STATE: &str = "state.json";
-const OPTIMIZER: &str = "optimizer.safetensors";
+pub(super) const STATE: &str = "state.json";
+pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
 
 /// Pointers to checkpoints: small files with a step's number.
 const LAST: &str = "last";
@@ -71,6 +73,25 @@ pub struct Snapshot<'a, P> {
     pub provenance: &'a Provenance,
 }
 
+impl<P> Snapshot<'_, P> {
+    /// The checksums of its files, of which `state` is one.
+    fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
+        let Self {
+            weights, optimizer, ..
+        } = *self;
+        let (weights, optimizer) = rayon::join(
+            || weights::sha256(weights),
+            || weights::sha256(optimizer.iter().copied()),
+        );
+        let sums = [
+            (files::WEIGHTS, weights?),
+            (OPTIMIZER, optimizer?),
+            (STATE, weights::sha256_of(state)),
+        ];
+        Ok(sums.map(|(name, sum)| (name.to_owned(), sum)).into())
+    }
+}
+
 impl Run {
     /// The run in directory `dir`.
     pub fn new(dir: &Path) -> Self {
@@ -86,8 +107,11 @@ impl Run {
 
     /// Writes a checkpoint, makes it `last`, and `best` if `best`; then deletes all but the `keep_last` latest and the best.
     ///
-    /// The servable weights of the run directory become those of the best checkpoint, or of this one while there is no
+    /// The served weights of the run directory become those of the best checkpoint, or of this one while there is no
     /// best. Gives the checkpoint's folder.
+    ///
+    /// # Errors
+    /// A file that cannot be written; what was there before is then still whole.
     pub fn save<P: Serialize>(
         &self,
         snapshot: &Snapshot<'_, P>,
@@ -96,10 +120,16 @@ impl Run {
     ) -> Result<PathBuf> {
         let step = snapshot.state.step;
         let folder = step_folder(&self.dir, step);
-        let provenance = to_json(snapshot.provenance)?;
         let state = to_json(snapshot.state)?;
+        let provenance = Provenance {
+            sha256: snapshot
+                .sha256(&state)
+                .map_err(Error::io("write", &folder))?,
+            ..snapshot.provenance.clone()
+        };
+        let origin = to_json(&provenance)?;
         if folder.exists() {
-            // Left by a run that stopped before it could point to this checkpoint; ours holds the same.
+            // Left by a run that stopped before it could point to this checkpoint, or damaged since; ours holds the same.
             fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
         }
         let checkpoints = self.dir.join(files::CHECKPOINTS);
@@ -114,7 +144,7 @@ impl Run {
                     weights::write(path, snapshot.optimizer.iter().copied())
                 }),
                 (STATE, &|path| fs::write(path, &state)),
-                (files::PROVENANCE, &|path| fs::write(path, &provenance)),
+                (files::PROVENANCE, &|path| fs::write(path, &origin)),
             ],
         )?;
         self.point(LAST, step)?;
@@ -122,32 +152,12 @@ impl Run {
             self.point(BEST, step)?;
         }
         if best || self.best()?.is_none() {
-            atomic::write_file(&self.dir.join(files::PROVENANCE), &provenance)?;
-            atomic::write_with(&self.dir.join(files::WEIGHTS), &|path| {
+            served::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
                 weights::write(path, snapshot.weights)
             })?;
         }
         self.prune(keep_last)?;
         Ok(folder)
-    }
-
-    /// Completes what a kill between the steps of [`Run::save`] may have left undone: makes `best` the best checkpoint,
-    /// and its weights, or those of `last`, the servable ones.
-    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<()> {
-        if let Some(best) = best.filter(|&step| self.folder(step).is_dir()) {
-            self.point(BEST, best)?;
-        }
-        let served = self.folder(self.best()?.unwrap_or(last));
-        for name in [files::PROVENANCE, files::WEIGHTS] {
-            let path = served.join(name);
-            let content = fs::read(&path).map_err(Error::io("read", &path))?;
-            let target = self.dir.join(name);
-            if fs::read(&target).is_ok_and(|served| served == content) {
-                continue;
-            }
-            atomic::write_file(&target, &content)?;
-        }
-        Ok(())
     }
 
     /// The update of the latest checkpoint.
@@ -176,27 +186,32 @@ impl Run {
         step: u64,
         expected: &[(String, Vec<usize>)],
     ) -> Result<Vec<Parameter>> {
-        weights::read(&self.folder(step).join(OPTIMIZER), expected)
+        let provenance = self.provenance(step)?;
+        let path = self.folder(step).join(OPTIMIZER);
+        weights::Stored::read(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
-    /// The updates of all whole checkpoints, in order.
+    /// The updates of all finished checkpoints, in order.
     pub fn steps(&self) -> Result<Vec<u64>> {
-        let folder = self.dir.join(files::CHECKPOINTS);
-        let entries = fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
-        let mut steps: Vec<u64> = entries
-            .flatten()
-            .filter_map(|entry| {
-                entry
-                    .file_name()
-                    .to_str()?
-                    .strip_prefix("step-")?
-                    .parse()
-                    .ok()
-            })
-            .collect();
+        let mut steps = self.folders()?;
         // A folder beyond `last` is of a save that was never finished.
         let last = self.last()?;
         steps.retain(|&step| last.is_none_or(|last| step <= last));
+        Ok(steps)
+    }
+
+    /// The updates of all folders of checkpoints, in order.
+    pub(super) fn folders(&self) -> Result<Vec<u64>> {
+        let folder = self.dir.join(files::CHECKPOINTS);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(Error::io("read", &folder))?,
+        };
+        let step = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix("step-")?.parse().ok()
+        };
+        let mut steps: Vec<u64> = entries.flatten().filter_map(step).collect();
         steps.sort_unstable();
         Ok(steps)
     }
@@ -216,6 +231,25 @@ impl Run {
         Ok(())
     }
 
+    /// Makes `step` the last checkpoint.
+    pub(super) fn point_to_last(&self, step: u64) -> Result<()> {
+        match self.last() {
+            Ok(Some(last)) if last == step => Ok(()),
+            _ => self.point(LAST, step),
+        }
+    }
+
+    /// Makes `step` the best checkpoint, or none.
+    pub(super) fn point_to_best(&self, step: Option<u64>) -> Result<()> {
+        let path = self.dir.join(files::CHECKPOINTS).join(BEST);
+        match (step, self.best()) {
+            (Some(step), Ok(Some(best))) if best == step => Ok(()),
+            (Some(step), _) => self.point(BEST, step),
+            (None, Ok(None)) => Ok(()),
+            (None, _) => fs::remove_file(&path).map_err(Error::io("remove", &path)),
+        }
+    }
+
     fn point(&self, name: &str, step: u64) -> Result<()> {
         let path = self.dir.join(files::CHECKPOINTS).join(name);
         atomic::write_file(&path, format!("{step}\n").as_bytes())
@@ -226,13 +260,15 @@ impl Run {
         if !path.exists() {
             return Ok(None);
         }
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let bytes = atomic::read(&path).map_err(Error::io("read", &path))?;
+        let text = String::from_utf8_lossy(&bytes);
         match text.trim().parse() {
             Ok(step) => Ok(Some(step)),
-            Err(_) => Err(Error::model(
-                &path,
-                format!("expected an update's number, found {:?}", text.trim()),
-            )),
+            Err(_) => {
+                let found: String = text.trim().chars().take(20).collect();
+                let problem = format!("expected the number of an update, found {found:?}");
+                Err(Error::model(&path, problem))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::compare::{Comparison, System, TestSet, compare};
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::EvaluateOptions;
 use attentive::metrics::{Bleu, BleuTokenizer};
@@ -76,8 +77,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     })?;
     if let Some(mut file) = picture {
         file.line(figure(&comparison).svg())?;
-        file.flush()?;
-        if let Some(path) = file.file() {
+        if let Some(path) = file.finish()? {
             message::note(format_args!("the picture is `{}`", path.display()));
         }
     }
@@ -170,8 +170,10 @@ fn search(system: &System) -> String {
     let penalty = options.length_penalty.to_possible_value();
     let penalty = penalty.as_ref().map_or("", |value| value.get_name());
     format!(
-        "beam width {}, length penalty {penalty} with α = {}, {} sentences at once",
-        options.beam_width, options.alpha, system.batch_size
+        "beam width {}, length penalty {penalty} with α = {}, {} at once",
+        options.beam_width,
+        options.alpha,
+        count(system.batch_size, "sentence")
     )
 }
 

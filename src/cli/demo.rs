@@ -1,12 +1,13 @@
 //! `attentive demo`: train on a generated corpus, and see what was learned.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use attentive::checkpoint::atomic;
 use attentive::config::{BuiltinTask, Config};
+use attentive::count::plural;
 use attentive::data::{self, Form, builtin};
-use attentive::error::{Error, Result};
+use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::metrics::{Bleu, exact_match};
 use attentive::pipeline::Pipeline;
@@ -123,7 +124,7 @@ impl TestSet {
     /// Puts the pairs beside the model, for `attentive evaluate`.
     fn write(&self, dir: &Path) -> Result<()> {
         for (path, lines) in [(src_file(dir), &self.src), (tgt_file(dir), &self.tgt)] {
-            fs::write(&path, lines.join("\n") + "\n").map_err(Error::io("write", &path))?;
+            atomic::write_file(&path, (lines.join("\n") + "\n").as_bytes())?;
         }
         Ok(())
     }
@@ -162,8 +163,10 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} updates in {:.0} s; then {N_TEST} sentences that training had not seen:",
-        summary.step, summary.seconds
+        "{} {} in {:.0} s; then {N_TEST} sentences that training had not seen:",
+        summary.step,
+        plural(summary.step, "update"),
+        summary.seconds
     ))?;
     out.line(format_args!(
         "exact match = {:.1} % ({} of {})",

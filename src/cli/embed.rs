@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
-            return Ok(());
+            return out.finish().map(drop);
         };
         let embedded = pipeline.embed(first_line, &lines)?;
         for (text, embedded) in lines.iter().zip(&embedded) {

@@ -4,6 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use attentive::config::Units;
+use attentive::count::count;
 use attentive::decode::{Ending, SampleOptions};
 use attentive::error::Result;
 use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
@@ -106,8 +107,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let prompt = pipeline.prompt(&args.prompt)?;
     if prompt.unknown() > 0 {
         message::warning(format_args!(
-            "{} tokens of the prompt are not in the model's vocabulary and were read as `<unk>`",
-            prompt.unknown()
+            "{} of the prompt not in the model's vocabulary, read as `<unk>`",
+            count(prompt.unknown(), "token")
         ));
     }
     let mut out = Output::stdout();

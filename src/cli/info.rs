@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use attentive::architecture::Parameter;
 use attentive::checkpoint::{self, Description, Provenance};
 use attentive::config::{Config, Task};
+use attentive::count::plural;
 use attentive::error::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -175,6 +176,7 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         averaged_steps,
         data,
         scores,
+        sha256,
     } = provenance;
     out.line("\norigin")?;
     out.line(format_args!("  program   {program}"))?;
@@ -184,12 +186,16 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
         out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;
     }
+    for (file, sha256) in sha256 {
+        out.line(format_args!("  sha256    {sha256} of {file}"))?;
+    }
     for file in data {
         out.line(format_args!("  {:<9} {}", file.role, file.path))?;
         if !file.sha256.is_empty() {
             out.line(format_args!(
-                "            {} bytes, sha256 {}",
+                "            {} {}, sha256 {}",
                 HumanCount(file.bytes),
+                plural(file.bytes, "byte"),
                 file.sha256
             ))?;
         }

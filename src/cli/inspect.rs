@@ -50,8 +50,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let page = page::attention(&args.model.display().to_string(), &inspection);
     let mut out = Output::open(Some(&args.output), [&args.model])?;
     out.line(page.trim_end())?;
-    out.flush()?;
-    if let Some(path) = out.file() {
+    if let Some(path) = out.finish()? {
         message::note(format_args!("open `{}` in a browser", path.display()));
     }
     Ok(())

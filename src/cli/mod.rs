@@ -6,6 +6,7 @@ mod average;
 mod compare;
 mod completions;
 mod demo;
+mod destination;
 mod embed;
 mod evaluate;
 mod existing;

@@ -1,7 +1,7 @@
 //! Where data goes: standard output, or a file.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,14 @@ use attentive::checkpoint::files;
 use attentive::error::{Error, Result};
 use serde::Serialize;
 
+use super::destination::Destination;
 use super::input::DASH;
 
 const STDOUT: &str = "standard output";
 
-/// A buffered writer that knows its name.
+/// A buffered writer that knows its name. What goes to a file is kept only if [`Output::finish`] is called.
 pub(super) struct Output {
-    writer: BufWriter<Box<dyn Write>>,
+    writer: BufWriter<Destination>,
     path: PathBuf,
 }
 
@@ -23,13 +24,13 @@ impl Output {
     /// Standard output.
     pub(super) fn stdout() -> Self {
         Self {
-            writer: BufWriter::new(Box::new(io::stdout())),
+            writer: BufWriter::new(Destination::Stdout(io::stdout())),
             path: STDOUT.into(),
         }
     }
 
     /// The file `path`, or standard output without one or for `-`; never one of the `inputs`, nor a file of a model
-    /// directory among them. What the file holds stays until something is written.
+    /// directory among them. What the file holds stays until [`Output::finish`] replaces all of it.
     pub(super) fn open<'a>(
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -49,20 +50,9 @@ impl Output {
             let problem = format!("the output `{path}` is {what} `{input}`");
             return Err(Error::usage(problem, hint));
         }
-        let is_new = !path.exists();
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(Error::io("write", path))?;
-        let replaced = Replaced {
-            file,
-            begun: false,
-            unless_begun: is_new.then(|| path.to_path_buf()),
-        };
+        let destination = Destination::open(path).map_err(Error::io("write", path))?;
         Ok(Self {
-            writer: BufWriter::new(Box::new(replaced)),
+            writer: BufWriter::new(destination),
             path: path.to_path_buf(),
         })
     }
@@ -81,11 +71,6 @@ impl Output {
             ));
         }
         Self::open(Some(path), inputs).map(Some)
-    }
-
-    /// The file, unless it is standard output.
-    pub(super) fn file(&self) -> Option<&Path> {
-        (self.path != Path::new(STDOUT)).then_some(&self.path)
     }
 
     /// Writes `text` alone.
@@ -120,49 +105,17 @@ impl Output {
     pub(super) fn flush(&mut self) -> Result<()> {
         self.writer.flush().map_err(Error::io("write", &self.path))
     }
-}
 
-/// A file whose old content goes when the new begins, so that a command that fails before that loses nothing and leaves
-/// nothing behind.
-struct Replaced {
-    file: File,
-    begun: bool,
-    /// What to remove if nothing was begun: the file, if it was not there before.
-    unless_begun: Option<PathBuf>,
-}
-
-impl Replaced {
-    fn begin(&mut self) -> io::Result<()> {
-        // Devices and pipes have nothing to cut off.
-        if !self.begun && self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        self.begun = true;
-        Ok(())
-    }
-}
-
-impl Drop for Replaced {
-    fn drop(&mut self) {
-        if let Some(path) = self.unless_begun.take_if(|_| !self.begun) {
-            // Only while it is empty: somebody else may have written to it. Where it stays, nothing is lost.
-            if self.file.metadata().is_ok_and(|file| file.len() == 0) {
-                let _ = fs::remove_file(path);
-            }
-        }
-    }
-}
-
-impl Write for Replaced {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.begin()?;
-        self.file.write(bytes)
-    }
-
-    /// Even nothing replaces what was there.
-    fn flush(&mut self) -> io::Result<()> {
-        self.begin()?;
-        self.file.flush()
+    /// Hands on what is buffered; a file gets its new content now, and all at once. Gives the file's path, none for
+    /// standard output.
+    pub(super) fn finish(self) -> Result<Option<PathBuf>> {
+        let Self { writer, path } = self;
+        writer
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)
+            .and_then(Destination::finish)
+            .map_err(Error::io("write", &path))?;
+        Ok((path != Path::new(STDOUT)).then_some(path))
     }
 }
 
@@ -228,20 +181,27 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_stays_until_something_is_written() {
+    fn what_a_file_holds_stays_until_the_end() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("out.txt");
         let read = || fs::read_to_string(&path).expect("read");
         fs::write(&path, "old and long").expect("write");
-        drop(Output::open(Some(&path), []).expect("open"));
-        assert_eq!(read(), "old and long");
         let mut out = Output::open(Some(&path), []).expect("open");
         out.line("new").expect("write");
         out.flush().expect("write");
-        assert_eq!(read(), "new\n");
+        assert_eq!(read(), "old and long");
+        drop(out);
+        assert_eq!(read(), "old and long");
         let mut out = Output::open(Some(&path), []).expect("open");
-        out.flush().expect("write");
+        out.line("new").expect("write");
+        out.finish().expect("write");
+        assert_eq!(read(), "new\n");
+        Output::open(Some(&path), [])
+            .expect("open")
+            .finish()
+            .expect("write");
         assert_eq!(read(), "");
+        assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use attentive::config::Config;
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::ops::Spent;
@@ -59,8 +60,9 @@ fn table(profile: &Profile) -> String {
     );
     line("data", none(), profile.data, Duration::ZERO, none());
     format!(
-        "{updates} updates, {:.1} ms and {:.0} target tokens each: {:.0} tokens/s\n\n\
+        "{}, {:.1} ms and {:.0} target tokens each: {:.0} tokens/s\n\n\
          {:<22}{:>7}{:>12}{:>12}{:>12}{:>10}{:>10}\n{out}\n{}\n",
+        count(profile.updates as usize, "update"),
         total * 1e3 / updates,
         profile.tgt_tokens as f64 / updates,
         profile.tgt_tokens as f64 / total,

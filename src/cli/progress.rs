@@ -7,6 +7,7 @@ use attentive::data;
 use attentive::train::report::{
     Event, Observer, Preparing, StartReport, StepReport, ValidationReport,
 };
+use attentive::count::plural;
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
@@ -28,8 +29,8 @@ trait View {
     fn prepare(&mut self, text: &dyn Fn() -> String);
     /// The run begins after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// An update is done.
-    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn() -> String);
+    /// An update is done. `text` tells of it in at most as many columns as it is given.
+    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn(usize) -> String);
     /// Something that stays to be read.
     fn line(&mut self, line: &str);
 }
@@ -58,6 +59,7 @@ impl Observer for Progress {
         match event {
             Event::Note(text) => self.view.line(&Label::Note.line(text)),
             Event::Preparing(stage) => self.view.prepare(&|| preparing_text(stage)),
+            Event::Warning(text) => self.view.line(&Label::Warning.line(text)),
             Event::Start(report) => {
                 self.max_steps = report.max_steps;
                 self.view.line(&start_line(report));
@@ -65,7 +67,7 @@ impl Observer for Progress {
             }
             Event::Step { report, logged } => {
                 self.rate.add(report);
-                let text = || step_text(report, &self.rate, self.max_steps);
+                let text = |columns| step_text(report, &self.rate, self.max_steps, columns);
                 self.view.step(report.step, *logged, &text);
             }
             Event::Validation(report) => {
@@ -110,6 +112,7 @@ impl View for Bar {
     }
 
     fn start(&mut self, step: u64, max_steps: u64) {
+        // The message is made to fit.
         let style = ProgressStyle::with_template("{bar:10} {human_pos}/{human_len} {wide_msg}");
         let bar = ProgressBar::new(max_steps).with_finish(ProgressFinish::AndClear);
         self.bar.finish_and_clear();
@@ -119,13 +122,32 @@ impl View for Bar {
             .with_position(step);
     }
 
-    fn step(&mut self, step: u64, _logged: bool, text: &dyn Fn() -> String) {
+    fn step(&mut self, step: u64, _logged: bool, text: &dyn Fn(usize) -> String) {
         self.bar.set_position(step);
-        self.bar.set_message(text());
+        let count = format!(
+            "{}/{}",
+            HumanCount(step),
+            HumanCount(self.bar.length().unwrap_or_default())
+        );
+        let before = BAR_COLUMNS + 1 + count.len() + 1;
+        self.bar
+            .set_message(text(terminal_columns().saturating_sub(before)));
     }
 
     fn line(&mut self, line: &str) {
         self.bar.suspend(|| message::say(line));
+    }
+}
+
+/// The columns of the bar itself, as its template says.
+const BAR_COLUMNS: usize = 10;
+
+/// The width of the terminal.
+fn terminal_columns() -> usize {
+    const USUAL: usize = 80;
+    match terminal_size::terminal_size_of(io::stderr()) {
+        Some((terminal_size::Width(columns), _)) => columns.into(),
+        None => USUAL,
     }
 }
 
@@ -160,11 +182,15 @@ impl<W: Write> View for Lines<W> {
 
     fn start(&mut self, _step: u64, _max_steps: u64) {}
 
-    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn() -> String) {
+    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn(usize) -> String) {
         if logged && (!self.has_stepped || self.last.elapsed() >= self.between) {
             self.last = Instant::now();
             self.has_stepped = true;
-            self.line(&format!("update {}  {}", HumanCount(step), text()));
+            self.line(&format!(
+                "update {}  {}",
+                HumanCount(step),
+                text(usize::MAX)
+            ));
         }
     }
 
@@ -228,7 +254,11 @@ fn start_line(report: &StartReport) -> String {
     } = report;
     let count = |n: usize| HumanCount(n as u64).to_string();
     let course = match step {
-        0 => format!("up to {} updates", HumanCount(*max_steps)),
+        0 => format!(
+            "up to {} {}",
+            HumanCount(*max_steps),
+            plural(*max_steps, "update")
+        ),
         _ => format!(
             "going on after update {} of {}",
             HumanCount(*step),
@@ -236,26 +266,42 @@ fn start_line(report: &StartReport) -> String {
         ),
     };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} examples, {} updates an epoch; {course}; \
+        "{} parameters; vocabularies of {} and {}; {} {}, {} {} an epoch; {course}; \
          {products}; about {:.0} MB of memory at most",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
         count(*n_examples),
+        plural(*n_examples as u64, "example"),
         HumanCount(*steps_per_epoch),
+        plural(*steps_per_epoch, "update"),
         *memory as f64 / 1e6
     )
 }
 
-fn step_text(report: &StepReport, rate: &Rate, max_steps: u64) -> String {
-    format!(
-        "loss {:.3}  perplexity {:.2}  {} tokens/s  {} left  rate {:.1e}",
-        report.loss,
-        report.perplexity,
-        HumanCount(rate.tokens_per_second() as u64),
-        FormattedDuration(rate.time_for(max_steps.saturating_sub(report.step))),
-        report.learning_rate
-    )
+/// How it goes, in at most `columns` columns: fields that do not fit as a whole are left out, the least important first.
+fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -> String {
+    const GAP: &str = "  ";
+    let left = rate.time_for(max_steps.saturating_sub(report.step));
+    let speed = HumanCount(rate.tokens_per_second() as u64);
+    // Each with its place in the order of importance.
+    let fields = [
+        (0, format!("loss {:.3}", report.loss)),
+        (3, format!("perplexity {:.2}", report.perplexity)),
+        (2, format!("{speed} tokens/s")),
+        (1, format!("{} left", FormattedDuration(left))),
+        (4, format!("rate {:.1e}", report.learning_rate)),
+    ];
+    let text = |shown: usize| {
+        let fields = fields.iter().filter(|(rank, _)| *rank < shown);
+        let fields: Vec<&str> = fields.map(|(_, field)| field.as_str()).collect();
+        fields.join(GAP)
+    };
+    let fitting = (1..=fields.len())
+        .rev()
+        .map(text)
+        .find(|text| text.len() <= columns);
+    fitting.unwrap_or_default()
 }
 
 fn validation_line(report: &ValidationReport) -> String {

@@ -20,7 +20,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "FORMULA")]
     length_penalty: Option<LengthPenalty>,
     /// The exponent of the length penalty; 0 for none [default: the model's].
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     alpha: Option<f64>,
     /// At most N tokens a translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]

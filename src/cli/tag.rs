@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::config::Task;
+use attentive::count::count;
 use attentive::data;
 use attentive::error::{Error, Result};
 use attentive::pipeline::Pipeline;
@@ -95,7 +96,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         out.flush()?;
     }
     unknown.warn();
-    Ok(())
+    out.finish().map(drop)
 }
 
 /// How many of the tokens the model has never met.
@@ -119,7 +120,8 @@ impl Unknown {
         let Self { tokens, of } = self;
         if *tokens > 0 {
             message::warning(format_args!(
-                "{tokens} of {of} tokens are not in the model's vocabulary and were read as `<unk>`"
+                "{tokens} of {} not in the model's vocabulary, read as `<unk>`",
+                count(*of, "token")
             ));
         }
     }

@@ -1,16 +1,32 @@
 //! How many threads compute.
 
 use std::num::NonZeroUsize;
+use std::thread;
 
+use attentive::count::count;
 use attentive::error::{Error, Result};
+
+use super::message;
+
+/// More threads than this are used only where the machine has more CPUs.
+const MOST: usize = 64;
 
 /// Sets up the pool that all kernels share.
 pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
-    let Some(threads) = threads else {
+    let Some(asked) = threads else {
         return Ok(());
     };
+    let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let most = cpus.max(MOST);
+    let threads = asked.get().min(most);
+    if threads < asked.get() {
+        message::warning(format_args!(
+            "`--threads {asked}`: computing on {threads} threads; more would not be faster on a machine with {}",
+            count(cpus, "CPU")
+        ));
+    }
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.get())
+        .num_threads(threads)
         .build_global()
         .map_err(|error| {
             Error::usage(

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use attentive::config::Config;
+use attentive::count::plural;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
 use attentive::train::{self, RunOptions, StopReason, Summary};
@@ -121,7 +122,8 @@ fn sentence(summary: &Summary) -> String {
         )
     });
     format!(
-        "{step} updates in {seconds:.0} s{why}{best}; the model is `{}`",
+        "{step} {} in {seconds:.0} s{why}{best}; the model is `{}`",
+        plural(*step, "update"),
         path.display()
     )
 }

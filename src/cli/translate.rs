@@ -80,7 +80,7 @@ fn translate(
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(limit)? else {
-            return Ok(());
+            return out.finish().map(drop);
         };
         let translations = pipeline.translate_from(first_line, &lines, options)?;
         for (index, translation) in translations.iter().enumerate() {

@@ -8,8 +8,9 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::{
-    BestBy, Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, OptimizerConfig,
-    OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig, TrainConfig, Units,
+    BestBy, Config, CorpusSource, DataConfig, DecodeConfig, MAX_BEAM_WIDTH, ModelConfig,
+    OptimizerConfig, OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig,
+    TrainConfig, Units,
 };
 use crate::error::{Error, Result};
 
@@ -203,6 +204,7 @@ fn schedule(train: &TrainConfig) -> Result<()> {
 
 fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.beam_width", decode.beam_width, 1)?;
+    at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
     not_negative("decode.alpha", decode.alpha)?;
     not_negative("decode.max_new_factor", decode.max_new_factor)?;
     size("decode.max_new_extra", decode.max_new_extra, 0)?;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Wider beams would only take memory.
+pub const MAX_BEAM_WIDTH: usize = 1000;
+
 /// `[decode]`: defaults of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

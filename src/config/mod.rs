@@ -24,7 +24,7 @@ pub use crate::architecture::{
 };
 pub use corpus::{BuiltinTask, CorpusSource};
 pub use data::{DataConfig, Units};
-pub use decode::{DecodeConfig, LengthPenalty};
+pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};

@@ -6,6 +6,7 @@ use super::form::Form;
 use super::item::{Entry, Fault, Item, TagInput, has_control};
 use super::lines::MAX_LINE_BYTES;
 use super::stored::SourceFile;
+use crate::count::count;
 use crate::error::{Error, Result};
 
 /// The lines of a corpus, all of one [`Form`], and where they come from.
@@ -40,8 +41,9 @@ impl fmt::Display for ReadStats {
         } = *self;
         write!(
             f,
-            "{} of {lines} lines kept",
-            lines - empty - too_long - control
+            "{} of {} kept",
+            lines - empty - too_long - control,
+            count(lines, "line")
         )?;
         for (count, reason) in [
             (empty, "with an empty side".to_owned()),

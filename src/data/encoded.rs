@@ -10,6 +10,7 @@ use super::masking::can_be_hidden;
 use super::progress::{Progress, Watch};
 use crate::batch::TokenId;
 use crate::config::Task;
+use crate::count::count;
 use crate::error::{Error, Result};
 use crate::text::{SpecialTokens, Tokenizer, Tokenizers};
 
@@ -157,7 +158,7 @@ impl fmt::Display for EncodeStats {
             dropped_unknown,
             max_len,
         } = self;
-        write!(f, "{kept} lines encoded")?;
+        write!(f, "{} encoded", count(*kept, "line"))?;
         if *dropped_long > 0 {
             write!(
                 f,

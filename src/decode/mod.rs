@@ -15,6 +15,6 @@ mod tests;
 
 pub use crate::model::{NextToken, likeliest};
 pub use hypothesis::Hypothesis;
-pub use options::{MAX_BEAM_WIDTH, SearchOptions};
+pub use options::SearchOptions;
 pub use sample::{Drawn, Ending, SampleOptions, sample};
 pub use search::{Capacity, Search, search};

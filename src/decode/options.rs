@@ -2,11 +2,8 @@
 
 use serde::Serialize;
 
-use crate::config::{DecodeConfig, LengthPenalty};
+use crate::config::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 use crate::error::{Error, Result};
-
-/// Wider beams would only take memory.
-pub const MAX_BEAM_WIDTH: usize = 1000;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -4,6 +4,7 @@ use super::Pipeline;
 use super::source::Source;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::Task;
+use crate::count::count;
 use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
@@ -94,7 +95,8 @@ impl Pipeline {
         if unknown > 0 {
             let all = ids.len();
             warnings.push(format!(
-                "{unknown} of {all} tokens are not in the model's vocabulary and were read as `<unk>`"
+                "{unknown} of {} not in the model's vocabulary, read as `<unk>`",
+                count(all, "token")
             ));
         }
         ids.push(special.eos);

@@ -54,9 +54,10 @@ impl Source {
         }
         let n_control = read.chars().filter(is_control).count();
         if n_control > 0 {
-            problems.push(format!(
-                "{n_control} control characters were read as blanks"
-            ));
+            problems.push(match n_control {
+                1 => "1 control character was read as a blank".to_owned(),
+                _ => format!("{n_control} control characters were read as blanks"),
+            });
         }
         let text: String = read
             .chars()

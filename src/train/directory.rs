@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Existing;
-use crate::checkpoint::{self, Provenance, atomic, files};
+use crate::checkpoint::{self, LOCK, Lock, Provenance, atomic, files};
 use crate::config::{Config, Difference};
 use crate::error::{Error, Result};
 use crate::text::Tokenizers;
@@ -26,6 +26,14 @@ pub(super) enum Found {
 pub(super) struct StoredRun {
     pub tokenizers: Tokenizers,
     pub provenance: Provenance,
+}
+
+/// Takes `dir` for this process alone, and creates it if it is missing. Dropped before anything was written there, the
+/// lock leaves no trace.
+pub(super) fn lock(dir: &Path) -> Result<Lock> {
+    // Says what is wrong with a path that cannot be a directory.
+    entries(dir)?;
+    Lock::acquire(dir)
 }
 
 /// Looks at `dir` and decides, changing nothing.
@@ -67,6 +75,7 @@ pub(super) fn claim(
         }
     }
     fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+    checkpoint::finish_replacing(dir)?;
     atomic::remove_unfinished(dir)?;
     atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
     if let Found::Run(_) = found {
@@ -75,7 +84,6 @@ pub(super) fn claim(
     }
     let path = dir.join(files::PROVENANCE);
     atomic::write_file(&path, &checkpoint::to_json(provenance)?)?;
-    // The configuration comes last: where it is, all else is.
     checkpoint::write_recipe(dir, config, tokenizers)
 }
 
@@ -100,7 +108,11 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     match fs::read_dir(dir) {
-        Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).collect()),
+        Ok(entries) => Ok(entries
+            .flatten()
+            .filter(|entry| entry.file_name() != LOCK)
+            .map(|entry| entry.path())
+            .collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(Error::io("use as run directory", dir)(error)),
     }

@@ -1,13 +1,12 @@
 //! What a run's `metrics.jsonl` tells, read back.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::checkpoint::files;
+use crate::checkpoint::{atomic, files};
 use crate::error::{Error, Result};
 
 /// The updates and validations that a run has logged.
@@ -99,7 +98,7 @@ impl History {
     /// A log that is missing, damaged or empty.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join(files::METRICS);
-        let text = fs::read(&path).map_err(|error| unreadable(run, &path, error))?;
+        let text = atomic::read(&path).map_err(|error| unreadable(run, &path, error))?;
         let text = String::from_utf8_lossy(&text);
         let mut history = Self {
             path,
@@ -209,6 +208,8 @@ fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn history(log: &str) -> Result<History> {

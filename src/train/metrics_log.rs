@@ -1,6 +1,6 @@
 //! `metrics.jsonl`: one JSON object a line for updates and validations.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl MetricsLog {
         let path = dir.join(files::METRICS);
         if path.exists() {
             // A killed run may have left half a line, and half a character.
-            let text = fs::read(&path).map_err(Error::io("read", &path))?;
+            let text = atomic::read(&path).map_err(Error::io("read", &path))?;
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
                 line.ends_with('\n')
@@ -52,7 +52,13 @@ impl MetricsLog {
             .append(true)
             .open(&path)
             .map_err(Error::io("write", &path))?;
+        atomic::sync_folder(Some(dir)).map_err(Error::io("write", &path))?;
         Ok(Self { path, file })
+    }
+
+    /// Waits until all lines are on the disk.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(Error::io("write", &self.path))
     }
 
     /// Adds an update.

@@ -11,7 +11,7 @@ use super::report::{Event, Observer, Preparing, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
-use crate::checkpoint::{self, DataFile, Provenance, Run, files};
+use crate::checkpoint::{self, DataFile, Lock, Provenance, Run};
 use crate::config::{Config, CorpusSource, Task};
 use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Masking, Stream};
 use crate::device::{self, Device};
@@ -41,6 +41,8 @@ pub(super) struct Prepared {
     pub memory: Memory,
     /// The update of the checkpoint to go on from.
     pub resume_at: Option<u64>,
+    /// Keeps other processes from writing to the run directory.
+    pub _lock: Lock,
 }
 
 /// Reads, learns and checks; the run directory is touched only when nothing else can fail.
@@ -51,6 +53,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     config.validate()?;
     let dir = options.out.as_path();
+    let lock = directory::lock(dir)?;
     let found = directory::inspect(config, dir, options.existing)?;
     if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
         observer.on(&Event::Note(&format!(
@@ -64,17 +67,18 @@ pub(super) fn prepare(
     };
     let material = material(config, stored, &options.interrupt, observer)?;
     let run = Run::new(dir);
-    let resume_at = stored.map_or(Ok(None), |_| run.last())?;
+    let start = stored.map_or(Ok(None), |_| run.start())?;
+    if let Some(warning) = start.as_ref().and_then(|start| start.warning.as_deref()) {
+        observer.on(&Event::Warning(warning));
+    }
+    let resume_at = start.map(|start| start.step);
     let device = device::cpu().autodiff();
     let architecture = architecture(config, &material.tokenizers);
     let memory = check_memory(config, &architecture, &material)?;
     let model = match resume_at {
-        Some(step) => checkpoint::load_weights(
-            config,
-            &material.tokenizers,
-            &run.folder(step).join(files::WEIGHTS),
-            &device,
-        )?,
+        Some(step) => {
+            checkpoint::load_weights(config, &material.tokenizers, &run.weights(step)?, &device)?
+        }
         None => fresh_model(config, &material.tokenizers, &device),
     };
     directory::claim(
@@ -91,6 +95,7 @@ pub(super) fn prepare(
         learner: Learner::new(model, config, device),
         memory,
         resume_at,
+        _lock: lock,
     })
 }
 

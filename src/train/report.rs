@@ -31,6 +31,8 @@ pub enum Event<'a> {
     Note(&'a str),
     /// Corpora are being prepared. Called every some thousand lines.
     Preparing(Preparing<'a>),
+    /// Something that may not be as the user expects, such as a damaged checkpoint that was passed over.
+    Warning(&'a str),
     /// Training begins or goes on.
     Start(&'a StartReport),
     /// An update is done. `logged` says whether it went to `metrics.jsonl`.

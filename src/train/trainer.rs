@@ -77,7 +77,9 @@ impl<'a> Trainer<'a> {
         }
         self.progress = state.progress;
         self.step = state.step;
-        run.mend(self.progress.best.map(|best| best.step), step)?;
+        if let Some(warning) = run.mend(self.progress.best.map(|best| best.step), step)? {
+            self.observer.on(&Event::Warning(&warning));
+        }
         self.last_saved = Some((step, run.folder(step)));
         Ok(())
     }
@@ -267,6 +269,8 @@ impl<'a> Trainer<'a> {
             optimizer: &setup.learner.optimizer().state(),
             provenance: &setup.material.provenance,
         };
+        // The checkpoint counts on the lines up to its update.
+        self.log.sync()?;
         let path = setup
             .run
             .save(&snapshot, best, setup.config.train.keep_last)?;

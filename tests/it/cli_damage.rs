@@ -14,12 +14,12 @@ const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --
     --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
     --set train.accumulate=2 --set data.train.pairs=1000";
 
-fn long(folder: &Folder, out: &str, more: &str) -> String {
+pub(crate) fn long(folder: &Folder, out: &str, more: &str) -> String {
     folder.write("c.toml", CONFIG);
     format!("train c.toml --out {out} {LONG} {more}")
 }
 
-fn start(folder: &Folder, arguments: &str) -> Child {
+pub(crate) fn start(folder: &Folder, arguments: &str) -> Child {
     let mut command = folder.command(arguments);
     command
         .stdout(Stdio::piped())
@@ -29,7 +29,7 @@ fn start(folder: &Folder, arguments: &str) -> Child {
 }
 
 /// Waits until the run in `out` has logged `lines` lines.
-fn wait_for_updates(folder: &Folder, out: &str, lines: usize) {
+pub(crate) fn wait_for_updates(folder: &Folder, out: &str, lines: usize) {
     let log = folder.path(out).join("metrics.jsonl");
     let start = Instant::now();
     while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < lines {
@@ -41,11 +41,11 @@ fn wait_for_updates(folder: &Folder, out: &str, lines: usize) {
     }
 }
 
-fn weights(folder: &Folder, run: &str) -> Vec<u8> {
+pub(crate) fn weights(folder: &Folder, run: &str) -> Vec<u8> {
     fs::read(folder.path(run).join("model.safetensors")).unwrap()
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let status = Command::new("kill")
         .args([name, &child.id().to_string()])
         .status();

@@ -304,7 +304,7 @@ fn gaps_are_filled() {
     assert!(long.stderr.contains("the model takes 32"), "{long:?}");
     let odd = fill("ein <mask>\u{1} Ω", "");
     assert_eq!(odd.code, Some(0));
-    for warning in ["1 control characters", "`<unk>`"] {
+    for warning in ["1 control character was read as a blank", "`<unk>`"] {
         assert!(odd.stderr.contains(warning), "{warning}: {odd:?}");
     }
 }

@@ -5,22 +5,28 @@ use std::path::{Path, PathBuf};
 
 /// Each module and what of ours it may import, besides itself.
 const RULES: &[(&str, &[&str])] = &[
-    ("error", &[]),
+    ("count", &[]),
+    ("error", &["count"]),
     ("random", &[]),
     ("device", &[]),
     ("batch", &[]),
     ("plot", &[]),
     ("interrupt", &["error"]),
     ("config", &["error"]),
-    ("text", &["error", "config", "batch"]),
-    ("data", &["error", "config", "batch", "random", "text"]),
+    ("text", &["count", "error", "config", "batch"]),
+    (
+        "data",
+        &["count", "error", "config", "batch", "random", "text"],
+    ),
     ("ops", &[]),
     ("nn", &["config", "random", "ops"]),
     ("model", &["config", "batch", "ops", "nn"]),
     ("metrics", &[]),
     (
         "checkpoint",
-        &["error", "config", "device", "text", "data", "model"],
+        &[
+            "count", "error", "config", "device", "text", "data", "model",
+        ],
     ),
     (
         "decode",
@@ -29,6 +35,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
+            "count",
             "error",
             "config",
             "device",
@@ -45,6 +52,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "train",
         &[
+            "count",
             "error",
             "config",
             "device",
@@ -65,7 +73,8 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "evaluate",
         &[
-            "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics", "pipeline",
+            "count", "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics",
+            "pipeline",
         ],
     ),
     (

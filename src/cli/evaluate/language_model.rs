@@ -1,5 +1,6 @@
 //! A causal language model on a text.
 
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::{TextEvaluation, language_model};
 use attentive::pipeline::Pipeline;
@@ -31,19 +32,25 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     } = evaluation;
     if unknown_tokens > 0 {
         message::warning(format_args!(
-            "{unknown_tokens} of {tokens} tokens are not in the model's vocabulary; `<unk>` was predicted in their place"
+            "{unknown_tokens} of {} not in the model's vocabulary; `<unk>` was predicted instead",
+            count(tokens as usize, "token")
         ));
     }
     if skipped_lines > 0 {
         message::warning(format_args!(
-            "{skipped_lines} lines are too long for the model and were left out"
+            "left out {}, too long for the model",
+            count(skipped_lines, "line")
         ));
     }
     let lines = [
         format!("perplexity = {perplexity:.3}"),
         format!("bits per character = {bits_per_character:.3}"),
         format!("token accuracy = {:.2} %", 100.0 * token_accuracy),
-        format!("{tokens} tokens, {characters} characters in {seconds:.1} s"),
+        format!(
+            "{}, {} in {seconds:.1} s",
+            count(tokens as usize, "token"),
+            count(characters as usize, "character")
+        ),
     ];
     args.print(&evaluation, &lines)
 }

@@ -1,6 +1,7 @@
 //! Translations of a test set.
 
 use attentive::config::Task;
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::{self, Evaluation};
 use attentive::metrics::Bleu;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
             .translations
             .iter()
             .try_for_each(|translation| file.line(translation))?;
-        file.flush()?;
+        file.finish()?;
     }
     args.print(&evaluation, &lines(&evaluation))
 }
@@ -65,7 +66,8 @@ fn lines(evaluation: &Evaluation) -> Vec<String> {
     lines.extend(perplexity.map(|value| format!("perplexity = {value:.3}")));
     lines.extend(token_accuracy.map(|value| format!("token accuracy = {:.2} %", 100.0 * value)));
     lines.push(format!(
-        "{sentences} sentences in {seconds:.1} s, {:.0} a second",
+        "{} in {seconds:.1} s, {:.0} a second",
+        count(*sentences, "sentence"),
         *sentences as f64 / seconds
     ));
     lines

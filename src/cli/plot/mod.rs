@@ -72,8 +72,7 @@ impl OutArgs {
     ) -> Result<()> {
         let mut out = Output::open(self.out.as_deref(), inputs)?;
         out.line(figure.svg())?;
-        out.flush()?;
-        if let Some(path) = out.file() {
+        if let Some(path) = out.finish()? {
             message::note(format_args!("the picture is `{}`", path.display()));
         }
         Ok(())

@@ -142,6 +142,18 @@ fn preparations_are_shown_now_and_then() {
         progress.on(&Event::Preparing(Preparing::Vocabulary));
         assert_eq!(out.lines(), expected);
     }
+fn fields_that_do_not_fit_are_left_out_as_a_whole() {
+    let mut rate = Rate::default();
+    rate.add(&update(400));
+    let text = |columns| step_text(&update(400), &rate, 1000, columns);
+    let whole = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
+    assert_eq!(text(whole.len()), whole);
+    let without_rate = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left";
+    assert_eq!(text(whole.len() - 1), without_rate);
+    assert_eq!(text(50), "loss 3.500  2,000 tokens/s  00:20:00 left");
+    assert_eq!(text(30), "loss 3.500  00:20:00 left");
+    assert_eq!(text(10), "loss 3.500");
+    assert_eq!(text(9), "");
 }
 
 #[test]

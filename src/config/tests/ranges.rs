@@ -96,6 +96,7 @@ fn sizes_have_a_greatest_value() {
         ("model.n_encoder_layers", 1000),
         ("model.n_decoder_layers", 1000),
         ("model.max_len", 1_048_576),
+        ("decode.beam_width", 1000),
     ] {
         let found = most * 1_000_000;
         let expected = format!("at most {most}, found {found}");

@@ -158,7 +158,7 @@ fn unusable_pairs_are_dropped_and_counted() {
     );
     let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
     let error = json.read(jsonl()).unwrap_err();
-    assert!(error.to_string().contains("0 of 1 lines kept"), "{error}");
+    assert!(error.to_string().contains("0 of 1 line kept"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! Finding the checkpoint that a run goes on from, when files have been damaged or lost.
+
+use std::path::Path;
+
+use super::run::{OPTIMIZER, STATE};
+use super::weights::{Stored, check_sha256};
+use super::{Provenance, Run, TrainingState, atomic, files, read_json, served};
+use crate::error::{Error, Result};
+
+/// The checkpoint that a run goes on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its update.
+    pub step: u64,
+    /// What is wrong with a later checkpoint, or with the pointer to it, if this is not the one that was saved last.
+    pub warning: Option<String>,
+}
+
+impl Run {
+    /// The checkpoint to go on from: the last if it is whole, else the newest that is. `None` if nothing was saved yet.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if there are checkpoints, but none is whole.
+    pub fn start(&self) -> Result<Option<Start>> {
+        let mut steps = self.folders()?;
+        let last = self.last();
+        let problem = match &last {
+            Ok(Some(step)) => match self.check(*step) {
+                Ok(()) => {
+                    return Ok(Some(Start {
+                        step: *step,
+                        warning: None,
+                    }));
+                }
+                Err(error) => error.to_string(),
+            },
+            Ok(None) if steps.is_empty() => return Ok(None),
+            Ok(None) => format!(
+                "`{}` does not say which checkpoint is the last",
+                self.dir().join(files::CHECKPOINTS).display()
+            ),
+            Err(error) => error.to_string(),
+        };
+        steps.retain(|&step| !matches!(last, Ok(Some(last)) if last == step));
+        let whole = steps
+            .into_iter()
+            .rev()
+            .find(|&step| self.check(step).is_ok());
+        let Some(step) = whole else {
+            return Err(Error::Model {
+                path: self.dir().join(files::CHECKPOINTS),
+                problem: format!("no checkpoint is whole: {problem}"),
+                hint: Some("begin the run again".into()),
+            });
+        };
+        Ok(Some(Start {
+            step,
+            warning: Some(format!(
+                "{problem}; going on from the newest whole checkpoint, that of update {step}"
+            )),
+        }))
+    }
+
+    /// Refuses the checkpoint at `step` if a file of it is missing or damaged, by its checksum where that is known.
+    fn check(&self, step: u64) -> Result<()> {
+        let folder = self.folder(step);
+        let provenance = self.provenance(step)?;
+        for name in [files::WEIGHTS, OPTIMIZER] {
+            Stored::read(&folder.join(name), provenance.sha256_of(name))?;
+        }
+        let path = folder.join(STATE);
+        let state: TrainingState<serde::de::IgnoredAny> = read_json(&path)?;
+        if state.step != step {
+            let problem = format!(
+                "expected the state after update {step}, found {}",
+                state.step
+            );
+            return Err(Error::model(&path, problem));
+        }
+        match provenance.sha256_of(STATE) {
+            Some(expected) => check_file(&path, expected),
+            None => Ok(()),
+        }
+    }
+
+    /// Completes what a kill between the steps of [`Run::save`] may have left undone, and what going on from an earlier
+    /// checkpoint changes: `last` becomes the last checkpoint, `best` the best, and the weights of the best, or else those
+    /// of the last, the served ones. Gives a warning if the best checkpoint is lost.
+    ///
+    /// # Errors
+    /// A file that cannot be written; a last checkpoint that is damaged.
+    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Option<String>> {
+        self.point_to_last(last)?;
+        let mut warning = None;
+        let best_weights = best.and_then(|step| match self.weights(step) {
+            Ok(weights) => Some((step, weights)),
+            Err(error) => {
+                warning = Some(format!(
+                    "the best checkpoint, that of update {step}, is lost ({error}); the latest weights are served until \
+                     a validation gives a better result"
+                ));
+                None
+            }
+        });
+        self.point_to_best(best_weights.as_ref().map(|(step, _)| *step))?;
+        let (step, weights) = match best_weights {
+            Some(best) => best,
+            None => (last, self.weights(last)?),
+        };
+        let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
+        let is_served = served::read(self.dir()).is_ok_and(|(served, stored)| {
+            served == provenance && stored.bytes() == weights.bytes()
+        });
+        if !is_served {
+            served::replace(self.dir(), &provenance, &|path| {
+                std::fs::write(path, weights.bytes())
+            })?;
+        }
+        Ok(warning)
+    }
+
+    /// The weights of the checkpoint at `step`, checked.
+    ///
+    /// # Errors
+    /// A file that is missing or damaged.
+    pub fn weights(&self, step: u64) -> Result<Stored> {
+        let provenance = self.provenance(step)?;
+        let path = self.folder(step).join(files::WEIGHTS);
+        Stored::read(&path, provenance.sha256_of(files::WEIGHTS))
+    }
+
+    /// The provenance of the checkpoint at `step`.
+    pub(super) fn provenance(&self, step: u64) -> Result<Provenance> {
+        read_json(&self.folder(step).join(files::PROVENANCE))
+    }
+}
+
+fn check_file(path: &Path, sha256: &str) -> Result<()> {
+    let bytes = atomic::read(path).map_err(Error::io("read", path))?;
+    check_sha256(path, &bytes, sha256)
+}

@@ -1,0 +1,174 @@
+//! The weights that a model directory serves, and their provenance, which change together.
+//!
+//! The two are separate files, as in every version of the format, and two files cannot be renamed at once. So the
+//! provenance decides: it holds the SHA-256 of the weights that belong to it. New weights are written under a temporary
+//! name first, then the provenance is replaced, then the weights get their name. Between the last two steps the weights
+//! that the provenance names lie under the temporary name, where [`read`] finds them and [`finish_replacing`] puts them in
+//! place, so that nobody ever gets new provenance with old weights, nor old with new.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::atomic::{self, Content};
+use super::weights::{self, Stored};
+use super::{Provenance, files, missing, read_json, to_json};
+use crate::error::{Error, Result};
+
+/// Reading again this often outlasts a run that replaces the files meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// Replaces the served weights by `content`, whose SHA-256 stands in `provenance`.
+pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
+    let (weights, pending) = paths(dir);
+    let provenance = to_json(provenance)?;
+    let written = atomic::write_synced(&pending, content).map_err(Error::io("write", &weights));
+    let outcome = written
+        .and_then(|()| atomic::write_file(&dir.join(files::PROVENANCE), &provenance))
+        .and_then(|()| put_in_place(dir));
+    if outcome.is_err() {
+        // Best effort: the failure to report is the first one.
+        let _ = finish_replacing(dir);
+    }
+    outcome
+}
+
+/// Completes what a kill or a power cut has interrupted: weights that wait under their temporary name get their place if
+/// the provenance is theirs, and are removed if it is not.
+///
+/// # Errors
+/// [`Error::Io`] if a file can neither be renamed nor removed.
+pub fn finish_replacing(dir: &Path) -> Result<()> {
+    let (_, pending) = paths(dir);
+    if !pending.exists() {
+        return Ok(());
+    }
+    let provenance = read_json::<Provenance>(&dir.join(files::PROVENANCE));
+    let expected = provenance
+        .ok()
+        .and_then(|mut provenance| provenance.sha256.remove(files::WEIGHTS));
+    let found = atomic::read(&pending).map(|bytes| weights::sha256_of(&bytes));
+    match (expected, found) {
+        (Some(expected), Ok(found)) if expected == found => put_in_place(dir),
+        _ => fs::remove_file(&pending).map_err(Error::io("remove", &pending)),
+    }
+}
+
+/// The served weights and their provenance.
+///
+/// # Errors
+/// A file that is missing or damaged, or weights that are not those of the provenance.
+pub(super) fn read(dir: &Path) -> Result<(Provenance, Stored)> {
+    let (weights, pending) = paths(dir);
+    let mut attempt = 1;
+    loop {
+        let provenance: Provenance = read_json(&dir.join(files::PROVENANCE))?;
+        let sha256 = provenance.sha256_of(files::WEIGHTS);
+        let error = match Stored::read(&weights, sha256) {
+            Ok(stored) => return Ok((provenance, stored)),
+            Err(error) => error,
+        };
+        if sha256.is_some()
+            && let Ok(stored) = Stored::read(&pending, sha256)
+        {
+            return Ok((provenance, stored));
+        }
+        if attempt == ATTEMPTS {
+            return Err(match error {
+                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    missing(&weights)
+                }
+                error => error,
+            });
+        }
+        attempt += 1;
+    }
+}
+
+/// The renames must reach the disk in their order, so the folder is synced between them.
+fn put_in_place(dir: &Path) -> Result<()> {
+    let (weights, pending) = paths(dir);
+    atomic::sync_folder(Some(dir))
+        .and_then(|()| fs::rename(&pending, &weights))
+        .and_then(|()| atomic::sync_folder(Some(dir)))
+        .map_err(Error::io("write", &weights))
+}
+
+/// The weights, and the name under which they wait.
+fn paths(dir: &Path) -> (PathBuf, PathBuf) {
+    let weights = dir.join(files::WEIGHTS);
+    let pending = atomic::temporary(&weights);
+    (weights, pending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Parameter;
+
+    fn weights_of(value: f32) -> Vec<Parameter> {
+        vec![Parameter {
+            name: "a".into(),
+            shape: vec![2],
+            values: vec![value; 2],
+        }]
+    }
+
+    fn provenance(step: u64, parameters: &[Parameter]) -> Provenance {
+        let sha256 = weights::sha256(parameters).expect("hash");
+        Provenance {
+            step,
+            sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
+            ..Provenance::default()
+        }
+    }
+
+    /// The update that is served, by the provenance and by the weights.
+    fn served(dir: &Path) -> (u64, f32) {
+        let (provenance, stored) = read(dir).expect("whole");
+        let parameters = stored.parameters(&[("a".into(), vec![2])]).expect("fit");
+        (provenance.step, parameters[0].values[0])
+    }
+
+    fn put(dir: &Path, step: u64) {
+        let parameters = weights_of(step as f32);
+        replace(dir, &provenance(step, &parameters), &|path| {
+            weights::write(path, &parameters)
+        })
+        .expect("write");
+    }
+
+    #[test]
+    fn a_stop_at_any_step_leaves_a_pair_that_belongs_together() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let dir = folder.path();
+        let (_, pending) = paths(dir);
+        put(dir, 1);
+        assert_eq!(served(dir), (1, 1.0));
+        // Half of the new weights, then all of them.
+        let new = weights_of(2.0);
+        fs::write(&pending, b"half").expect("write");
+        assert_eq!(served(dir), (1, 1.0));
+        weights::write(&pending, &new).expect("write");
+        assert_eq!(served(dir), (1, 1.0));
+        // The provenance is new.
+        let text = to_json(&provenance(2, &new)).expect("JSON");
+        atomic::write_file(&dir.join(files::PROVENANCE), &text).expect("write");
+        assert_eq!(served(dir), (2, 2.0));
+        finish_replacing(dir).expect("rename");
+        assert!(!pending.exists());
+        assert_eq!(served(dir), (2, 2.0));
+    }
+
+    #[test]
+    fn weights_that_no_provenance_names_are_removed() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let dir = folder.path();
+        put(dir, 1);
+        let (_, pending) = paths(dir);
+        weights::write(&pending, &weights_of(2.0)).expect("write");
+        finish_replacing(dir).expect("remove");
+        assert!(!pending.exists());
+        assert_eq!(served(dir), (1, 1.0));
+    }
+}

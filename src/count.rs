@@ -1,0 +1,26 @@
+//! Numbers of things in messages.
+
+/// `n` and the noun `one`, in the plural unless `n` is 1: "1 update", "2 updates".
+pub fn count(n: usize, one: &str) -> String {
+    format!("{n} {}", plural(n as u64, one))
+}
+
+/// The regular plural of the noun `one`, or the noun itself if `n` is 1.
+pub fn plural(n: u64, one: &str) -> String {
+    match n {
+        1 => one.to_owned(),
+        _ => format!("{one}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(count(0, "update"), "0 updates");
+        assert_eq!(count(1, "update"), "1 update");
+        assert_eq!(count(2, "control character"), "2 control characters");
+    }
+}

@@ -1,0 +1,141 @@
+//! Outputs are whole or not there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use crate::cli_model::{stdout, trained};
+use crate::cli_runs::shell;
+use crate::run::{Folder, Outcome};
+
+fn names(folder: &Folder) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder.path("")).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// A folder with a model and the texts `src` and `ref`, of which translations take more than a kilobyte.
+fn prepared() -> Folder {
+    let folder = trained();
+    let text = "1 2 3 4 5\n".repeat(200);
+    folder.write("src", &text).write("ref", &text);
+    folder
+}
+
+/// Commands that write to `out`.
+const COMMANDS: [&str; 6] = [
+    "translate runs/c src --scores -o out",
+    "evaluate runs/c --src src --ref ref --output out",
+    "compare runs/c --src src --ref ref --plot out",
+    "plot curves runs/c --out out",
+    "inspect runs/c '1 2 3' --output out",
+    "average runs/c --last 1 --out out",
+];
+
+/// A limit on file sizes stands in for a full disk: the same call fails at the same place.
+#[test]
+fn a_full_disk_leaves_what_was_there_and_nothing_else() {
+    let folder = prepared();
+    for command in COMMANDS {
+        let fails = || {
+            let limits = "ulimit -f 1; trap '' XFSZ";
+            let outcome = shell(&folder, limits, command).output().unwrap();
+            let outcome = Outcome::from(outcome);
+            assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
+            assert!(outcome.stderr.contains("cannot write `out"), "{outcome:?}");
+        };
+        let before = names(&folder);
+        fails();
+        assert_eq!(names(&folder), before, "{command}");
+        if command.starts_with("average") {
+            continue;
+        }
+        folder.write("out", "old");
+        let before = names(&folder);
+        fails();
+        assert_eq!(names(&folder), before, "{command}");
+        assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), "old");
+        let outcome = shell(&folder, ":", command).output().unwrap();
+        assert!(outcome.status.success(), "{command}: {outcome:?}");
+        assert_eq!(names(&folder), before, "{command}");
+        assert!(fs::metadata(folder.path("out")).unwrap().len() > 1024);
+        fs::remove_file(folder.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn an_average_into_new_folders_leaves_none_when_it_fails() {
+    let folder = prepared();
+    let before = names(&folder);
+    let arguments = "average runs/c --last 1 --out a/b/out";
+    let outcome = shell(&folder, "ulimit -f 1; trap '' XFSZ", arguments).output();
+    assert_eq!(outcome.unwrap().status.code(), Some(1));
+    assert_eq!(names(&folder), before);
+    stdout(&folder, arguments);
+    assert_eq!(fs::read_dir(folder.path("a/b")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_full_device_is_an_error() {
+    let folder = prepared();
+    folder.fails(
+        "translate runs/c src -o /dev/full",
+        1,
+        &["`/dev/full`", "disk is full"],
+    );
+    folder.fails(
+        "plot curves runs/c -o /dev/full",
+        1,
+        &["`/dev/full`", "disk is full"],
+    );
+}
+
+#[test]
+fn what_is_no_regular_file_is_written_directly() {
+    let folder = prepared();
+    let translate = "translate runs/c src";
+    let expected = stdout(&folder, translate);
+    assert_eq!(
+        stdout(&folder, &format!("{translate} -o /dev/stdout")),
+        expected
+    );
+
+    let path = folder.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let reader = Command::new("cat")
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(stdout(&folder, &format!("{translate} -o pipe")), "");
+    let read = Outcome::from(reader.wait_with_output().unwrap());
+    assert_eq!(read.stdout, expected);
+
+    // Standard output itself may be a file, whose content is the shell's.
+    let arguments = format!("{translate} -o /dev/stdout >> both");
+    for _ in 0..2 {
+        let outcome = shell(&folder, ":", &arguments).output().unwrap();
+        assert!(outcome.status.success(), "{outcome:?}");
+    }
+    let both = fs::read_to_string(folder.path("both")).unwrap();
+    assert_eq!(both, expected.repeat(2));
+}
+
+#[test]
+fn a_link_goes_on_pointing_to_its_file() {
+    let folder = prepared();
+    folder.write("real", "old");
+    symlink("real", folder.path("link")).unwrap();
+    let expected = stdout(&folder, "translate runs/c src");
+    stdout(&folder, "translate runs/c src -o link");
+    assert!(folder.path("link").is_symlink());
+    assert_eq!(fs::read_to_string(folder.path("real")).unwrap(), expected);
+}

@@ -1,0 +1,344 @@
+//! A run directory has one writer, its files are checked, and damage to one checkpoint does not end a run.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::cli_damage::{long, signal, start, wait_for_updates, weights};
+use crate::cli_model::{stdout, trained};
+use crate::run::{Folder, Outcome};
+
+/// The program with `arguments`, started by bash after `setup`.
+pub(crate) fn shell(folder: &Folder, setup: &str, arguments: &str) -> Command {
+    let program = env!("CARGO_BIN_EXE_attentive");
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", &format!("{setup}; exec '{program}' {arguments}")])
+        .current_dir(folder.path(""));
+    command
+}
+
+fn copy(folder: &Folder, from: &str, to: &str) {
+    let status = Command::new("cp")
+        .arg("-r")
+        .args([folder.path(from), folder.path(to)])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+fn succeeds(outcome: &Outcome) {
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
+
+/// Changes a bit in the middle of a file.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_run_directory_has_one_writer() {
+    let folder = Folder::new();
+    let mut child = start(&folder, &long(&folder, "parts", ""));
+    wait_for_updates(&folder, "parts", 1);
+    let owner = format!("`parts` is in use: process {} on ", child.id());
+    for how in ["", "--resume", "--force"] {
+        folder.fails(&long(&folder, "parts", how), 2, &[&owner, "hint: wait"]);
+    }
+    for how in ["--force", "--resume"] {
+        let outcome = folder.run(&format!("demo --task reverse --out parts {how}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(outcome.stderr.contains(&owner), "{outcome:?}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let outcome = folder.run(&long(&folder, "parts", "--resume --set train.max_steps=8"));
+    succeeds(&outcome);
+    assert!(!folder.path("parts/.lock").exists());
+}
+
+#[test]
+fn an_average_has_one_writer() {
+    let folder = trained();
+    let lock = File::create(folder.path(".tmp-mean.lock")).unwrap();
+    lock.lock().unwrap();
+    let average = "average runs/c --last 1 --out mean";
+    folder.fails(average, 2, &["`mean` is in use"]);
+    drop(lock);
+    succeeds(&folder.run(average));
+    assert!(!folder.path(".tmp-mean.lock").exists());
+}
+
+#[test]
+fn a_failed_start_leaves_no_folder() {
+    let folder = Folder::new();
+    let missing =
+        "--set data.train={src='none',tgt='none'} --set data.valid={src='none',tgt='none'}";
+    folder.fails(&long(&folder, "new/parts", missing), 1, &["`none`"]);
+    assert!(!folder.path("new").exists());
+}
+
+/// Under `nohup`, and in tests that run so, SIGHUP is ignored, and must stay so.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_terminal_saves_and_stops_unless_it_is_ignored() {
+    let folder = Folder::new();
+    folder.write("c.toml", "");
+    succeeds(&folder.run(&long(&folder, "whole", "")));
+    let mask = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = mask.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 == 1;
+    for (setup, out, code) in [(":", "parts", 129), ("trap '' HUP", "nohup", 0)] {
+        if ignored && code != 0 {
+            continue;
+        }
+        let mut command = shell(&folder, setup, &long(&folder, out, ""));
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_updates(&folder, out, 3);
+        signal(&child, "-HUP");
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        assert_eq!(outcome.code, Some(code), "{outcome:?}");
+        if code != 0 {
+            assert!(outcome.stderr.contains("`--resume` goes on"), "{outcome:?}");
+            succeeds(&folder.run(&long(&folder, out, "--resume")));
+        }
+        assert!(weights(&folder, out) == weights(&folder, "whole"), "{out}");
+    }
+}
+
+/// Damages the run in a directory.
+type Damage = dyn Fn(&Path);
+
+/// What may happen to the newest checkpoint of four updates, or to the pointer to it.
+const DAMAGE: [(&str, &Damage); 8] = [
+    ("weights", &|run| flip(&newest(run, "model.safetensors"))),
+    ("optimiser", &|run| {
+        flip(&newest(run, "optimizer.safetensors"))
+    }),
+    ("state", &|run| {
+        let path = newest(run, "state.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let changed = text.replace("\"batch\": ", "\"batch\": 1");
+        assert_ne!(text, changed);
+        fs::write(path, changed).unwrap();
+    }),
+    ("provenance", &|run| {
+        fs::write(newest(run, "provenance.json"), "{").unwrap()
+    }),
+    ("half of it", &|run| {
+        fs::remove_file(newest(run, "optimizer.safetensors")).unwrap()
+    }),
+    ("all of it", &|run| {
+        fs::remove_dir_all(newest(run, "")).unwrap()
+    }),
+    ("a pointer without a number", &|run| {
+        fs::write(run.join("checkpoints/last"), "\0\0").unwrap();
+    }),
+    ("no pointer", &|run| {
+        fs::remove_file(run.join("checkpoints/last")).unwrap()
+    }),
+];
+
+fn newest(run: &Path, file: &str) -> std::path::PathBuf {
+    run.join("checkpoints/step-00000004").join(file)
+}
+
+#[test]
+fn a_run_goes_on_from_the_newest_whole_checkpoint() {
+    let folder = trained();
+    succeeds(&folder.run("train c.toml --out parts --set train.max_steps=4"));
+    for (number, (what, damage)) in DAMAGE.iter().enumerate() {
+        let run = format!("parts-{number}");
+        copy(&folder, "parts", &run);
+        damage(&folder.path(&run));
+        let outcome = folder.run(&format!("train c.toml --resume --out {run}"));
+        succeeds(&outcome);
+        let step = if what.contains("pointer") { 4 } else { 3 };
+        let words = format!("going on from the newest whole checkpoint, that of update {step}");
+        assert!(outcome.stderr.contains("warning: "), "{what}: {outcome:?}");
+        assert!(outcome.stderr.contains(&words), "{what}: {outcome:?}");
+        for file in ["model.safetensors", "optimizer.safetensors", "state.json"] {
+            let last = |run: &str| {
+                let checkpoint = folder.path(run).join("checkpoints/step-00000006");
+                fs::read(checkpoint.join(file)).unwrap()
+            };
+            assert!(last(&run) == last("runs/c"), "{what}: {file}");
+        }
+        assert!(
+            weights(&folder, &run) == weights(&folder, "runs/c"),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_run_without_a_whole_checkpoint_is_refused() {
+    let folder = trained();
+    for step in fs::read_dir(folder.path("runs/c/checkpoints")).unwrap() {
+        let weights = step.unwrap().path().join("model.safetensors");
+        if weights.exists() {
+            flip(&weights);
+        }
+    }
+    let outcome = folder.run("train c.toml --resume");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    for words in ["error: ", "no checkpoint is whole", "SHA-256"] {
+        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+    }
+    succeeds(&folder.run("train c.toml --force"));
+}
+
+#[test]
+fn every_weights_file_has_its_checksum() {
+    let folder = trained();
+    succeeds(&folder.run("average runs/c --last 2 --out mean"));
+    let checkpoint = "runs/c/checkpoints/step-00000006";
+    for (dir, files) in [
+        ("runs/c", &["model.safetensors"][..]),
+        ("mean", &["model.safetensors"]),
+        (
+            checkpoint,
+            &["model.safetensors", "optimizer.safetensors", "state.json"],
+        ),
+    ] {
+        let text = fs::read(folder.path(dir).join("provenance.json")).unwrap();
+        let provenance: Value = serde_json::from_slice(&text).unwrap();
+        let sums = provenance["sha256"].as_object().unwrap();
+        assert_eq!(sums.len(), files.len(), "{dir}");
+        for file in files {
+            let hash = Sha256::digest(fs::read(folder.path(dir).join(file)).unwrap());
+            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(sums[*file], hash.as_str(), "{dir}: {file}");
+        }
+    }
+    flip(&folder.path("runs/c/model.safetensors"));
+    let complaint = ["`runs/c/model.safetensors`", "SHA-256", "hint: "];
+    folder.fails("translate runs/c src", 1, &complaint);
+    // Going on mends it.
+    succeeds(&folder.run("train c.toml --resume"));
+    stdout(&folder, "translate runs/c src");
+    // Versions before this one wrote no checksums.
+    for dir in ["runs/c", checkpoint] {
+        let path = folder.path(dir).join("provenance.json");
+        let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        provenance.as_object_mut().unwrap().remove("sha256");
+        fs::write(path, provenance.to_string()).unwrap();
+    }
+    stdout(&folder, "translate runs/c src");
+    succeeds(&folder.run("train c.toml --resume --set train.max_steps=7"));
+}
+
+#[test]
+fn files_honour_the_umask() {
+    let folder = trained();
+    let run = |arguments: &str| {
+        let outcome = shell(&folder, "umask 022", arguments).output().unwrap();
+        succeeds(&outcome.into());
+    };
+    run("train c.toml --out open");
+    run("average open --last 1 --out open/mean");
+    run("translate open src -o open/out");
+    let mut folders = vec![folder.path("open")];
+    let mut files = 0;
+    while let Some(dir) = folders.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            let mode = metadata.permissions().mode() & 0o777;
+            if metadata.is_dir() {
+                assert_eq!(mode, 0o755, "{entry:?}");
+                folders.push(entry.path());
+            } else {
+                assert_eq!(mode, 0o644, "{entry:?}: {mode:o}");
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 15, "{files} files");
+}
+
+/// Reading a FIFO would wait for ever.
+#[test]
+fn what_is_no_regular_file_is_refused() {
+    let folder = trained();
+    for file in [
+        "config.toml",
+        "tokenizer.json",
+        "model.safetensors",
+        "provenance.json",
+        "metrics.jsonl",
+        "checkpoints/last",
+        "checkpoints/step-00000006/state.json",
+    ] {
+        let path = folder.path("runs/c").join(file);
+        let content = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let command = match file {
+            "metrics.jsonl" => "plot curves runs/c --out curves.svg",
+            "checkpoints/last" => "average runs/c --last 1 --out mean",
+            "checkpoints/step-00000006/state.json" => "train c.toml --resume",
+            _ => "translate runs/c src",
+        };
+        let outcome = shell(&folder, "ulimit -t 60", command).output().unwrap();
+        let Outcome { code, stderr, .. } = outcome.into();
+        assert!(stderr.contains("not a regular file"), "{file}: {stderr}");
+        // A run has earlier checkpoints.
+        let expected = if command.contains("resume") { 0 } else { 1 };
+        assert_eq!(code, Some(expected), "{file}: {stderr}");
+        if path.exists() {
+            let _ = fs::remove_file(&path);
+        }
+        fs::write(&path, content).unwrap();
+    }
+}
+
+#[test]
+fn a_model_without_provenance_is_named() {
+    let folder = trained();
+    fs::remove_file(folder.path("runs/c/provenance.json")).unwrap();
+    let complaint = [
+        "`runs/c/provenance.json`: no such file",
+        "hint: copy the whole model directory again",
+    ];
+    folder.fails("translate runs/c src", 1, &complaint);
+}
+
+#[test]
+fn numbers_out_of_range_are_refused_or_capped() {
+    let folder = trained();
+    let complaint = ["`decode.beam_width`", "at most 1000, found 100000"];
+    folder.fails(
+        "train c.toml --out r --set decode.beam_width=100000",
+        2,
+        &complaint,
+    );
+    let complaint = ["`--beam-width`", "at most 1000, found 100000"];
+    folder.fails("translate runs/c src --beam-width 100000", 2, &complaint);
+    let complaint = ["`--alpha`: expected a number, 0 or more, found -5"];
+    folder.fails("translate runs/c src --alpha -5", 2, &complaint);
+    let outcome = folder.run("score src src --threads 100000");
+    succeeds(&outcome);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("warning: `--threads 100000`: computing on "),
+        "{outcome:?}"
+    );
+}

@@ -1,0 +1,160 @@
+//! Files of a model directory, damaged at random: each is either read or refused, in bounded memory and time, without a
+//! panic.
+//!
+//! Every target runs in a process of its own whose address space is limited, so that an allocation that a file promises
+//! but does not hold is fatal to the test. The cases follow from their numbers: a failure names the first and the last of
+//! the process, and `ATTENTIVE_FUZZ_FIRST` starts there.
+
+mod mutation;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use attentive::checkpoint::{self, Run, TrainingState, weights::Stored};
+use attentive::config::Config;
+use attentive::device;
+use attentive::train::{History, Metric};
+use serde_json::Value;
+
+use self::mutation::mutated;
+use crate::cli_model::trained;
+
+/// The number of cases of each target.
+const CASES: &str = "ATTENTIVE_FUZZ_CASES";
+/// The first case.
+const FIRST: &str = "ATTENTIVE_FUZZ_FIRST";
+/// Set in the process that does the work, to the target and the model directory.
+const TARGET: &str = "ATTENTIVE_FUZZ_TARGET";
+const MODEL: &str = "ATTENTIVE_FUZZ_MODEL";
+
+const USUAL_CASES: u64 = 150;
+const MOST_KILOBYTES: u64 = 1_500_000;
+const MOST_SECONDS: u64 = 600;
+
+/// Reads a file of a model directory.
+type Target = dyn Fn(&Path);
+
+/// The files that are damaged, and what reads them. An answer and an error are equally right.
+const TARGETS: [(&str, &Target); 9] = [
+    ("config.toml", &|dir| {
+        let text = fs::read(dir.join("config.toml")).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        if let Ok(config) = Config::parse(&text, Path::new("config.toml"), &[]) {
+            let again = Config::parse(&config.to_toml(), Path::new("again"), &[]);
+            assert_eq!(again.unwrap(), config);
+        }
+    }),
+    ("tokenizer.json", &|dir| {
+        if let Ok((_, tokenizers)) = checkpoint::load_recipe(dir) {
+            let _ = tokenizers.src().encode("1 2 3 \u{0} x");
+        }
+    }),
+    ("model.safetensors", &|dir| {
+        let _ = checkpoint::load(dir, &device::cpu());
+    }),
+    ("provenance.json", &|dir| {
+        let _ = checkpoint::load(dir, &device::cpu());
+    }),
+    ("metrics.jsonl", &|dir| {
+        if let Ok(history) = History::read(dir) {
+            let _ = history.training(history.last_step());
+            let _ = history.updates(Metric::Loss);
+            let _ = history.validations(Metric::Bleu);
+        }
+    }),
+    ("checkpoints/last", &|dir| {
+        let run = Run::new(dir);
+        let _ = (run.start(), run.steps());
+    }),
+    ("checkpoints/step-00000006/state.json", &|dir| {
+        let run = Run::new(dir);
+        let _ = run.state::<Value>(6).map(|_: TrainingState<Value>| ());
+        run.start().unwrap();
+    }),
+    ("checkpoints/step-00000006/optimizer.safetensors", &|dir| {
+        let run = Run::new(dir);
+        let _ = run.optimizer(6, &[("moment".into(), vec![3, 5])]);
+        run.start().unwrap();
+    }),
+    ("checkpoints/step-00000006/provenance.json", &|dir| {
+        let run = Run::new(dir);
+        run.start().unwrap();
+        let _ = run.mend(Some(6), 4);
+    }),
+];
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).map_or(usual, |number| number.parse().unwrap())
+}
+
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let folder = trained();
+    let dir = folder.path("runs/c");
+    // Checksums would refuse nearly all cases before anything else looks at them.
+    for provenance in ["", "checkpoints/step-00000006"] {
+        let path = dir.join(provenance).join("provenance.json");
+        let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        value.as_object_mut().unwrap().remove("sha256");
+        fs::write(&path, value.to_string()).unwrap();
+    }
+    let program = std::env::current_exe().unwrap();
+    for (target, _) in TARGETS {
+        let limits = format!("ulimit -v {MOST_KILOBYTES} -t {MOST_SECONDS}");
+        let script = format!(
+            "{limits}; exec '{}' --exact fuzz::one_target",
+            program.display()
+        );
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .env(TARGET, target)
+            .env(MODEL, &dir)
+            .env("RAYON_NUM_THREADS", "2")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{target}: {output:?}");
+        assert!(text.contains("1 passed"), "{target}: {text}");
+    }
+}
+
+/// Does nothing unless [`damaged_files_are_read_or_refused`] started this process.
+#[test]
+fn one_target() {
+    let Ok(target) = std::env::var(TARGET) else {
+        return;
+    };
+    let dir = std::path::PathBuf::from(std::env::var_os(MODEL).unwrap());
+    let (file, read) = TARGETS.iter().find(|(name, _)| *name == target).unwrap();
+    let path = dir.join(file);
+    let whole = fs::read(&path).unwrap();
+    read(&dir);
+    let first = number(FIRST, 0);
+    for case in first..first + number(CASES, USUAL_CASES) {
+        // Where a process dies without a word, this is the last it said.
+        eprintln!("{target}: case {case}");
+        fs::write(&path, mutated(&whole, case)).unwrap();
+        read(&dir);
+    }
+    fs::write(&path, whole).unwrap();
+}
+
+#[test]
+fn headers_that_promise_more_than_the_file_holds_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let length = |n: u64| n.to_le_bytes().to_vec();
+    let huge = br#"{"a":{"dtype":"F32","shape":[250000000000],"data_offsets":[0,1000000000000]}}"#;
+    for bytes in [
+        length(u64::MAX),
+        length(1 << 40),
+        length(90_000_000),
+        [length(huge.len() as u64), huge.to_vec()].concat(),
+        [length(2), b"{}surplus".to_vec()].concat(),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = Stored::read(&path, None).unwrap_err().to_string();
+        assert!(error.contains("not a whole safetensors file"), "{error}");
+    }
+}
