@@ -17,6 +17,7 @@ mod cli_score;
 mod cli_training;
 mod fixture;
 mod layers;
+mod legacy;
 mod multi30k;
 mod recurrent_fixture;
 mod run;
