@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use attentive::count::plural;
 use attentive::data;
 use attentive::train::report::{
     Event, Observer, Preparing, StartReport, StepReport, ValidationReport,
 };
-use attentive::count::plural;
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};

@@ -22,6 +22,7 @@ mod fixture;
 mod flags;
 mod fuzz;
 mod layers;
+mod legacy;
 mod loaders;
 mod multi30k;
 mod recurrent_fixture;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
 
-/// What PyTorch shows with the recipe of `configs/multi30k.toml`: the label-smoothed training loss per target token, as the
-/// mean over the 100 updates up to the one named.
+/// What PyTorch shows with the recipe of `tests/fixtures/multi30k-pytorch.toml`: the label-smoothed training loss per target
+/// token, as the mean over the 100 updates up to the one named.
 const PYTORCH: [(u64, f64); 3] = [(100, 8.74), (200, 7.07), (300, 6.68)];
 
 fn repository() -> &'static Path {
@@ -36,7 +36,7 @@ fn the_recipe_learns_as_in_pytorch_and_translates_alike_in_every_batch() {
     let mut train = program();
     train
         .current_dir(repository())
-        .args(["train", "configs/multi30k.toml", "--out"])
+        .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--out"])
         .arg(&run);
     for setting in [
         "train.max_steps=300",

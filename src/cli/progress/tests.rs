@@ -142,6 +142,9 @@ fn preparations_are_shown_now_and_then() {
         progress.on(&Event::Preparing(Preparing::Vocabulary));
         assert_eq!(out.lines(), expected);
     }
+}
+
+#[test]
 fn fields_that_do_not_fit_are_left_out_as_a_whole() {
     let mut rate = Rate::default();
     rate.add(&update(400));
