@@ -61,7 +61,7 @@ impl Stepper for Toy<'_> {
     }
 
     fn admit(&self, src: &Padded, state: &mut Vec<Row>) {
-        let sentences = src.ids.chunks(src.width).zip(&src.lens);
+        let sentences = src.ids.chunks(src.width()).zip(src.lens());
         state.extend(sentences.map(|(ids, &len)| Row {
             src: ids[..len].to_vec(),
             prefix: None,
