@@ -134,7 +134,7 @@ fn dropout(rate: f32) -> Dropout {
     Dropout {
         rate,
         seed: 5,
-        step: 3,
+        micro_batch: 3,
         site: 2,
     }
 }
