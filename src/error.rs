@@ -33,7 +33,7 @@ pub enum Error {
     Config {
         /// The key with its section, such as `train.batch_tokens`.
         key: String,
-        /// What would be valid.
+        /// The valid values.
         expected: String,
         /// The actual value.
         found: String,
@@ -57,7 +57,7 @@ pub enum Error {
         path: PathBuf,
         /// Line number, starting at 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 
@@ -77,9 +77,9 @@ pub enum Error {
     /// Data that can be read but not used, such as a corpus of empty lines.
     #[error("{problem}")]
     Data {
-        /// What is wrong, including the file name.
+        /// The problem, including the file name.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 
@@ -88,9 +88,9 @@ pub enum Error {
     Model {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 
@@ -110,7 +110,7 @@ pub enum Error {
     Usage {
         /// Why the request cannot be fulfilled.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 

@@ -11,7 +11,7 @@ pub struct Chrf {
     pub char_order: usize,
     /// The maximum order of word n-grams; 0 for none.
     pub word_order: usize,
-    /// How many times more recall weighs than precision.
+    /// β: the weight of recall relative to precision.
     pub beta: u32,
     /// Case sensitivity.
     pub case: Case,

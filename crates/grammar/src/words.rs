@@ -209,7 +209,7 @@ pub(super) static TO_CITY: Preposition = preposition(&["to"], "nach", Case::Dati
 pub(super) static IN_CITY: Preposition = IN;
 /// For whose benefit.
 pub(super) static FOR: Preposition = preposition(&["for"], "für", Case::Accusative);
-/// What one waits for.
+/// The complement of "wait".
 pub(super) static WAIT_FOR: Preposition = preposition(&["for"], "auf", Case::Accusative);
 
 /// A question word that replaces an adverbial: English, German.
