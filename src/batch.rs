@@ -1,23 +1,20 @@
 //! Batches, shared by data and models.
 
-/// The ignore index: a target that contributes nothing to the loss.
 use attentive_kernels::Lengths;
+
+/// The ignore index: a target that contributes nothing to the loss.
 pub use attentive_kernels::cross_entropy::IGNORE;
 
 /// Token id in a vocabulary.
 pub type TokenId = u32;
 
-/// Token sequences of different lengths, padded to rows of equal length.
-///
-/// Row `i` starts with its `lens[i]` real tokens, followed by padding.
+/// Token sequences of different lengths, padded to rows of equal length: each row holds its tokens, then padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Padded {
     /// Token ids, `[rows, width]`, row after row.
     pub ids: Vec<TokenId>,
-    /// Number of real tokens per row.
-    pub lens: Vec<usize>,
-    /// Length of every row, which is that of the longest sequence.
-    pub width: usize,
+    /// Number of real tokens per row, and the common width.
+    pub lengths: Lengths,
 }
 
 impl Padded {
@@ -31,30 +28,30 @@ impl Padded {
             ids.extend_from_slice(sequence);
             ids.extend(std::iter::repeat_n(pad, width - sequence.len()));
         }
-        Self { ids, lens, width }
+        Self {
+            ids,
+            lengths: Lengths::new(lens, width),
+        }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.lens.len()
+        self.lengths.rows()
     }
 
-    /// The lengths of the rows.
-    pub fn lengths(&self) -> Lengths {
-        Lengths::new(self.lens.as_slice(), self.width)
+    /// Length of every row, which is that of the longest sequence.
+    pub fn width(&self) -> usize {
+        self.lengths.width()
+    }
+
+    /// Number of real tokens per row.
+    pub fn lens(&self) -> &[usize] {
+        self.lengths.lens()
     }
 
     /// Number of real tokens in all rows.
     pub fn n_tokens(&self) -> usize {
-        self.lens.iter().sum()
-    }
-
-    /// `[rows, width]`: true at padding, which attention and loss ignore.
-    pub fn pad_mask(&self) -> Vec<bool> {
-        self.lens
-            .iter()
-            .flat_map(|&len| (0..self.width).map(move |position| position >= len))
-            .collect()
+        self.lengths.total()
     }
 }
 
