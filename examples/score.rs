@@ -1,5 +1,5 @@
-//! BLEU of one string against another: `cargo run --example score -- "the cat sat on a mat" "the cat sat on the
-//! mat"`.
+//! BLEU of one string against another:
+//! `cargo run --example score -- "the cat sat on a mat" "the cat sat on the mat"`.
 
 use attentive::error::{Error, Result};
 use attentive::metrics::Bleu;

@@ -96,7 +96,7 @@ impl Position {
     }
 }
 
-/// An endless iterator over batches that returns each pair once per epoch.
+/// An endless sequence of batches, with each pair once per epoch.
 ///
 /// Each epoch is shuffled, then pairs of similar length are grouped into batches, and the batches are shuffled. The
 /// order depends only on the pairs, the budget, the seed and the epoch.

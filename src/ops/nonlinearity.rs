@@ -23,7 +23,7 @@ pub fn nonlinear(f: Nonlinearity, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// Gated linear unit (Shazeer 2020): f(a) ⊙ b, where each row of `x` is a followed by b.
+/// Gated linear unit (Shazeer 2020): f(a) ⊙ b, where a and b are the halves of each row of `x`.
 ///
 /// # Shapes
 /// - `x`: `[rows, 2 · d]`

@@ -154,7 +154,7 @@ impl Tokenizer {
     }
 
     /// The token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
-    /// each placeholder were part of it: the full stop of `a <mask>.` does not become a word.
+    /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].

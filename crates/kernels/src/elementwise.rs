@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "both vectors have one length")]
+    #[should_panic(expected = "the vectors must have the same length")]
     fn different_lengths_are_refused() {
         add(&mut [0.0; 2], &[0.0; 3]);
     }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a length of 4 in rows of 3")]
+    #[should_panic(expected = "length 4 exceeds the row width 3")]
     fn an_overlong_sequence_is_refused() {
         Lengths::new([4], 3);
     }

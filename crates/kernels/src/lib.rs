@@ -1,7 +1,7 @@
 //! The CPU kernels of Attentive: slices in, slices out.
 //!
-//! Matrices are row-major `f32`. The weight of a linear layer is `[d_out, d_in]`, so an embedding table `[vocab,
-//! d_model]` can serve as an output projection unchanged. Every kernel guarantees the following:
+//! Matrices are row-major `f32`. The weight of a linear layer is `[d_out, d_in]`, so an embedding table
+//! `[vocab, d_model]` can serve as an output projection unchanged. Every kernel guarantees the following:
 //!
 //! - The result for a row depends, to the bit, only on that row and the weights, not on the number of rows, the
 //!   padding or the number of threads. The order of every sum is fixed by constants.

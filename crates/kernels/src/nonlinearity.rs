@@ -49,8 +49,8 @@ pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut
     });
 }
 
-/// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where each row of `x` `[rows, 2 * d]` is a
-/// followed by b.
+/// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where a and b are the halves of each row of
+/// `x` `[rows, 2 * d]`.
 ///
 /// # Panics
 /// If a slice does not fit.

@@ -77,8 +77,8 @@ pub struct AdamStep {
     pub step: u64,
 }
 
-/// Updates `param` and the moments `mean` and `square` with PyTorch's formula: `m += (1 − β₁)(g − m)`, `v = β₂v + (1
-/// − β₂)g²`, `p −= lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + ε)`.
+/// Updates `param` and the moments `mean` and `square` with PyTorch's formula: `m += (1 − β₁)(g − m)`,
+/// `v = β₂v + (1 − β₂)g²`, `p −= lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + ε)`.
 ///
 /// # Panics
 /// If the lengths differ.

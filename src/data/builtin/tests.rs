@@ -148,7 +148,7 @@ fn reversal_takes_lengths() {
 }
 
 #[test]
-#[should_panic(expected = "lengths must be a range above 0")]
+#[should_panic(expected = "lengths must be a non-empty range")]
 fn reversal_refuses_empty_sequences() {
     reverse_between(1, 1, 0..=3);
 }

@@ -7,8 +7,8 @@ use crate::tile::TileMut;
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
 #[derive(Clone, Copy, Debug)]
 pub enum Operands<'a> {
-    /// Self-attention: rows of concatenated queries, keys and values, `[batch, len, (n_heads + 2 * n_kv_heads) *
-    /// d_head]`.
+    /// Self-attention: rows of concatenated queries, keys and values,
+    /// `[batch, len, (n_heads + 2 * n_kv_heads) * d_head]`.
     Joined(&'a [f32]),
     /// Cross-attention.
     Apart {

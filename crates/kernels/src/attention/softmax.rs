@@ -26,8 +26,8 @@ vectorised! {
 }
 
 vectorised! {
-    /// Multiplies the first `keys` columns of `weights`, whose row stride is `stride`, by those of `scales` `[rows,
-    /// src_len]`.
+    /// Multiplies the first `keys` columns of `weights`, whose row stride is `stride`, by those of `scales`
+    /// `[rows, src_len]`.
     pub(super) fn drop_weights(
         weights: &mut [f32],
         stride: usize,

@@ -124,8 +124,8 @@ impl<'a> AttentiveRecurrentInputs<'a> {
 /// Computes `out` `[batch * len, states * d + d_value]` for all positions: h and c, followed by the context that
 /// produced them; zero at padding. The contexts of a sequence without visible keys are zero.
 ///
-/// `attention_weights` `[batch * len, src_len]` receives a, with zeros at padding on either side. `saved` `[batch *
-/// len, saved * d]` receives what else the backward pass needs; its padded rows are left untouched.
+/// `attention_weights` `[batch * len, src_len]` receives a, with zeros at padding on either side. `saved`
+/// `[batch * len, saved * d]` receives what else the backward pass needs; its padded rows are left untouched.
 ///
 /// # Panics
 /// If a slice does not fit, or `d` is 0.

@@ -54,8 +54,8 @@ pub(super) fn block_product(
                 cols,
                 add,
             };
-            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` elements, and the rectangle of `min(mr,
-            // m - row)` rows and `cols` columns lies inside `out`.
+            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` elements, and the rectangle of
+            // `min(mr, m - row)` rows and `cols` columns lies inside `out`.
             unsafe { tile.run(isa, mr.min(m - row)) }
         }
     }

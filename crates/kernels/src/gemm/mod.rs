@@ -71,7 +71,7 @@ pub struct GemmShape {
 /// Activation function fused into a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activation {
-    /// Nothing.
+    /// No activation.
     Identity,
     /// max(0, y).
     Relu,

@@ -324,7 +324,7 @@ fn columns_outside_the_tile_stay_untouched() {
 }
 
 #[test]
-#[should_panic(expected = "`b` needs 12 numbers, it has 11")]
+#[should_panic(expected = "`b` needs 12 elements but has 11")]
 fn a_short_operand_is_refused() {
     let mut out = [0.0; 8];
     gemm(

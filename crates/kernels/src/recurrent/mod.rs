@@ -33,12 +33,12 @@ pub enum Cell {
     Lstm,
     /// [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
     CoupledLstm,
-    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h + b, n =
-    /// tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
+    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h + b,
+    /// n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
     Gru,
     /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2). Its gate does not depend on the state, so it
-    /// has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate g = x; c' = f ⊙ c + (1
-    /// − f) ⊙ g and h' = max(0, c').
+    /// has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate g = x;
+    /// c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
     Ssru,
 }
 

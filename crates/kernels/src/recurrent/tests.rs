@@ -369,7 +369,7 @@ fn the_thread_count_changes_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "a hidden map of Ssru")]
+#[should_panic(expected = "hidden weight of Ssru")]
 fn an_unexpected_hidden_weight_is_refused() {
     let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
     let recurrence = Recurrence {

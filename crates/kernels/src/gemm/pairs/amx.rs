@@ -1,6 +1,6 @@
 //! The AMX microkernel. It is written in assembly because stable Rust has no intrinsics for tile registers.
 //!
-//! `tdpbf16ps` adds 32 products to each element of a tile, in an order of its own. Instructions follow each other
+//! `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by the hardware. Instructions follow each other
 //! along the depth, starting from the current output or from zero. Subnormal numbers are treated as zero.
 
 use core::arch::asm;

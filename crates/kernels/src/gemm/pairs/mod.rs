@@ -1,6 +1,6 @@
 //! Bfloat16 products with instructions that multiply and add pairs of numbers.
 //!
-//! AMX multiplies so fast that packing an element costs as much as some hundred products. Therefore no element is
+//! AMX multiplies so fast that packing an element costs as much as about a hundred products. Therefore no element is
 //! packed twice: an operand whose parts are shared by several tasks is packed completely before they start, and other
 //! operands are packed part by part by the task that uses them, which then finds them in its L2 cache. Depths, rows
 //! and columns are zero-padded to whole blocks, so a row of a small product goes through the same instructions as
