@@ -26,7 +26,7 @@ pub struct Budget {
 
 impl Budget {
     /// At most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source tokens,
-    /// so that a few very long sources cannot exhaust the memory.
+    /// so that a few very long sources cannot exhaust the RAM.
     pub fn new(batch_tokens: usize) -> Self {
         Self {
             tgt_tokens: batch_tokens,
@@ -196,7 +196,7 @@ impl Batcher {
         Budget::least(&self.examples).unwrap_or(0)
     }
 
-    /// Upper bound of the memory used by the pairs and their order, in bytes.
+    /// Upper bound of the size of the pairs and their order, in bytes.
     pub fn bytes(&self) -> usize {
         // Allocator overhead of a small block.
         const BLOCK: usize = 16;

@@ -74,7 +74,7 @@ impl Feed {
         }
     }
 
-    /// Upper bound of the memory used by the examples and their order, in bytes.
+    /// Upper bound of the size of the examples and their order, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.bytes(),

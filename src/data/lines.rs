@@ -30,7 +30,7 @@ pub enum Line<'a> {
     TooLong,
 }
 
-/// Reads UTF-8 text line by line with a length limit, holding at most one line in memory.
+/// Reads UTF-8 text line by line with a length limit, buffering at most one line.
 ///
 /// Gzipped content is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark is skipped.
 #[derive(Debug)]

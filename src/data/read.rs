@@ -22,8 +22,8 @@ const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 /// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is
 /// used for built-in corpora.
 ///
-/// Unusable lines are dropped and counted in [`super::ReadStats`]. At most one line up to its limit is held in
-/// memory: two sentences in TSV, [`MAX_RECORD_BYTES`] in JSON, 4 GiB in a stream, and [`MAX_LINE_BYTES`] otherwise.
+/// Unusable lines are dropped and counted in [`super::ReadStats`]. At most one line, up to its limit, is
+/// buffered: two sentences in TSV, [`MAX_RECORD_BYTES`] in JSON, 4 GiB in a stream, and [`MAX_LINE_BYTES`] otherwise.
 ///
 /// # Errors
 /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the wrong number

@@ -134,7 +134,7 @@ mod tests {
         assert!(pool.free.is_empty() && pool.kept == 0);
     }
 
-    /// Regression test: results of Burn's own operations, common in recurrent models, once exhausted the memory.
+    /// Regression test: results of Burn's own operations, common in recurrent models, once exhausted the RAM.
     #[test]
     fn foreign_buffers_do_not_accumulate() {
         let mut pool = Pool::new(MOST_KEPT);

@@ -36,7 +36,7 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
     /// Computes the gradient of each input; `None` is allowed if it is not wanted.
     fn backward(&self, context: Context<'_, Self>) -> Of<Self, Option<Vec<f32>>>;
 
-    /// Inputs read by the backward pass; the others need not be kept in memory.
+    /// Inputs read by the backward pass; the others need not be kept.
     fn keeps(&self) -> Kept {
         Kept::All
     }
@@ -76,7 +76,7 @@ impl<K: Kernel<Side = ()>> Output<K> {
     }
 }
 
-/// Inputs kept in memory for the backward pass.
+/// Inputs kept for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// All.

@@ -112,8 +112,8 @@ pub(super) fn step(
     let gate = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * d, d);
     let Some(product) = product else {
         let forget = sigmoid(gate(&x, 0));
-        let memory = forget.clone() * state.narrow(1, d, d) + (-forget + 1.0) * gate(&x, 1);
-        return Tensor::cat(vec![relu(memory.clone()), memory], 1);
+        let cell_state = forget.clone() * state.narrow(1, d, d) + (-forget + 1.0) * gate(&x, 1);
+        return Tensor::cat(vec![relu(cell_state.clone()), cell_state], 1);
     };
     match cell {
         Cell::Ssru => unreachable!("SSRU gates do not depend on the hidden state"),
@@ -134,8 +134,8 @@ pub(super) fn step(
             };
             let candidate = tanh(gate(&sum, others));
             let output = sigmoid(gate(&sum, others + 1));
-            let memory = forget * state.narrow(1, d, d) + input * candidate;
-            Tensor::cat(vec![output * tanh(memory.clone()), memory], 1)
+            let cell_state = forget * state.narrow(1, d, d) + input * candidate;
+            Tensor::cat(vec![output * tanh(cell_state.clone()), cell_state], 1)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use attentive_kernels::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 
-/// Memory layout of the operands.
+/// Layout of the operands.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
     /// `a` and `b` row-major, as in the gradient of an input.

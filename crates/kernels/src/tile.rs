@@ -25,7 +25,7 @@ impl<'a> TileMut<'a> {
         let needed = reach(rows, cols, row_stride, 1);
         assert!(
             needed <= data.len(),
-            "a matrix needs {needed} numbers, its slice has {}",
+            "a matrix needs {needed} elements, but its slice has {}",
             data.len()
         );
         assert!(

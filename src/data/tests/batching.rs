@@ -199,7 +199,7 @@ fn predicted_sizes_for_another_budget_are_exact() {
 }
 
 #[test]
-fn memory_grows_with_the_corpus() {
+fn the_byte_estimate_grows_with_the_corpus() {
     let bytes = |n| batcher(n, 500, 1).bytes() as f64;
     let (few, many) = (bytes(1000), bytes(4000));
     assert!((3.5..4.5).contains(&(many / few)), "{few}, {many} bytes");

@@ -143,7 +143,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds an adverbial of time with the given probability, if one fits. Plain qualities take no date or frequency, and comparisons take no time at all.
+    /// Adds an adverbial of time with the given probability, if one fits. Plain qualities take no date
+    /// or frequency, and comparisons take no time at all.
     pub(super) fn add_time(&mut self, clause: &mut Clause, probability: f64) {
         let modal = clause.modal.is_some();
         let negated = clause.negated || clause.object.as_ref().is_some_and(Phrase::is_none);

@@ -193,7 +193,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Draws a possessor: houses own doors and windows, people own the rest except people.
+    /// Draws a possessor: doors and windows belong to places; people have none, and everything else belongs to people.
     fn possessor(&mut self, class: Class) -> Determiner {
         let owner = match class {
             Class::Person => return Determiner::The,

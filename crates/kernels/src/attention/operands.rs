@@ -1,4 +1,4 @@
-//! Memory layout of queries, keys and values: columns of one matrix or of two, as the projections produce them.
+//! Layout of queries, keys and values: columns of one matrix or of two, as the projections produce them.
 
 use super::AttentionShape;
 use crate::gemm::View;
