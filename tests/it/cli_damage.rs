@@ -212,11 +212,11 @@ fn a_loss_that_is_no_number_is_traced() {
         "{outcome:?}"
     );
     for words in [
-        "a loss of NaN at update 2; ",
-        "the first layer that shows it is `encoder.layers.0`; ",
+        "NaN or infinite at update 2 (loss NaN); ",
+        "the first affected layer is `encoder.layers.0`; ",
         "training lines ",
         "the last good checkpoint is `r/checkpoints/step-00000001`",
-        "hint: begin again",
+        "hint: start over",
     ] {
         assert!(
             outcome.stderr.contains(words),
