@@ -183,7 +183,12 @@ mod tests {
     }
 
     fn model(family: Family) -> Model {
-        Model::new(&network(family), 11, 11, 3, &Device::flex())
+        on(family, &Device::flex())
+    }
+
+    fn on(family: Family, device: &Device) -> Model {
+        let config = network(family);
+        Model::new(&config.architecture(11, 11), config.init, 3, device)
     }
 
     const FAMILIES: [Family; 3] = [Family::Transformer, Family::Seq2seq, Family::DecoderOnly];
@@ -196,7 +201,7 @@ mod tests {
         let mixed = mixed.mix(&batch, 0, || model.clone()).tgt_in.clone();
         let steps = model.steps(Pass::inference());
         let mut state = steps.start();
-        steps.admit(&sources(batch), &mut state);
+        steps.admit(&sources(&batch), &mut state);
         let mut last = vec![2, 2];
         for position in 1..5 {
             last = argmax(steps.logits(steps.step(&last, &mut state)));
@@ -223,7 +228,7 @@ mod tests {
     /// At each place that follows another, the prediction that the decoder may read there.
     fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
         let width = mixed.width;
-        let Model::Seq2seq(_) = model else {
+        let Some(Decoder::Recurrent(_)) = model.decoder else {
             let predicted = model.predict(batch);
             return predicted
                 .chunks(width)
@@ -334,7 +339,7 @@ mod tests {
                     ..SamplingConfig::default()
                 };
                 let device = Device::flex().autodiff();
-                let model = Model::new(&config.model, 11, 11, 3, &device);
+                let model = on(family, &device);
                 let mut learner = Learner::new(model, &config, device);
                 let update = learner.learn(1, 0.1, batch, &mut Unwatched).unwrap();
                 (update.sums.loss, parameters(learner.model()))
