@@ -37,7 +37,7 @@ schedule = { warmup_steps = 2 }
 "#;
 
 /// Families with the settings that make most of them, and the data that they need.
-const FAMILIES: [&str; 8] = [
+const FAMILIES: [&str; 13] = [
     "--set model.family=transformer --set train.scheduled_sampling.kind=exponential \
      --set train.scheduled_sampling.decay_steps=3",
     "--set model.family=seq2seq --set train.scheduled_sampling.kind=linear \
@@ -48,6 +48,11 @@ const FAMILIES: [&str; 8] = [
     STREAM,
     "--set model.family=encoder_only",
     "--set model.family=tagger --set model.recurrent.cell=coupled_lstm",
+    "--set model.family=tagger --set model.encoder=transformer",
+    "--set model.family=classifier",
+    "--set model.family=classifier --set model.encoder=recurrent --set model.pooling=last",
+    "--set model.family=transformer --set model.decoder_mixing=ssru",
+    "--set model.family=transformer --set model.decoder=recurrent",
 ];
 
 const STREAM: &str = "--set model.family=decoder_only --set data.units=stream --set data.train={text='text'} \
