@@ -51,13 +51,13 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
             "0, as only taggers read vectors",
         ),
         (
-            &format!("{classifier}\ndata.train = {{ builtin = 'reverse', pairs = 9 }}"),
-            "data.train",
+            &format!("{classifier}\ndata.valid = {{ builtin = 'reverse', pairs = 9 }}"),
+            "data.valid",
             "`grammar`, whose labels are its clause types",
         ),
         (
-            &format!("{classifier}\ndata.train = {{ text = 't' }}"),
-            "data.train",
+            &format!("{classifier}\ndata.valid = {{ text = 't' }}"),
+            "data.valid",
             "pairs, as this family learns from two sides",
         ),
         (
@@ -75,7 +75,7 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
         classifier,
         &format!("{classifier}\nmodel.pooling = 'last'\nmodel.encoder = 'recurrent'"),
         &format!("{classifier}\ntokenizer.kind = 'char'"),
-        &format!("{classifier}\ndata.train = {{ builtin = 'grammar', pairs = 9 }}"),
+        &format!("{classifier}\ndata.valid = {{ builtin = 'grammar', pairs = 9 }}"),
     ]);
 }
 
