@@ -120,7 +120,7 @@ mod tests {
                 probability: 1.0,
             }])),
             maps: vec![AttentionMap {
-                name: "decoder.layers.0.memory_attention".into(),
+                name: "decoder.layers.0.cross_attention".into(),
                 site: AttentionSite::Cross,
                 layer: 0,
                 weights: Tensor::from_data(weights, &Device::flex()),
