@@ -17,6 +17,7 @@ use super::message;
 use super::names::names;
 use super::output::Output;
 use super::search::SearchArgs;
+use super::table::aligned;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -212,25 +213,6 @@ fn minutes(seconds: f64) -> String {
     format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
-/// Rows as lines: the first column to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> Vec<String> {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(column, cell)| {
-            let width = width(column);
-            match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            }
-        });
-        cells.collect::<Vec<_>>().join("  ")
-    };
-    rows.iter().map(line).collect()
-}
-
 /// BLEU and exact match over the length of the source: a fixed thought vector falls where attention holds.
 fn figure(comparison: &Comparison) -> Figure {
     let names: Vec<String> = comparison
@@ -257,15 +239,4 @@ fn figure(comparison: &Comparison) -> Figure {
         }),
     ];
     Figure::new("").row("", 360.0, charts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_aligned() {
-        let rows = [["a", "1"], ["long", "23"]].map(|row| row.map(String::from).to_vec());
-        assert_eq!(aligned(&rows), ["a      1", "long  23"]);
-    }
 }

@@ -22,7 +22,7 @@ text's tokens without `</s>`, of what the encoder's last layer puts out; `null` 
 /// Lines that are gathered before embedding, so that those of like length can share a batch.
 const LINES_PER_CHUNK: usize = 2048;
 
-/// Turn texts into vectors, with the encoder of a masked language model or of a model that translates.
+/// Turn texts into vectors, with the encoder of a masked language model, a classifier or a model that translates.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

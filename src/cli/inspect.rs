@@ -14,12 +14,14 @@ Examples:
   attentive inspect runs/multi30k 'A man rides a bike.'
   attentive inspect runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
   attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html
+  attentive inspect runs/classifier-grammar 'does the dog see a cat?'
   attentive inspect runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
 /// More weights make a page that browsers struggle with.
 const MOST_WEIGHTS: usize = 8_000_000;
 
-/// Show who attends to whom, in every layer and head, on an HTML page that needs no network.
+/// Show who attends to whom, in every layer and head, and what a tagger or classifier predicts, on an HTML page that needs
+/// no network.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error.
 
 mod average;
+mod classify;
 mod compare;
 mod completions;
 mod demo;
@@ -24,6 +25,7 @@ mod progress;
 mod samples;
 mod score;
 mod search;
+mod table;
 mod tag;
 mod threads;
 mod train;
@@ -60,6 +62,7 @@ enum Command {
     Translate(translate::Args),
     Generate(generate::Args),
     Tag(tag::Args),
+    Classify(classify::Args),
     Fill(fill::Args),
     Embed(embed::Args),
     Evaluate(evaluate::Args),
@@ -80,6 +83,7 @@ impl Command {
             Self::Translate(args) => translate::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Tag(args) => tag::run(args),
+            Self::Classify(args) => classify::run(args),
             Self::Fill(args) => fill::run(args),
             Self::Embed(args) => embed::run(args),
             Self::Evaluate(args) => evaluate::run(args),

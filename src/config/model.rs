@@ -212,7 +212,7 @@ pub struct RecurrentConfig {
     pub bidirectional: bool,
     /// How the decoder attends to the source.
     pub attention: AttentionKind,
-    /// Width of the vectors that a tagger or classifier reads in place of tokens; 0 for tokens.
+    /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
     pub d_input: usize,
 }
 

@@ -15,6 +15,7 @@
 mod accuracy;
 mod bleu;
 mod chrf;
+mod confusion;
 mod edit_distance;
 mod ngrams;
 mod score;
@@ -28,6 +29,7 @@ mod tests;
 pub use accuracy::{Accuracy, exact_match, perplexity};
 pub use bleu::{Bleu, BleuStatistics, MAX_NGRAM_ORDER, Smoothing, SmoothingMethod};
 pub use chrf::Chrf;
+pub use confusion::{Confusion, LabelScores};
 pub use score::{Case, Score};
 pub use ter::Ter;
 pub use tokenize::BleuTokenizer;

@@ -1,16 +1,17 @@
 //! A label for each text.
 
+use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::architecture::Task;
-use crate::batch::Batch;
 use crate::data::Example;
 use crate::error::{Error, Result};
-use crate::model::likeliest;
+use crate::model::{NextToken, likeliest};
 use crate::nn::Pass;
+use crate::text::Tokenizer;
 
 /// A text with its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +58,9 @@ impl Pipeline {
             .collect();
         let mut labels = vec![Vec::new(); lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
-            for (&line, best) in batch.lines.iter().zip(self.labels(&batch, count)?) {
+            let logits = self.model.forward(&batch, &Pass::inference());
+            let found = likeliest_labels(logits, count, self.tokenizers.tgt())?;
+            for (&line, best) in batch.lines.iter().zip(found) {
                 labels[line] = best;
             }
         }
@@ -69,29 +72,35 @@ impl Pipeline {
             })
             .collect())
     }
+}
 
-    /// The likeliest labels of each row.
-    fn labels(&self, batch: &Batch, count: usize) -> Result<Vec<Vec<LabelScore>>> {
-        let tokenizer = self.tokenizers.tgt();
-        let special = tokenizer.special();
-        let no_labels = [special.pad, special.unk, special.bos, special.eos];
-        let logits = self.model.forward(batch, &Pass::inference());
-        let [_, classes] = logits.dims();
-        let rows = likeliest(logits, classes, &no_labels);
-        rows.into_iter()
-            .map(|row| {
-                let probability = |log_prob: f64| log_prob.exp();
-                let total: f64 = row.iter().map(|best| probability(best.log_prob)).sum();
-                if row.is_empty() {
-                    let effect = "the model gives no label a probability";
-                    return Err(Error::damaged_model(effect));
-                }
-                let label = |best: &crate::model::NextToken| LabelScore {
-                    label: tokenizer.token(best.token).unwrap_or_default(),
-                    probability: probability(best.log_prob) / total,
-                };
-                Ok(row.iter().take(count).map(label).collect())
-            })
-            .collect()
-    }
+/// The `count` likeliest labels of each row of `logits`, `[rows, labels]`, the likeliest first.
+///
+/// # Errors
+/// [`Error::Data`] if all logits of a row are NaN.
+pub(super) fn likeliest_labels(
+    logits: Tensor<2>,
+    count: usize,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<Vec<LabelScore>>> {
+    let special = tokenizer.special();
+    let no_labels = [special.pad, special.unk, special.bos, special.eos];
+    let [_, classes] = logits.dims();
+    let rows = likeliest(logits, classes, &no_labels).into_iter();
+    rows.map(|row| scores(&row, count, tokenizer)).collect()
+}
+
+/// The first `count` of the labels in `row`, with probabilities that sum to 1 over all of them.
+fn scores(row: &[NextToken], count: usize, tokenizer: &Tokenizer) -> Result<Vec<LabelScore>> {
+    let Some(best) = row.first() else {
+        let problem = "the model gives no label a probability";
+        return Err(Error::damaged_model(problem));
+    };
+    let weight = |label: &NextToken| (label.log_prob - best.log_prob).exp();
+    let total: f64 = row.iter().map(weight).sum();
+    let score = |label: &NextToken| LabelScore {
+        label: tokenizer.token(label.token).unwrap_or_default(),
+        probability: weight(label) / total,
+    };
+    Ok(row.iter().take(count).map(score).collect())
 }

@@ -3,14 +3,18 @@
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
 
+use super::classify::{LabelScore, likeliest_labels};
 use super::source::Source;
 use super::{Pipeline, TranslateOptions, Warning};
 use crate::batch::{Batch, Padded, TokenId};
-use crate::config::{Task, Units};
+use crate::config::{StackKind, Task, Units};
 use crate::data::Example;
 use crate::error::{Error, Result};
 use crate::nn::{AttentionMap, AttentionWatch, Pass};
 use crate::text::Tokenizer;
+
+/// Labels of a text that are shown.
+const LABELS: usize = 3;
 
 /// One sentence on its way through a model. Tokens are spelled as in the vocabulary.
 #[derive(Clone, Debug)]
@@ -21,6 +25,8 @@ pub struct Inspection {
     pub tgt: Vec<String>,
     /// What follows at each position of `tgt`. Nothing may be known to follow the last.
     pub written: Vec<Written>,
+    /// What a model that labels predicts; `None` for other models.
+    pub predicted: Option<Predicted>,
     /// The weights of every attention, of the batch of this one sentence. None for a recurrent model without attention.
     pub maps: Vec<AttentionMap>,
     /// What had to be done to the text.
@@ -36,6 +42,15 @@ pub struct Written {
     pub probability: f64,
 }
 
+/// The labels that a model predicts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicted {
+    /// The likeliest tag of each position of [`Inspection::src`].
+    Tags(Vec<LabelScore>),
+    /// The likeliest labels of the text, at most three, the likeliest first.
+    Labels(Vec<LabelScore>),
+}
+
 /// A sentence as the model is shown it.
 struct Shown {
     example: Example,
@@ -47,7 +62,8 @@ impl Pipeline {
     /// Language models are shown `src` alone; in one that fills gaps, `<mask>` hides a token.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a blank sentence, for a `target` of a model that does not translate, and for taggers.
+    /// [`Error::Usage`] for a blank sentence, for a `target` of a model that does not translate, and for taggers without
+    /// attention over tokens; [`Error::Data`] for a model whose logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
         let task = self.config.model.family.task();
         if task != Task::Translate && target.is_some() {
@@ -61,12 +77,7 @@ impl Pipeline {
             Task::Generate => self.show_text(src)?,
             Task::Fill => self.show_whole(src)?,
             Task::Classify => self.show_labelled(src)?,
-            Task::Tag => {
-                return Err(Error::usage(
-                    "a tagger has no attention to look at",
-                    "use it with `attentive tag`",
-                ));
-            }
+            Task::Tag => self.show_tagged(src)?,
         };
         if shown.example.src.is_empty() && shown.example.tgt_in.is_empty() {
             return Err(Error::usage(
@@ -74,7 +85,7 @@ impl Pipeline {
                 "give some text",
             ));
         }
-        Ok(self.look(shown))
+        self.look(shown)
     }
 
     fn show_pair(&self, src: &str, target: Option<&str>) -> Result<Shown> {
@@ -146,7 +157,19 @@ impl Pipeline {
         Ok(Shown::new(example, [("text", source.warning)]))
     }
 
-    fn look(&self, shown: Shown) -> Inspection {
+    fn show_tagged(&self, text: &str) -> Result<Shown> {
+        let attends = self.config.model.encoder() == Some(StackKind::Transformer);
+        if !attends || self.config.model.recurrent.d_input > 0 {
+            let problem = "this tagger has no attention over tokens to look at";
+            return Err(Error::usage(problem, "use it with `attentive tag`"));
+        }
+        let tokenizer = self.tokenizers.src();
+        let encode = |text: &str| tokenizer.encode_words(text);
+        let Source { ids, warning } = Source::with(text, 1, self.model.max_len(), encode)?;
+        Ok(Shown::new(Example::tokens(ids, 1), [("text", warning)]))
+    }
+
+    fn look(&self, shown: Shown) -> Result<Inspection> {
         let Shown { example, warnings } = shown;
         let Example {
             src,
@@ -164,21 +187,24 @@ impl Pipeline {
             .model
             .forward(&batch, &Pass::inference().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let task = self.config.model.family.task();
+        let predicted = predicted(task, &logits, tgt_tokenizer)?;
         let written = match tgt_in.is_empty() {
             true => Vec::new(),
             false => written(logits, &tgt_out, tgt_tokenizer),
         };
-        let reader = match self.config.model.family.task() {
-            Task::Translate | Task::Classify => src_tokenizer,
-            _ => tgt_tokenizer,
+        let reader = match task {
+            Task::Translate | Task::Tag | Task::Classify => src_tokenizer,
+            Task::Generate | Task::Fill => tgt_tokenizer,
         };
-        Inspection {
+        Ok(Inspection {
             src: spell(&src, reader),
             tgt: spell(&tgt_in, tgt_tokenizer),
             written,
+            predicted,
             maps: watch.into_maps(),
             warnings,
-        }
+        })
     }
 }
 
@@ -193,6 +219,17 @@ impl Shown {
                 .collect(),
         }
     }
+}
+
+/// What a model for `task` predicts by `logits`, `[rows, labels]`.
+fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
+    let best = |count| likeliest_labels(logits.clone(), count, tokenizer);
+    let predicted = match task {
+        Task::Tag => Predicted::Tags(best(1)?.concat()),
+        Task::Classify => Predicted::Labels(best(LABELS)?.concat()),
+        Task::Translate | Task::Generate | Task::Fill => return Ok(None),
+    };
+    Ok(Some(predicted))
 }
 
 /// The tokens `ids` with their probabilities in the rows of `logits`, `[len, vocab]`.

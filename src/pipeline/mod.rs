@@ -20,7 +20,7 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
-pub use inspect::{Inspection, Written};
+pub use inspect::{Inspection, Predicted, Written};
 pub use translate::{Candidate, TranslateOptions, Translation};
 
 use std::fmt;

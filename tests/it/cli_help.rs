@@ -2,12 +2,13 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "train",
     "translate",
     "generate",
     "tag",
+    "classify",
     "fill",
     "embed",
     "evaluate",

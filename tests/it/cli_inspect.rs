@@ -108,7 +108,22 @@ fn a_gap_is_one_token() {
 }
 
 #[test]
-fn taggers_are_refused() {
+fn a_transformer_tagger_shows_the_tag_of_each_token() {
+    let folder = Folder::new();
+    let model = "[model]\nfamily = 'tagger'\nencoder = 'transformer'\n";
+    let config = cli_model::CONFIG.replace("[model]\n", model);
+    folder.write("c.toml", config.replace("n_decoder_layers = 1\n", ""));
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let data = inspect(&folder, &["runs/c", "1 2 3"]);
+    assert_eq!(sites(&data), ["encoder_self"]);
+    assert_eq!(data["src"], json!(["1", "2", "3"]));
+    assert_eq!(data["tags"].as_array().unwrap().len(), 3);
+    check_rows(&data);
+}
+
+#[test]
+fn recurrent_taggers_are_refused() {
     let folder = Folder::new();
     let config = cli_model::CONFIG
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")

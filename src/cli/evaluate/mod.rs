@@ -1,5 +1,6 @@
 //! `attentive evaluate`: a model on a test set. One file for each thing that families do.
 
+mod classification;
 mod language_model;
 mod masked;
 mod tagging;
@@ -26,12 +27,15 @@ Examples:
   attentive evaluate runs/multi30k --src test.en --ref a.de --ref b.de --json
   attentive evaluate runs/tagger-grammar --valid
   attentive evaluate runs/tagger --src test.tokens --ref test.tags
+  attentive evaluate runs/classifier --tsv test.tsv
   attentive evaluate runs/multi30k-mlm --text test.de
   attentive evaluate runs/shakespeare --text test.txt
 
 What it prints:
   Of a model that translates: BLEU, chrF, TER, exact match, perplexity. Of a tagger: the share of positions that get the \
-right tag, in all and for each tag, and of sequences that are all right. Of a masked language model: how often it finds \
+right tag, in all and for each tag, and of sequences that are all right. Of a classifier: accuracy; precision, recall \
+and F1 of each label, and the mean of their F1 (macro F1); and how often each label is predicted for texts of each label \
+(the confusion table). Of a masked language model: how often it finds \
 the tokens that are chosen as in training (15 %, most of them hidden) and their perplexity, beside those of a guesser \
 that knows how often each token occurs in the evaluated text itself, which favours the guesser.
   Of a causal language model: perplexity per token, which depends on what a token is, and bits per character, which do not: \
@@ -42,19 +46,24 @@ predicts all but the first token, in windows as long as its context that do not 
 /// Measure a model on a test set.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[command(group = clap::ArgGroup::new("data").required(true).args(["src", "jsonl", "text", "valid"]))]
+#[command(group = clap::ArgGroup::new("data").required(true).args(["src", "tsv", "jsonl", "text", "valid"]))]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The source sentences, one a line; for a tagger tokens between blanks.
+    /// The source sentences, one a line; for a tagger tokens between blanks, for a classifier texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// Their references, one a line; for a tagger the tokens' tags. Give it again for further references of translations;
+    /// Their references, one a line; for a tagger the tokens' tags, for a classifier the labels. Give it
+    /// again for further references of translations;
     /// the first is also the one for exact match, perplexity and token accuracy.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
-    /// For a tagger: JSON objects, one a line, with lists `tokens`, or `vectors`, and `tags`.
+    /// For a classifier: lines of a label and a text with a tab between them. For a tagger: tokens, a tab and their tags.
+    #[arg(long, value_name = "FILE")]
+    tsv: Option<PathBuf>,
+    /// JSON objects, one a line: for a tagger with lists `tokens`, or `vectors`, and `tags`; for a classifier with strings
+    /// `text` and `label`.
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// For a language model: texts, one a line.
@@ -83,10 +92,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Task::Generate => language_model::run(args, &pipeline),
         Task::Tag => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),
-        Task::Classify => Err(Error::usage(
-            "a classifier cannot be evaluated yet",
-            "compare its labels with the right ones",
-        )),
+        Task::Classify => classification::run(args, &pipeline),
     }
 }
 
@@ -103,8 +109,8 @@ impl Args {
         let (fits, wanted) = match form {
             Form::Translations => (self.src.is_some(), "`--src` and `--ref`"),
             Form::TaggedTokens | Form::Labelled => (
-                self.references.len() == 1 || self.jsonl.is_some(),
-                "`--src` and one `--ref`, or `--jsonl`",
+                self.references.len() == 1 || self.tsv.is_some() || self.jsonl.is_some(),
+                "`--src` and one `--ref`, `--tsv`, or `--jsonl`",
             ),
             Form::TaggedVectors(_) => (self.jsonl.is_some(), "`--jsonl`"),
             Form::Lines | Form::Stream => (self.text.is_some(), "`--text`"),
@@ -130,7 +136,8 @@ impl Args {
         let aligned = aligned.map(|(src, tgt)| CorpusSource::Aligned { src, tgt });
         let jsonl = self.jsonl.clone().map(CorpusSource::Jsonl);
         let text = self.text.clone().map(CorpusSource::Text);
-        aligned.or(jsonl).or(text)
+        let tsv = self.tsv.clone().map(CorpusSource::Tsv);
+        aligned.or(tsv).or(jsonl).or(text)
     }
 
     /// Refuses what only translations have.

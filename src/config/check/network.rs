@@ -166,12 +166,8 @@ fn vectors(model: &ModelConfig) -> Result<()> {
     let width = model.recurrent.d_input;
     let key = "model.recurrent.d_input";
     at_most(key, width, 1 << 16)?;
-    if width > 0 && !matches!(model.family, Family::Tagger | Family::Classifier) {
-        return refuse(
-            key,
-            "0, as only taggers and classifiers read vectors",
-            width,
-        );
+    if width > 0 && model.family != Family::Tagger {
+        return refuse(key, "0, as only taggers read vectors", width);
     }
     let fits =
         width == 0 || model.encoder() == Some(StackKind::Recurrent) || width == model.d_model;

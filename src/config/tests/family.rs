@@ -36,6 +36,49 @@ fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
     ]);
 }
 
+#[test]
+fn a_classifier_has_labels_of_its_own_and_reads_texts() {
+    let classifier = "model.family = 'classifier'";
+    refuses(&[
+        (
+            &format!("{classifier}\ntokenizer.vocabulary = 'shared'"),
+            "tokenizer.vocabulary",
+            "`separate`, as labels have a vocabulary of their own",
+        ),
+        (
+            &format!("{classifier}\nmodel.recurrent.d_input = 3"),
+            "model.recurrent.d_input",
+            "0, as only taggers read vectors",
+        ),
+        (
+            &format!("{classifier}\ndata.valid = {{ builtin = 'reverse', pairs = 9 }}"),
+            "data.valid",
+            "`grammar`, whose labels are its clause types",
+        ),
+        (
+            &format!("{classifier}\ndata.valid = {{ text = 't' }}"),
+            "data.valid",
+            "pairs, as this family learns from two sides",
+        ),
+        (
+            &format!("{classifier}\nmodel.n_decoder_layers = 2"),
+            "model.n_decoder_layers",
+            "the model has no decoder",
+        ),
+        (
+            "model.pooling = 'first'",
+            "model.pooling",
+            "only classifiers make one vector of a text",
+        ),
+    ]);
+    accepts(&[
+        classifier,
+        &format!("{classifier}\nmodel.pooling = 'last'\nmodel.encoder = 'recurrent'"),
+        &format!("{classifier}\ntokenizer.kind = 'char'"),
+        &format!("{classifier}\ndata.valid = {{ builtin = 'grammar', pairs = 9 }}"),
+    ]);
+}
+
 /// What is left out follows the family; what runs of 0.1.0 wrote down stays as it is.
 #[test]
 fn the_tokenizer_follows_the_family() {

@@ -142,6 +142,12 @@ function listen() {
 
 // A model without attention: only the sentence.
 function showPlain() {
+  if (data.labels.length) {
+    element("sentence-hint").textContent = "This model has no attention.";
+    element("queries-title").textContent = "Text";
+    element("queries").replaceChildren(...tokens(data.src).map((label) => chip(label)));
+    return;
+  }
   element("sentence-hint").textContent = "This model has no attention: its decoder sees the source only through the encoder's final state.";
   element("queries-title").textContent = SITES.cross.queries;
   element("keys-title").textContent = "Source";
@@ -153,6 +159,7 @@ function start() {
   document.title = `Attention – ${data.title}`;
   element("title").textContent = data.title;
   element("warnings").replaceChildren(...data.warnings.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  element("labels").textContent = data.labels.map(named).join(", ");
   if (!data.maps.length) {
     return showPlain();
   }

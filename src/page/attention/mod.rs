@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::nn::{AttentionMap, AttentionSite};
-use crate::pipeline::Inspection;
+use crate::pipeline::{Inspection, LabelScore, Predicted};
 
 /// Weights are stored in thousandths: integers, most of them 0, keep the page small.
 const UNITS: u32 = 1000;
@@ -37,9 +37,15 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         src,
         tgt,
         written,
+        predicted,
         maps,
         warnings,
     } = inspection;
+    let (tags, labels) = match predicted {
+        Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
+        Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
+        None => (Vec::new(), Vec::new()),
+    };
     let written: Vec<Value> = written
         .iter()
         .map(|written| json!({"token": written.token, "probability": written.probability}))
@@ -50,9 +56,16 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         "src": src,
         "tgt": tgt,
         "written": written,
+        "tags": tags,
+        "labels": labels,
         "maps": maps.iter().map(map).collect::<Vec<_>>(),
         "warnings": warnings,
     })
+}
+
+fn scores(labels: &[LabelScore]) -> Vec<Value> {
+    let score = |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
+    labels.iter().map(score).collect()
 }
 
 fn map(map: &AttentionMap) -> Value {
@@ -102,6 +115,10 @@ mod tests {
                 token: EVIL.into(),
                 probability: 0.5,
             }],
+            predicted: Some(Predicted::Labels(vec![LabelScore {
+                label: EVIL.into(),
+                probability: 1.0,
+            }])),
             maps: vec![AttentionMap {
                 name: "decoder.layers.0.cross_attention".into(),
                 site: AttentionSite::Cross,
@@ -132,6 +149,7 @@ mod tests {
             &data["src"][0],
             &data["tgt"][1],
             &data["written"][0]["token"],
+            &data["labels"][0]["label"],
             &data["warnings"][0],
         ] {
             assert_eq!(text, EVIL);

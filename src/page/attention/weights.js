@@ -10,12 +10,13 @@ const element = (id) => document.getElementById(id);
 // written.
 const written = data.written;
 const tokens = (list) => list.map((token) => ({ token }));
+const named = ({ label, probability }) => `${visible(label)} ${percent(probability)}`;
 const SITES = {
   encoder_self: {
     name: "Encoder self-attention",
     queries: "Source token that attends",
     keys: "to source tokens",
-    rows: tokens(data.src),
+    rows: data.src.map((token, i) => ({ token, note: data.tags[i] ? named(data.tags[i]) : "" })),
     columns: tokens(data.src),
   },
   decoder_self: {

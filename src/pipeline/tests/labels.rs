@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::batch::{Batch, Padded};
+use crate::config::{Pooling, StackKind};
 
 /// Lines of all lengths, some blank and one longer than the model takes.
 fn lines(random: &mut Random) -> Vec<String> {
@@ -57,6 +58,99 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
     assert_eq!(pipeline.tag(&["a dog"]).unwrap_err().exit_code(), 2);
     let tokens = of(Family::Tagger, 0);
     assert_eq!(tokens.tag_vectors(&sequences).unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
+    let transformer = |d_input| {
+        with(|model| {
+            model.family = Family::Tagger;
+            model.encoder = Some(StackKind::Transformer);
+            model.recurrent.d_input = d_input;
+        })
+    };
+    let pipeline = transformer(0);
+    let lines = lines(&mut Random::new(4, 0));
+    let together = pipeline.tag(&lines).unwrap();
+    for (line, tags) in lines.iter().zip(&together) {
+        assert_eq!(tags.len(), line.split_whitespace().count(), "{line}");
+        assert_eq!(pipeline.tag(&[line]).unwrap()[0], *tags);
+    }
+    let pipeline = transformer(16);
+    let mut random = Random::new(5, 0);
+    let mut vectors = |n: usize| -> Vec<f32> {
+        let numbers = std::iter::repeat_with(|| random.normal() as f32);
+        numbers.take(n * 16).collect()
+    };
+    let sequences: Vec<Vec<f32>> = [5, 0, 24, 1, 60, 7].into_iter().map(&mut vectors).collect();
+    let together = pipeline.tag_vectors(&sequences).unwrap();
+    for (sequence, tags) in sequences.iter().zip(&together) {
+        assert_eq!(tags.len() * 16, sequence.len());
+        let alone = pipeline.tag_vectors(std::slice::from_ref(sequence));
+        assert_eq!(alone.unwrap()[0], *tags);
+    }
+}
+
+#[test]
+fn labels_do_not_depend_on_the_batch() {
+    let lines = lines(&mut Random::new(6, 0));
+    for encoder in [StackKind::Transformer, StackKind::Recurrent] {
+        for pooling in [Pooling::Mean, Pooling::First, Pooling::Last] {
+            let pipeline = with(|model| {
+                model.family = Family::Classifier;
+                model.encoder = Some(encoder);
+                model.pooling = pooling;
+            });
+            let together = pipeline.classify(11, &lines, 9).unwrap();
+            for (number, (line, classified)) in lines.iter().zip(&together).enumerate() {
+                let alone = pipeline.classify(11 + number, &[line], 9).unwrap();
+                assert_eq!(alone[0], *classified, "{encoder:?} {pooling:?}");
+                let labels = &classified.labels;
+                assert_eq!(labels.is_empty(), line.trim().is_empty());
+                if !labels.is_empty() {
+                    let sum: f64 = labels.iter().map(|label| label.probability).sum();
+                    assert!(labels.len() == 3 && (sum - 1.0).abs() < 1e-9, "{labels:?}");
+                }
+            }
+            let warnings = together.iter().filter_map(|line| line.warning.as_ref());
+            let warned: Vec<usize> = warnings.map(|warning| warning.line).collect();
+            assert_eq!(warned, [31]);
+        }
+    }
+    let nan = damaged(of(Family::Classifier, 0), "head.weight", 0);
+    let error = nan.classify(1, &["a dog"], 1).unwrap_err();
+    assert!(error.to_string().contains("no label"), "{error}");
+    assert_eq!(
+        untrained().classify(1, &["a"], 1).unwrap_err().exit_code(),
+        2
+    );
+}
+
+#[test]
+fn an_inspection_shows_the_labels() {
+    let tagger = with(|model| {
+        model.family = Family::Tagger;
+        model.encoder = Some(StackKind::Transformer);
+    });
+    let inspection = tagger.inspect("a dog runs", None).unwrap();
+    assert_eq!(inspection.src, ["a", "dog", "runs"]);
+    let Some(Predicted::Tags(tags)) = inspection.predicted else {
+        panic!("{inspection:?}");
+    };
+    let tags: Vec<String> = tags.into_iter().map(|tag| tag.label).collect();
+    assert_eq!(tags, tagger.tag(&["a dog runs"]).unwrap()[0]);
+    assert_eq!(inspection.maps.len(), 1);
+
+    let classifier = of(Family::Classifier, 0);
+    let inspection = classifier.inspect("a dog runs", None).unwrap();
+    let found = classifier.classify(1, &["a dog runs"], 3).unwrap();
+    assert_eq!(
+        inspection.predicted,
+        Some(Predicted::Labels(found[0].labels.clone()))
+    );
+    assert_eq!(untrained().inspect("a dog", None).unwrap().predicted, None);
+    let recurrent = of(Family::Tagger, 0).inspect("a dog", None).unwrap_err();
+    assert_eq!(recurrent.exit_code(), 2);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     let (tokenizer, words, tags) = (&config.tokenizer, [WORDS.join(" ")], [TAGS.join(" ")]);
     let task = config.model.family.task();
     let tokenizers = match (task, config.model.recurrent.d_input) {
-        (Task::Tag, 0) => text::learn_tagged(tokenizer, &words, &tags),
+        (Task::Tag, 0) | (Task::Classify, _) => text::learn_tagged(tokenizer, &words, &tags),
         (Task::Tag, _) => text::learn_tagged(tokenizer, &[], &tags),
         (Task::Fill, _) => text::learn(tokenizer, Masks::With, &[], &words),
         _ => text::learn(tokenizer, Masks::Without, &words, &words),

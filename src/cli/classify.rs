@@ -1,0 +1,118 @@
+//! `attentive classify`: a label for each text.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use attentive::config::Task;
+use attentive::error::Result;
+use attentive::pipeline::{Classified, LabelScore, Pipeline};
+use serde::Serialize;
+
+use super::input;
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive classify runs/classifier-grammar in.txt --output out.labels
+  echo 'does the dog see a cat?' | attentive classify runs/classifier-grammar
+  attentive classify runs/classifier-grammar in.txt --top 3
+  attentive classify runs/classifier-grammar in.txt --json
+
+Input and output:
+  A text a line; one label for each, and an empty line for a blank one. With `--top`, each line holds the likeliest labels, \
+each followed by its probability, with tabs between them. With `--json`, each line is an object with `text`, `label` \
+(`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all labels \
+that the model knows sum to 1.";
+
+/// Lines that are gathered before classifying, so that those of similar length can share a batch.
+const LINES_PER_CHUNK: usize = 2048;
+
+/// Label each text with a classifier.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The texts, one a line [default: standard input].
+    #[arg(value_name = "INPUT")]
+    input: Option<PathBuf>,
+    /// Write the labels here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write the N likeliest labels of each text with their probabilities.
+    #[arg(long, short = 'k', value_name = "N")]
+    top: Option<NonZeroUsize>,
+    /// Write JSON objects, one a line, with the probabilities of the N likeliest labels [default: of all].
+    #[arg(long)]
+    json: bool,
+}
+
+/// A text as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    text: &'a str,
+    label: Option<&'a str>,
+    labels: Vec<Scored<'a>>,
+}
+
+/// A label as JSON.
+#[derive(Serialize)]
+struct Scored<'a> {
+    label: &'a str,
+    probability: f64,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = Pipeline::load(&args.model)?;
+    pipeline.require(Task::Classify)?;
+    let mut input = input::open(args.input.as_deref())?;
+    let inputs = args.input.iter().chain([&args.model]);
+    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let count = match (args.top, args.json) {
+        (Some(top), _) => top.get(),
+        (None, true) => usize::MAX,
+        (None, false) => 1,
+    };
+    loop {
+        let first_line = input.count() + 1;
+        let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
+            return out.finish().map(drop);
+        };
+        let classified = pipeline.classify(first_line, &lines, count)?;
+        for (text, Classified { labels, warning }) in lines.iter().zip(&classified) {
+            if let Some(warning) = warning {
+                message::warning(warning);
+            }
+            if args.json {
+                out.json_line(&Line::new(text, labels))?;
+            } else if args.top.is_some() {
+                let columns: Vec<String> = labels.iter().map(column).collect();
+                out.line(columns.join("\t"))?;
+            } else {
+                out.line(labels.first().map_or("", |best| &best.label))?;
+            }
+        }
+        out.flush()?;
+    }
+}
+
+/// A label and its probability with a tab between them.
+fn column(LabelScore { label, probability }: &LabelScore) -> String {
+    format!("{label}\t{probability:.4}")
+}
+
+impl<'a> Line<'a> {
+    fn new(text: &'a str, labels: &'a [LabelScore]) -> Self {
+        let scored = |LabelScore { label, probability }: &'a LabelScore| Scored {
+            label,
+            probability: *probability,
+        };
+        Self {
+            text,
+            label: labels.first().map(|best| best.label.as_str()),
+            labels: labels.iter().map(scored).collect(),
+        }
+    }
+}

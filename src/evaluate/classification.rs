@@ -1,0 +1,59 @@
+//! A classifier on a test set.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::data::{Corpus, Item};
+use crate::error::Result;
+use crate::metrics::{Accuracy, Confusion, LabelScores};
+use crate::pipeline::Pipeline;
+
+/// What [`classification`] finds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassificationEvaluation {
+    /// Texts that get the label that they have in the test set.
+    pub accuracy: Accuracy,
+    /// The mean of the F1 of all labels that the test set has or the model predicts.
+    pub macro_f1: f64,
+    /// Precision, recall and F1 of each of these labels.
+    pub by_label: BTreeMap<String, LabelScores>,
+    /// How often each label is predicted for texts of each label.
+    pub confusion: Confusion,
+    /// Texts of which only the beginning was read, as they are too long for the model.
+    pub cut: usize,
+    /// What classifying took.
+    pub seconds: f64,
+}
+
+/// Classifies the texts of `corpus` and compares with its labels.
+///
+/// # Errors
+/// Those of [`Pipeline::classify`].
+pub fn classification(pipeline: &Pipeline, corpus: &Corpus) -> Result<ClassificationEvaluation> {
+    let start = Instant::now();
+    let entries = corpus.entries().iter();
+    let (texts, labels): (Vec<&str>, Vec<&str>) = entries
+        .filter_map(|entry| match &entry.item {
+            Item::Labelled { text, label } => Some((text.as_str(), label.as_str())),
+            _ => None,
+        })
+        .unzip();
+    let found = pipeline.classify(1, &texts, 1)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut confusion = Confusion::default();
+    for (found, label) in found.iter().zip(labels) {
+        let predicted = found.labels.first().map_or("", |best| &best.label);
+        confusion.add(label, predicted);
+    }
+    let scores = |label: &str| (label.to_owned(), confusion.scores(label));
+    Ok(ClassificationEvaluation {
+        accuracy: confusion.accuracy(),
+        macro_f1: confusion.macro_f1(),
+        by_label: confusion.labels().into_iter().map(scores).collect(),
+        cut: found.iter().filter(|line| line.warning.is_some()).count(),
+        confusion,
+        seconds,
+    })
+}
