@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
 
-pub use average::average;
+pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
 pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use recovery::Start;
@@ -157,14 +157,23 @@ pub fn load_weights(
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     let architecture = config.model.architecture(src, tgt);
     let stored = stored.parameters(&shapes(&architecture))?;
-    let mut stored: HashMap<String, Parameter> = stored
+    Ok(build(&architecture, stored, device))
+}
+
+/// A model of `architecture` with the weights `parameters`, which are all of its own.
+pub(crate) fn build(
+    architecture: &Architecture,
+    parameters: Vec<Parameter>,
+    device: &Device,
+) -> Model {
+    let mut parameters: HashMap<String, Parameter> = parameters
         .into_iter()
         .map(|parameter| (parameter.name.clone(), parameter))
         .collect();
-    Ok(Model::with_values(&architecture, device, &mut |name| {
-        let found = stored.remove(name).expect("every parameter was read");
+    Model::with_values(architecture, device, &mut |name| {
+        let found = parameters.remove(name).expect("every parameter is there");
         TensorData::new(found.values, found.shape)
-    }))
+    })
 }
 
 /// Names and shapes of the parameters of `architecture`.

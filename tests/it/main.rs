@@ -11,6 +11,7 @@ mod cli_help;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_mean;
 mod cli_model;
 mod cli_output;
 mod cli_pipes;
