@@ -64,17 +64,14 @@ impl Run {
             return Err(Error::model(self.dir(), "it has no checkpoint to average"));
         };
         let expected = shapes(architecture);
-        let mut sums: Vec<Vec<f64>> = expected
-            .iter()
-            .map(|(_, shape)| vec![0.0; shape.iter().product()])
-            .collect();
+        let mut sums: Vec<Vec<f64>> = vec![Vec::new(); expected.len()];
         for &step in &steps {
-            let stored = self.weights(step)?.parameters(&expected)?;
-            for (sum, parameter) in sums.iter_mut().zip(&stored) {
-                sum.iter_mut()
-                    .zip(&parameter.values)
-                    .for_each(|(sum, &value)| *sum += f64::from(value));
-            }
+            self.weights(step)?.read_each(&expected, |place, values| {
+                let sum = &mut sums[place];
+                sum.resize(values.len(), 0.0);
+                let pairs = sum.iter_mut().zip(values);
+                pairs.for_each(|(sum, value)| *sum += f64::from(value));
+            })?;
         }
         let count = steps.len() as f64;
         let weights: Vec<Parameter> = expected

@@ -18,6 +18,7 @@ mod provenance;
 mod recovery;
 mod run;
 mod served;
+mod stored;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -33,6 +34,7 @@ pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
+pub use stored::Stored;
 
 use crate::architecture::Architecture;
 use crate::config::Config;
@@ -79,8 +81,10 @@ pub struct LoadedModel {
 /// A directory or file that is missing, damaged, or does not fit the others; the error names it and what is wrong.
 pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let (provenance, weights) = served::read(dir)?;
-    let model = load_weights(&config, &tokenizers, &weights, device)?;
+    let architecture = architecture(&config, &tokenizers);
+    let expected = shapes(&architecture);
+    let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
+    let model = build(&architecture, weights, device);
     Ok(LoadedModel {
         config,
         tokenizers,
@@ -102,16 +106,16 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture.
+/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture. Their
+/// checksum is not.
 ///
 /// # Errors
 /// Those of [`load`].
 pub fn describe(dir: &Path) -> Result<Description> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let (provenance, weights) = served::read(dir)?;
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let architecture = config.model.architecture(src, tgt);
-    weights.parameters(&shapes(&architecture))?;
+    let architecture = architecture(&config, &tokenizers);
+    let expected = shapes(&architecture);
+    let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
     Ok(Description {
         config,
         tokenizers,
@@ -151,13 +155,18 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
 pub fn load_weights(
     config: &Config,
     tokenizers: &Tokenizers,
-    stored: &weights::Stored,
+    stored: Stored,
     device: &Device,
 ) -> Result<Model> {
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let architecture = config.model.architecture(src, tgt);
+    let architecture = architecture(config, tokenizers);
     let stored = stored.parameters(&shapes(&architecture))?;
     Ok(build(&architecture, stored, device))
+}
+
+/// The model without its weights.
+pub(crate) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    config.model.architecture(src, tgt)
 }
 
 /// A model of `architecture` with the weights `parameters`, which are all of its own.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Provenance, atomic, files, read_json, served, step_folder, to_json, weights};
+use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json, weights};
 use crate::config::Matmul;
 use crate::data::Position;
 use crate::error::{Error, Result};
@@ -193,7 +193,7 @@ impl Run {
     ) -> Result<Vec<Parameter>> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(OPTIMIZER);
-        weights::Stored::read(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
+        Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
     /// The updates of all finished checkpoints, in order.

@@ -73,11 +73,11 @@ pub(super) fn prepare(
     }
     let resume_at = start.map(|start| start.step);
     let device = device::cpu().autodiff();
-    let architecture = architecture(config, &material.tokenizers);
+    let architecture = checkpoint::architecture(config, &material.tokenizers);
     let memory = check_memory(config, &architecture, &material)?;
     let model = match resume_at {
         Some(step) => {
-            checkpoint::load_weights(config, &material.tokenizers, &run.weights(step)?, &device)?
+            checkpoint::load_weights(config, &material.tokenizers, run.weights(step)?, &device)?
         }
         None => fresh_model(config, &material.tokenizers, &device),
     };
@@ -151,15 +151,9 @@ impl Material {
     }
 }
 
-/// The model without its weights.
-pub(super) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    config.model.architecture(src, tgt)
-}
-
 /// The model before its first update.
 pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
-    let architecture = architecture(config, tokenizers);
+    let architecture = checkpoint::architecture(config, tokenizers);
     Model::new(&architecture, config.model.init, config.seed, device)
 }
 

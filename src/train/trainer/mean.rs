@@ -4,7 +4,6 @@ use super::{Trainer, recorded};
 use crate::checkpoint;
 use crate::device;
 use crate::error::Result;
-use crate::train::prepare;
 use crate::train::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
@@ -16,7 +15,7 @@ impl Trainer<'_> {
         if last == 0 {
             return Ok(());
         }
-        let architecture = prepare::architecture(&setup.config, &setup.material.tokenizers);
+        let architecture = checkpoint::architecture(&setup.config, &setup.material.tokenizers);
         let mut mean = setup.run.mean(last, &architecture)?;
         let validation = setup.material.validation.as_ref();
         let every = setup.config.train.validate_every;
