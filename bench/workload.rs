@@ -59,7 +59,12 @@ impl Workload {
         };
         config.train.matmul = matmul;
         let device = device::cpu().autodiff();
-        let model = Model::new(&config.model, self.vocab, self.vocab, config.seed, &device);
+        let model = Model::new(
+            &config.model.architecture(self.vocab, self.vocab),
+            config.model.init,
+            config.seed,
+            &device,
+        );
         Learner::new(model, &config, device)
     }
 

@@ -7,17 +7,13 @@ pub use attentive_kernels::cross_entropy::IGNORE;
 /// A token's number in a vocabulary.
 pub type TokenId = u32;
 
-/// Token sequences of different lengths, one behind the other in rows of the same length.
-///
-/// Row `i` holds its tokens first, then padding; `lens[i]` says how many tokens are real.
+/// Token sequences of different lengths in rows of one width: each row holds its tokens, then padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Padded {
     /// Token ids, `[rows, width]`, row after row.
     pub ids: Vec<TokenId>,
-    /// Real tokens of each row.
-    pub lens: Vec<usize>,
-    /// Length of every row: that of the longest.
-    pub width: usize,
+    /// Real tokens of each row, and the width of all.
+    pub lengths: Lengths,
 }
 
 impl Padded {
@@ -31,30 +27,30 @@ impl Padded {
             ids.extend_from_slice(sequence);
             ids.extend(std::iter::repeat_n(pad, width - sequence.len()));
         }
-        Self { ids, lens, width }
+        Self {
+            ids,
+            lengths: Lengths::new(lens, width),
+        }
     }
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.lens.len()
+        self.lengths.rows()
     }
 
-    /// The real tokens of each row, and the width of all.
-    pub fn lengths(&self) -> Lengths {
-        Lengths::new(self.lens.as_slice(), self.width)
+    /// Length of every row: that of the longest.
+    pub fn width(&self) -> usize {
+        self.lengths.width()
+    }
+
+    /// Real tokens of each row.
+    pub fn lens(&self) -> &[usize] {
+        self.lengths.lens()
     }
 
     /// Real tokens in all rows.
     pub fn n_tokens(&self) -> usize {
-        self.lens.iter().sum()
-    }
-
-    /// `[rows, width]`: true where a position is padding, which attention and loss ignore.
-    pub fn pad_mask(&self) -> Vec<bool> {
-        self.lens
-            .iter()
-            .flat_map(|&len| (0..self.width).map(move |position| position >= len))
-            .collect()
+        self.lengths.total()
     }
 }
 

@@ -317,7 +317,7 @@ fn assemble<'a>(
     };
     let src = rows(|example| &example.src);
     Batch {
-        vectors: vectors(examples.clone(), src.width),
+        vectors: vectors(examples.clone(), src.width()),
         src,
         tgt_in: rows(|example| &example.tgt_in),
         tgt_out: rows(|example| &example.tgt_out),

@@ -53,9 +53,9 @@ impl Masking {
 
     /// Masks the sources of a batch in pass `epoch` over the corpus; what is not to be predicted is [`IGNORE`]d.
     pub fn apply(&self, batch: &mut Batch, epoch: u64) {
-        let width = batch.src.width;
+        let width = batch.src.width();
         for (row, &line) in batch.lines.iter().enumerate() {
-            let places = row * width..row * width + batch.src.lens[row];
+            let places = row * width..row * width + batch.src.lens()[row];
             let (src, tgt) = (
                 &mut batch.src.ids[places.clone()],
                 &mut batch.tgt_out.ids[places],

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::{Hypothesis, SearchOptions, search};
+use super::{Capacity, Hypothesis, NextToken, SearchOptions, likeliest, search};
+use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::config::LengthPenalty;
 use crate::model::Stepper;
@@ -53,44 +54,86 @@ struct Row {
 
 impl Stepper for Toy<'_> {
     type State = Vec<Row>;
+    type Last = Tensor<2>;
 
-    fn start(&self, src: &Padded) -> Vec<Row> {
-        (src.ids.chunks(src.width).zip(&src.lens))
-            .map(|(ids, &len)| Row {
-                src: ids[..len].to_vec(),
-                prefix: None,
-            })
-            .collect()
+    fn start(&self) -> Vec<Row> {
+        Vec::new()
     }
 
-    fn step(&self, last: &[TokenId], state: &mut Vec<Row>) -> Tensor<2> {
-        assert_eq!(last.len(), state.len());
-        self.rows.borrow_mut().push(last.len());
+    fn admit(&self, src: &Padded, state: &mut Vec<Row>) {
+        let sentences = src.ids.chunks(src.width()).zip(src.lens());
+        state.extend(sentences.map(|(ids, &len)| Row {
+            src: ids[..len].to_vec(),
+            prefix: None,
+        }));
+    }
+
+    fn step(&self, next: &[TokenId], state: &mut Vec<Row>) -> Tensor<2> {
+        assert_eq!(next.len(), state.len());
+        self.rows.borrow_mut().push(next.len());
         let mut values = Vec::new();
-        for (row, &last) in state.iter_mut().zip(last) {
+        for (row, &next) in state.iter_mut().zip(next) {
             match &mut row.prefix {
                 None => {
-                    assert_eq!(last, SPECIAL.bos);
+                    assert_eq!(next, SPECIAL.bos);
                     row.prefix = Some(Vec::new());
                 }
-                Some(prefix) => prefix.push(last),
+                Some(prefix) => prefix.push(next),
             }
             values.extend((self.logits)(
                 &row.src,
                 row.prefix.as_deref().unwrap_or_default(),
             ));
         }
-        let data = TensorData::new(values, [last.len(), VOCAB]);
+        let data = TensorData::new(values, [next.len(), VOCAB]);
         Tensor::from_data(data, &Device::flex())
     }
 
-    fn select(&self, state: &mut Vec<Row>, rows: &[usize]) {
+    fn read(&self, _: &Padded, _: &mut Vec<Row>) -> Tensor<2> {
+        unreachable!("a search reads token by token")
+    }
+
+    fn select(&self, rows: &[usize], state: &mut Vec<Row>) {
         *state = rows.iter().map(|&row| state[row].clone()).collect();
+    }
+
+    fn likeliest(&self, logits: Tensor<2>, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+        likeliest(logits, count, never)
+    }
+
+    fn logits(&self, logits: Tensor<2>) -> Tensor<2> {
+        logits
     }
 
     fn max_len(&self) -> usize {
         MAX_LEN
     }
+}
+
+fn contract() -> TokenContract {
+    TokenContract {
+        start: SPECIAL.bos,
+        end: SPECIAL.eos,
+        pad: SPECIAL.pad,
+        never: vec![SPECIAL.pad, SPECIAL.bos],
+        forced_first: None,
+        forced_last: None,
+    }
+}
+
+/// What is found for `sentences`, of which `together` are decoded at a time.
+fn find(
+    toy: &Toy<'_>,
+    sentences: &[&[TokenId]],
+    options: &SearchOptions,
+    together: usize,
+) -> Vec<Vec<Hypothesis>> {
+    let capacity = Capacity {
+        sentences: together,
+        positions: usize::MAX,
+    };
+    let sentences = sentences.iter().map(|sentence| sentence.to_vec());
+    search(toy, sentences, &contract(), options, capacity).collect()
 }
 
 fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
@@ -113,7 +156,8 @@ fn options(beam_width: usize, length_penalty: LengthPenalty, alpha: f64) -> Sear
         length_penalty,
         alpha,
         max_new_factor: 1.0,
-        max_new_tokens: 3,
+        max_new_extra: 3,
+        max_new_tokens: usize::MAX,
         n_best: beam_width.min(10),
     }
 }
@@ -128,7 +172,7 @@ const PENALTIES: [(LengthPenalty, f64); 6] = [
 ];
 
 fn one(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptions) -> Vec<Hypothesis> {
-    search(toy, &Padded::new(&[src], SPECIAL.pad), SPECIAL, options).remove(0)
+    find(toy, &[src], options, 1).remove(0)
 }
 
 fn is_allowed(token: usize) -> bool {
@@ -294,24 +338,86 @@ fn a_sentence_does_not_depend_on_its_batch() {
         let toy = Toy::new(&logits);
         for width in [1, 4] {
             let options = options(width, LengthPenalty::Gnmt, 0.6);
-            let together = search(
-                &toy,
-                &Padded::new(&sentences, SPECIAL.pad),
-                SPECIAL,
-                &options,
-            );
-            assert_eq!(together[0], together[5]);
-            for (sentence, results) in sentences.iter().zip(together) {
-                assert_eq!(one(&toy, sentence, &options), results);
+            for capacity in [1, 2, 6, 100] {
+                let together = find(&toy, &sentences, &options, capacity);
+                assert_eq!(together[0], together[5]);
+                for (sentence, results) in sentences.iter().zip(together) {
+                    assert_eq!(one(&toy, sentence, &options), results);
+                }
             }
         }
     }
 }
 
+/// The first sentence takes longest, but results come in order.
 #[test]
-fn what_is_finished_leaves_the_batch() {
-    // Closes a sentence after as many tokens as its first source token says.
-    let logits = |src: &[TokenId], prefix: &[TokenId]| {
+fn sentences_are_taken_as_there_is_room() {
+    let logits = closing_after_source();
+    let toy = Toy::new(&logits);
+    let taken = std::cell::Cell::new(0);
+    let sentences = [[9, 1], [1, 1], [2, 2], [1, 3], [1, 4], [1, 5]];
+    let sentences = sentences.iter().inspect(|_| taken.set(taken.get() + 1));
+    let (contract, options) = (contract(), options(1, LengthPenalty::Gnmt, 0.6));
+    let capacity = Capacity {
+        sentences: 2,
+        positions: usize::MAX,
+    };
+    let sentences = sentences.map(|sentence| sentence.to_vec());
+    let mut found = search(&toy, sentences, &contract, &options, capacity);
+    assert_eq!(taken.get(), 0, "nothing is read before it is asked for");
+    let first = found.next().expect("a result");
+    assert_eq!(first[0].tokens.len(), 9);
+    assert_eq!(taken.get(), 6);
+    let lens: Vec<usize> = found.map(|results| results[0].tokens.len()).collect();
+    assert_eq!(lens, [1, 2, 1, 1, 1]);
+    assert!(toy.rows.take().iter().all(|&rows| rows <= 2));
+}
+
+#[test]
+fn long_sentences_are_decoded_alone() {
+    let logits = closing_after_source();
+    let toy = Toy::new(&logits);
+    let capacity = Capacity {
+        sentences: 8,
+        positions: 6,
+    };
+    let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
+    let options = options(1, LengthPenalty::Gnmt, 0.6);
+    let found: Vec<_> = search(&toy, sentences.into_iter(), &contract(), &options, capacity)
+        .map(|results| results[0].tokens.len())
+        .collect();
+    assert_eq!(found, [1, 1, 1, 1]);
+    assert_eq!(toy.rows.take(), [2, 2, 1, 1, 1, 1]);
+}
+
+#[test]
+fn forced_tokens_stand_first_and_last() {
+    let never =
+        |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
+    let toy = Toy::new(&never);
+    let forcing = TokenContract {
+        forced_first: Some(6),
+        forced_last: Some(SPECIAL.eos),
+        ..contract()
+    };
+    let capacity = Capacity {
+        sentences: 1,
+        positions: usize::MAX,
+    };
+    for width in [1, 3] {
+        let options = options(width, LengthPenalty::Length, 1.0);
+        let sentences = std::iter::once(vec![4]);
+        let found = search(&toy, sentences, &forcing, &options, capacity).next();
+        let best = &found.expect("a result")[0];
+        assert_eq!(best.tokens, [6, 4, 4]);
+        assert!(best.finished);
+        assert_eq!(best.token_log_probs[0], 0.0);
+    }
+}
+
+/// Closes a sentence after as many tokens as its first source token says.
+fn closing_after_source() -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
+    |src, prefix| {
         let mut logits = [0.0; VOCAB];
         let likeliest = if prefix.len() < src[0] as usize {
             5
@@ -320,21 +426,26 @@ fn what_is_finished_leaves_the_batch() {
         };
         logits[likeliest as usize] = 30.0;
         logits
-    };
+    }
+}
+
+#[test]
+fn what_is_finished_leaves_the_batch() {
+    let logits = closing_after_source();
     let toy = Toy::new(&logits);
-    let src = Padded::new(&[[1, 9, 9], [4, 9, 9], [2, 9, 9]], SPECIAL.pad);
-    let results = search(&toy, &src, SPECIAL, &options(1, LengthPenalty::Gnmt, 0.6));
+    let src: [&[TokenId]; 3] = [&[1, 9, 9], &[4, 9, 9], &[2, 9, 9]];
+    let results = find(&toy, &src, &options(1, LengthPenalty::Gnmt, 0.6), 3);
     assert_eq!(toy.rows.take(), [3, 3, 2, 1, 1]);
     let lens: Vec<usize> = results.iter().map(|r| r[0].tokens.len()).collect();
     assert_eq!(lens, [1, 4, 2]);
 
-    let results = search(&toy, &src, SPECIAL, &options(3, LengthPenalty::Gnmt, 0.6));
+    let results = find(&toy, &src, &options(3, LengthPenalty::Gnmt, 0.6), 3);
     assert_eq!(results[1][0].tokens, [5; 4]);
     let one_best = SearchOptions {
         n_best: 1,
         ..options(3, LengthPenalty::Gnmt, 0.6)
     };
-    search(&toy, &src, SPECIAL, &one_best);
+    find(&toy, &src, &one_best, 3);
     let rows = toy.rows.take();
     assert_eq!(rows[rows.len() - 5..], [3, 9, 6, 3, 3]);
 }
@@ -379,7 +490,7 @@ fn equal_candidates_are_taken_in_order() {
 }
 
 #[test]
-fn no_hypothesis_outlives_numbers_that_are_none() {
+fn no_hypothesis_survives_nan() {
     let nan = |_: &[TokenId], _: &[TokenId]| [f32::NAN; VOCAB];
     let later = |_: &[TokenId], prefix: &[TokenId]| match prefix {
         [] | [_] => [0.0; VOCAB],
@@ -415,8 +526,7 @@ fn nothing_to_read_is_nothing_to_say() {
     let logits = random_logits(0);
     let toy = Toy::new(&logits);
     let options = options(2, LengthPenalty::Length, 1.0);
-    let none: [&[TokenId]; 0] = [];
-    assert!(search(&toy, &Padded::new(&none, SPECIAL.pad), SPECIAL, &options).is_empty());
+    assert!(find(&toy, &[], &options, 4).is_empty());
     let results = one(&toy, &[], &options);
     assert_eq!(results.len(), 1);
     assert_eq!((results[0].tokens.len(), results[0].log_prob), (0, 0.0));

@@ -140,6 +140,8 @@ mod tests {
     use super::*;
     use crate::batch::{Padded, TokenId};
     use crate::config::TokenizerKind;
+    use crate::model::Stepper;
+    use crate::nn::Pass;
     use crate::pipeline::tests::{TEXT, damaged, untrained, untrained_language_model};
 
     fn lines(text: &str) -> Vec<String> {
@@ -148,14 +150,12 @@ mod tests {
 
     /// −log₂ P of `targets`, each behind the tokens of `read` up to its place, one step at a time.
     fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
-        let model = pipeline.model();
-        let mut state = model.start(&Padded::new::<&[TokenId]>(&[&[]], 0));
+        let steps = pipeline.model().steps(Pass::inference());
+        let mut state = steps.start();
+        steps.admit(&Padded::new::<&[TokenId]>(&[&[]], 0), &mut state);
         let each = read.iter().zip(targets).map(|(&token, &target)| {
-            let logits: Vec<f32> = model
-                .step(&[token], &mut state)
-                .into_data()
-                .iter()
-                .collect();
+            let logits = steps.logits(steps.step(&[token], &mut state));
+            let logits: Vec<f32> = logits.into_data().iter().collect();
             let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
             (total.ln() - f64::from(logits[target as usize])) / LN_2
         });

@@ -110,7 +110,7 @@ impl Counts {
 
 /// The tokens of a batch that are to be predicted.
 fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
-    let padding = batch.tgt_out.pad_mask();
+    let padding = batch.tgt_out.lengths.mask();
     let places = batch.tgt_out.ids.iter().zip(padding);
     places.filter_map(|(&token, padding)| (!padding && token != IGNORE).then_some(token))
 }

@@ -188,7 +188,7 @@ impl Pipeline {
 
 /// The lines that are not blank, the longest first: sentences of similar length are encoded together, and what takes most
 /// memory takes it at once.
-fn longest_first(sources: &[Source]) -> Vec<usize> {
+pub(super) fn longest_first(sources: &[Source]) -> Vec<usize> {
     let len = |&line: &usize| sources[line].ids.len();
     let mut order: Vec<usize> = (0..sources.len()).filter(|line| len(line) > 0).collect();
     order.sort_by_key(|line| std::cmp::Reverse(len(line)));

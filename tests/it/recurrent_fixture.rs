@@ -1,10 +1,10 @@
 //! Recurrent layers against PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and gradients
 //! (`scripts/fixtures/recurrent.py`).
 
-use attentive::config::{CellKind, ModelConfig, RecurrentConfig};
+use attentive::architecture::{self, CellKind};
 use attentive::device;
-use attentive::model::{map_parameters, take_gradients};
-use attentive::nn::{Initializer, Pass, RecurrentEncoder};
+use attentive::model::take_gradients;
+use attentive::nn::{Construction, Pass, RecurrentEncoder};
 use attentive::ops::Lengths;
 use burn::tensor::{Tensor, TensorData};
 use safetensors::SafeTensors;
@@ -26,24 +26,22 @@ fn check(name: &str, cell: CellKind, states: usize) {
         let shape = [values.len() / columns, columns];
         Tensor::from_data(TensorData::new(values, shape), &device)
     };
-    let config = ModelConfig {
-        n_encoder_layers: LAYERS,
+    let stack = architecture::RecurrentEncoder {
+        n_layers: LAYERS,
+        d_in: D_IN,
+        d_hidden: D_HIDDEN,
+        cell,
+        bidirectional: true,
         dropout: 0.0,
-        recurrent: RecurrentConfig {
-            cell,
-            d_hidden: D_HIDDEN,
-            ..RecurrentConfig::default()
-        },
-        ..ModelConfig::default()
     };
-    let fresh = RecurrentEncoder::new(
-        &config,
-        D_IN,
-        &mut Initializer::new(config.init, 1, &device),
-    );
-    let model = map_parameters(fresh, &device, |parameter, _, _| {
-        expected(&format!("weights.{parameter}"))
-    });
+    let mut values = |parameter: &str| {
+        let key = format!("weights.{parameter}");
+        let stored = file.tensor(&format!("{name}.{key}"));
+        let shape = stored.expect("the fixture has it").shape().to_vec();
+        TensorData::new(expected(&key), shape)
+    };
+    let construction = Construction::new(&device, &mut values);
+    let model = RecurrentEncoder::new(&stack, construction.root());
     let lengths = Lengths::new(LENS, LENS[0]);
     let x = tensor("x", D_IN).require_grad();
     let encoded = model.forward(x.clone(), &lengths, &Pass::inference());

@@ -43,7 +43,7 @@ fn batch() -> Batch {
 
 fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], tolerance: f32) {
     for parameter in found {
-        let name = format!("{group}.{}", parameter.name);
+        let name = format!("{group}.{}", stored(&parameter.name));
         fixture::assert_close(
             &name,
             &parameter.values,
@@ -53,13 +53,29 @@ fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], to
     }
 }
 
+/// What the fixture calls a parameter.
+fn stored(name: &str) -> String {
+    let renamed = name.replace(".cross_attention", ".memory_attention");
+    [
+        ("src.embedding", "src_embedding"),
+        ("tgt.embedding", "tgt_embedding"),
+        ("src.positions", "src_positions"),
+        ("tgt.positions", "tgt_positions"),
+        ("head.weight", "output.projection"),
+        ("head.bias", "output.bias"),
+    ]
+    .iter()
+    .fold(renamed, |name, (now, then)| name.replace(now, then))
+}
+
 fn check(variant: &str, config: &ModelConfig) {
     let bytes = fixture::read("transformer");
     let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
     let device = device::cpu().autodiff();
-    let fresh = Model::new(config, VOCAB, VOCAB, 1, &device);
+    let architecture = config.architecture(VOCAB, VOCAB);
+    let fresh = Model::new(&architecture, config.init, 1, &device);
     let mut model = map_parameters(fresh, &device, |name, _, _| {
-        fixture::values(&file, &format!("{variant}.weights.{name}"))
+        fixture::values(&file, &format!("{variant}.weights.{}", stored(name)))
     });
     let batch = batch();
 
@@ -67,7 +83,7 @@ fn check(variant: &str, config: &ModelConfig) {
     let logits: Vec<f32> = logits.inner().into_data().iter().collect();
     let real: Vec<f32> = logits
         .chunks(VOCAB)
-        .zip(batch.tgt_out.pad_mask())
+        .zip(batch.tgt_out.lengths.mask())
         .filter(|(_, ignored)| !ignored)
         .flat_map(|(row, _)| row.to_vec())
         .collect();

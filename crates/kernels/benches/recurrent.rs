@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 
+use attentive_kernels::Lengths;
 use attentive_kernels::gemm::Precision;
+use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
     Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
     recurrent_backward,
@@ -27,12 +29,11 @@ fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-fn call(cell: Cell, precision: Precision, lens: &[usize], len: usize) -> RecurrentCall<'_> {
+fn call(cell: Cell, precision: Precision, lengths: &Lengths) -> RecurrentCall<'_> {
     RecurrentCall {
         cell,
         direction: Direction::Forward,
-        lens,
-        len,
+        lengths,
         d: D,
         precision,
     }
@@ -51,19 +52,21 @@ mod layer {
 
     #[divan::bench(args = CELLS)]
     fn forward(bencher: Bencher<'_, '_>, cell: Cell) {
-        let lens = [LEN; BATCH];
+        let lengths = Lengths::full(BATCH, LEN);
         let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
-            weight: &weight,
-            bias: Some(&bias),
+            hidden: Some(Affine {
+                weight: &weight,
+                bias: Some(&bias),
+            }),
             initial: None,
         };
         let (mut out, mut kept) = (numbers(ROWS * states), numbers(ROWS * saved));
         bencher
             .counter(ItemsCount::new(operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lens, LEN);
+                let call = call(cell, Precision::F32, &lengths);
                 let projected = black_box(&projected);
                 recurrent(call, recurrence, projected, &mut out, Some(&mut kept));
             });
@@ -71,12 +74,14 @@ mod layer {
 
     #[divan::bench(args = CELLS)]
     fn backward(bencher: Bencher<'_, '_>, cell: Cell) {
-        let lens = [LEN; BATCH];
+        let lengths = Lengths::full(BATCH, LEN);
         let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
-            weight: &weight,
-            bias: Some(&bias),
+            hidden: Some(Affine {
+                weight: &weight,
+                bias: Some(&bias),
+            }),
             initial: None,
         };
         let (out, kept, grad) = (
@@ -88,7 +93,7 @@ mod layer {
         bencher
             .counter(ItemsCount::new(2 * operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lens, LEN);
+                let call = call(cell, Precision::F32, &lengths);
                 let result = RecurrentResult {
                     states: &out,
                     saved: &kept,
@@ -107,18 +112,20 @@ mod layer {
 /// One step of an LSTM for as many sequences.
 #[divan::bench(args = [1, 5, 64])]
 fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
-    let lens = vec![1; batch];
+    let lengths = Lengths::full(batch, 1);
     let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
     let recurrence = Recurrence {
-        weight: &weight,
-        bias: None,
+        hidden: Some(Affine {
+            weight: &weight,
+            bias: None,
+        }),
         initial: Some(&initial),
     };
     bencher
         .counter(ItemsCount::new(2 * batch * 4 * D * D))
         .bench_local(|| {
-            let call = call(Cell::Lstm, Precision::F32, &lens, 1);
+            let call = call(Cell::Lstm, Precision::F32, &lengths);
             recurrent(call, recurrence, black_box(&projected), &mut states, None);
         });
 }
@@ -145,6 +152,7 @@ mod attentive_layer {
     struct Layer {
         cell: Cell,
         precision: Precision,
+        lengths: Lengths,
         projected: Vec<f32>,
         weight: Vec<f32>,
         bias: Vec<f32>,
@@ -161,6 +169,7 @@ mod attentive_layer {
             Self {
                 cell,
                 precision,
+                lengths: Lengths::full(BATCH, LEN),
                 projected: numbers(ROWS * gates),
                 weight: numbers(gates * D),
                 bias: numbers(gates),
@@ -172,9 +181,9 @@ mod attentive_layer {
             }
         }
 
-        fn call(&self) -> AttentiveRecurrentCall<'static> {
+        fn call(&self) -> AttentiveRecurrentCall<'_> {
             AttentiveRecurrentCall {
-                recurrent: call(self.cell, self.precision, &[LEN; BATCH], LEN),
+                recurrent: call(self.cell, self.precision, &self.lengths),
                 src_len: LEN,
                 d_key: D,
                 d_value: D_VALUE,
@@ -185,15 +194,17 @@ mod attentive_layer {
             AttentiveRecurrentInputs {
                 projected: &self.projected,
                 recurrence: Recurrence {
-                    weight: &self.weight,
-                    bias: Some(&self.bias),
+                    hidden: Some(Affine {
+                        weight: &self.weight,
+                        bias: Some(&self.bias),
+                    }),
                     initial: None,
                 },
                 query_weight: &self.query_weight,
                 context_weight: &self.context_weight,
                 keys: &self.keys,
                 values: &self.values,
-                pad: None,
+                src_lengths: None,
                 v: &self.v,
             }
         }

@@ -87,10 +87,10 @@ fn rows_are_shifted_and_padded() {
     };
     assert_eq!(batch.lines, [1, 2]);
     assert_eq!(batch.src.ids, [7, 8, 3, 5, 3, 0]);
-    assert_eq!(batch.src.lens, [3, 2]);
+    assert_eq!(batch.src.lens(), [3, 2]);
     assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
     assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
-    assert_eq!(batch.tgt_out.lens, [2, 3]);
+    assert_eq!(batch.tgt_out.lens(), [2, 3]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn epochs_and_seeds_differ() {
     let lengths = |batches: &[Batch]| {
         batches
             .iter()
-            .map(|batch| batch.tgt_out.width)
+            .map(|batch| batch.tgt_out.width())
             .collect::<Vec<_>>()
     };
     assert!(!lengths(&batches[0]).is_sorted());
@@ -142,7 +142,12 @@ fn fixed_batches_are_sorted_and_complete() {
         batches,
         fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap()
     );
-    assert!(batches.iter().map(|batch| batch.tgt_out.width).is_sorted());
+    assert!(
+        batches
+            .iter()
+            .map(|batch| batch.tgt_out.width())
+            .is_sorted()
+    );
     let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
     lines.sort_unstable();
     assert_eq!(lines, (1..=700).collect::<Vec<_>>());

@@ -106,7 +106,7 @@ fn masks_depend_on_seed_line_and_epoch_alone() {
         let mut rows: Vec<(usize, Vec<TokenId>)> = Vec::new();
         for _ in 0..batcher.batches_per_epoch() {
             let batch = batcher.next_batch();
-            let sources = batch.src.ids.chunks(batch.src.width).map(<[_]>::to_vec);
+            let sources = batch.src.ids.chunks(batch.src.width()).map(<[_]>::to_vec);
             rows.extend(batch.lines.into_iter().zip(sources));
         }
         rows.sort();

@@ -42,10 +42,13 @@ fn generated_sentences_make_one_stream() {
 /// Each row's targets; what is read must be what stands before them.
 fn targets(batch: &Batch) -> Vec<Vec<TokenId>> {
     let (read, targets) = (&batch.tgt_in, &batch.tgt_out);
-    assert_eq!((&read.lens, read.width), (&targets.lens, targets.width));
+    assert_eq!(
+        (read.lens(), read.width()),
+        (targets.lens(), targets.width())
+    );
     assert!(batch.lines.is_empty(), "a window is no line");
-    let rows = targets.lens.iter().enumerate().map(|(row, &len)| {
-        let row = row * targets.width..row * targets.width + len;
+    let rows = targets.lens().iter().enumerate().map(|(row, &len)| {
+        let row = row * targets.width()..row * targets.width() + len;
         let (read, row) = (&read.ids[row.clone()], &targets.ids[row]);
         assert!(
             read.iter()

@@ -1,8 +1,9 @@
 use std::cell::RefCell;
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use super::*;
+use crate::model::NextToken;
 
 const SPECIAL: SpecialTokens = SpecialTokens {
     pad: 0,
@@ -33,24 +34,42 @@ impl Toy {
 
 impl Stepper for Toy {
     type State = usize;
+    type Last = Tensor<2>;
 
-    fn start(&self, src: &Padded) -> usize {
-        assert_eq!(src.rows(), 1);
+    fn start(&self) -> usize {
         self.read.borrow_mut().push(Vec::new());
         0
     }
 
-    fn step(&self, last: &[TokenId], position: &mut usize) -> Tensor<2> {
-        assert!(*position < self.max_len);
-        self.read.borrow_mut().last_mut().unwrap().extend(last);
-        tensor(&(self.logits)(
-            last[0],
-            std::mem::replace(position, *position + 1),
-        ))
+    fn admit(&self, src: &Padded, _: &mut usize) {
+        assert_eq!(src.rows(), 1);
     }
 
-    fn select(&self, _: &mut usize, _: &[usize]) {
+    fn step(&self, next: &[TokenId], position: &mut usize) -> Tensor<2> {
+        assert!(*position < self.max_len);
+        self.read.borrow_mut().last_mut().unwrap().extend(next);
+        let place = std::mem::replace(position, *position + 1);
+        tensor(&(self.logits)(next[0], place))
+    }
+
+    fn read(&self, tokens: &Padded, position: &mut usize) -> Tensor<2> {
+        let steps = tokens
+            .ids
+            .iter()
+            .map(|&token| self.step(&[token], position));
+        steps.last().unwrap()
+    }
+
+    fn select(&self, _: &[usize], _: &mut usize) {
         unreachable!("there is one row")
+    }
+
+    fn likeliest(&self, _: Tensor<2>, _: usize, _: &[TokenId]) -> Vec<Vec<NextToken>> {
+        unreachable!("sampling reads logits")
+    }
+
+    fn logits(&self, logits: Tensor<2>) -> Tensor<2> {
+        logits
     }
 
     fn max_len(&self) -> usize {
@@ -80,7 +99,7 @@ fn counts(options: SampleOptions) -> [usize; 12] {
     let mut sampler = Sampler::new(&options, SPECIAL, Units::Stream);
     let mut counts = [0; 12];
     for _ in 0..4000 {
-        let token = sampler.draw(tensor(&falling(0, 0))).unwrap();
+        let token = sampler.draw(falling(0, 0)).unwrap();
         counts[token as usize] += 1;
     }
     counts

@@ -1,9 +1,11 @@
 use burn::tensor::{Device, Distribution};
 
-use super::super::AttentionWatch;
-use super::*;
-use crate::config::{CellKind, Init, RecurrentConfig};
 use burn::tensor::activation::softmax;
+
+use super::super::{AttentionWatch, Construction, Initializer};
+use super::*;
+use crate::architecture::{CellKind, Init};
+use crate::config::{Family, ModelConfig, RecurrentConfig};
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -16,9 +18,9 @@ fn random(rows: usize) -> Tensor<2> {
 
 fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder {
     let config = ModelConfig {
+        family: Family::Seq2seq,
         d_model: D,
         n_decoder_layers: n_layers,
-        init: Init::Pytorch,
         recurrent: RecurrentConfig {
             cell,
             d_hidden: D,
@@ -27,8 +29,19 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         },
         ..ModelConfig::default()
     };
-    let init = &mut Initializer::new(config.init, 5, &Device::flex());
-    RecurrentDecoder::new(&config, init)
+    let architecture = config.architecture(8, 8);
+    let Some(architecture::Decoder::Recurrent(stack)) = &architecture.decoder else {
+        panic!("a recurrent decoder");
+    };
+    let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
+    let mut values = |name: &str| initializer.draw(name);
+    let construction = Construction::new(&Device::flex(), &mut values);
+    RecurrentDecoder::new(stack, construction.root().at("decoder"))
+}
+
+fn sequence(x: Tensor<2>, lens: &[usize], width: usize) -> Sequence {
+    let lengths = Lengths::new(lens, width);
+    Sequence { x, lengths }
 }
 
 /// Σ weights · values, `[batch · len, D]`.
@@ -42,11 +55,7 @@ fn gathered(weights: Tensor<4>, values: Tensor<2>) -> Tensor<2> {
 #[test]
 fn recorded_weights_make_the_contexts() {
     let batch = SRC_LENS.len();
-    let pad = PadMask::from_lens(&SRC_LENS, SRC_LEN);
-    let lengths = Lengths {
-        lens: vec![LEN; batch].into(),
-        len: LEN,
-    };
+    let lengths = Lengths::full(batch, LEN);
     for (attention, cell) in [
         (AttentionKind::Additive, CellKind::Lstm),
         (AttentionKind::Additive, CellKind::Gru),
@@ -58,7 +67,7 @@ fn recorded_weights_make_the_contexts() {
         let x = random(batch * LEN);
         let plain = Pass::inference();
         let memory = decoder
-            .memory(values.clone(), pad.clone(), &plain)
+            .memory(&sequence(values.clone(), &SRC_LENS, SRC_LEN), &plain)
             .expect("a memory");
         let layer = &decoder.layers[0];
         let initial = random(batch).repeat_dim(1, layer.cell().states());
@@ -118,7 +127,8 @@ fn by_the_formulas(
         let mut context = None;
         for (number, layer) in decoder.layers.iter().enumerate() {
             let before = states[number].clone();
-            let mut sum = map(&layer.input, below) + map(&layer.hidden, before.clone());
+            let mut sum = map(&layer.input, below)
+                + map(layer.hidden.as_ref().expect("a hidden map"), before.clone());
             if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention)
             {
                 // e_j = vᵀ tanh(W s + U h_j)
@@ -151,11 +161,6 @@ fn by_the_formulas(
 #[test]
 fn the_decoder_follows_its_formulas() {
     let pass = &Pass::inference();
-    let pad = PadMask::from_lens(&[SRC_LEN], SRC_LEN);
-    let lengths = Lengths {
-        lens: vec![LEN].into(),
-        len: LEN,
-    };
     for attention in [
         AttentionKind::None,
         AttentionKind::Additive,
@@ -168,9 +173,9 @@ fn the_decoder_follows_its_formulas() {
             let (h, x) = (random(SRC_LEN) * 3.0, random(LEN));
             let finals: Vec<Tensor<2>> = (0..n_layers).map(|_| random(1)).collect();
             let expected = by_the_formulas(&decoder, &h, &x, finals.clone());
-            let encoded = Encoded { memory: h, finals };
-            let mut state = decoder.start(encoded, pad.clone(), pass);
-            let found = decoder.forward(x, &lengths, &mut state, pass);
+            let memory = sequence(h, &[SRC_LEN], SRC_LEN);
+            let tgt = sequence(x, &[LEN], LEN);
+            let found = decoder.forward(tgt, Some(&memory), &finals, pass);
             let difference: f32 = (found - expected).abs().max().into_scalar();
             assert!(
                 difference < 1e-5,

@@ -1,6 +1,7 @@
 //! Tags, gaps and vectors of texts.
 
 use super::*;
+use crate::batch::{Batch, Padded};
 
 /// Lines of all lengths, some blank and one longer than the model takes.
 fn lines(random: &mut Random) -> Vec<String> {
@@ -89,11 +90,12 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
     let pipeline = of(Family::EncoderOnly, 0);
     let mut ids = pipeline.tokenizers.tgt().encode("two cats").unwrap();
     ids.push(pipeline.tokenizers.tgt().special().eos);
-    let tokens = crate::batch::Padded::new(&[ids], 0);
-    let encoded = pipeline
-        .model
-        .encode(&tokens, &crate::nn::Pass::inference());
-    let mean = encoded.slice([0..2, 0..16]).mean_dim(0);
+    let batch = Batch {
+        src: Padded::new(&[ids], 0),
+        ..Batch::default()
+    };
+    let memory = pipeline.model.encode(&batch, &crate::nn::Pass::inference());
+    let mean = memory.sequence.x.slice([0..2, 0..16]).mean_dim(0);
     let mean: Vec<f32> = mean.into_data().try_into_vec().unwrap();
     let found = pipeline.embed(1, &["two cats"]).unwrap()[0].vector.clone();
     for (found, mean) in found.unwrap().iter().zip(mean) {

@@ -4,7 +4,7 @@ mod labels;
 use std::sync::OnceLock;
 
 use super::source::Source;
-use super::translate::{MAX_BATCH_POSITIONS, batches};
+use super::translate::longest_first;
 use super::*;
 use crate::config::{
     AttentionKind, Family, Init, ModelConfig, TokenizerConfig, TokenizerKind, Units,
@@ -63,7 +63,12 @@ fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     }
     .unwrap();
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Model::new(&config.model, src, tgt, 7, &device::cpu());
+    let model = Model::new(
+        &config.model.architecture(src, tgt),
+        config.model.init,
+        7,
+        &device::cpu(),
+    );
     Pipeline::from_parts(config, tokenizers, model)
 }
 
@@ -117,7 +122,12 @@ pub(crate) fn language_model(config: Config) -> Pipeline {
     };
     let tokenizers = text::learn(&config.tokenizer, Masks::Without, &[], &corpus).unwrap();
     let vocab = tokenizers.tgt().vocab_size();
-    let model = Model::new(&config.model, vocab, vocab, 7, &device::cpu());
+    let model = Model::new(
+        &config.model.architecture(vocab, vocab),
+        config.model.init,
+        7,
+        &device::cpu(),
+    );
     Pipeline::from_parts(config, tokenizers, model)
 }
 
@@ -272,30 +282,19 @@ fn a_source_keeps_to_the_model() {
 }
 
 #[test]
-fn batches_are_bounded_and_complete() {
+fn lines_are_decoded_by_length() {
     let mut random = Random::new(2, 0);
     let source = |len: usize| Source {
         ids: vec![4; len],
         warning: None,
     };
     let sources: Vec<Source> = (0..1000).map(|_| source(random.below(600))).collect();
-    let options = options(untrained(), 64);
-    let cut = batches(&sources, &options);
-    let mut seen: Vec<usize> = Vec::new();
-    for batch in &cut {
-        let longest = sources[batch[0]].ids.len();
-        assert!(batch.len() <= 64 && batch.len() * longest * 3 <= MAX_BATCH_POSITIONS);
-        assert!(batch.iter().all(|&line| sources[line].ids.len() <= longest));
-        seen.extend(batch);
-    }
-    seen.sort_unstable();
-    let real: Vec<usize> = (0..1000)
-        .filter(|&line| !sources[line].ids.is_empty())
-        .collect();
-    assert_eq!(seen, real);
-    // One sentence goes through, however long it is.
-    let giant = [source(MAX_BATCH_POSITIONS * 2)];
-    assert_eq!(batches(&giant, &options), [[0]]);
+    let mut order = longest_first(&sources);
+    let len = |line: usize| sources[line].ids.len();
+    assert!(order.is_sorted_by(|&a, &b| len(a) >= len(b)));
+    order.sort_unstable();
+    let real: Vec<usize> = (0..1000).filter(|&line| len(line) > 0).collect();
+    assert_eq!(order, real);
 }
 
 #[test]

@@ -1,160 +1,28 @@
 //! Properties that every family, in every variant, must have.
 
+mod variants;
+
 use std::ops::Range;
 
 use burn::tensor::{Device, Tensor};
 
-use super::{Model, Stepper, parameters, take_gradients};
+use super::{Model, State, Stepper, Steps, parameters, shapes, take_gradients};
 use crate::batch::{Batch, Padded, TokenId};
-use crate::config::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, ModelConfig, NormKind,
-    NormPosition, Positions, RecurrentConfig, Task, TieEmbeddings,
-};
+use crate::config::{ModelConfig, Task, TieEmbeddings};
 use crate::nn::{Pass, Probe};
 use crate::ops::Precision;
 
+use variants::{base, variants};
+
 const VOCAB: usize = 13;
 
-fn base() -> ModelConfig {
-    ModelConfig {
-        d_model: 12,
-        d_ff: 20,
-        n_heads: 3,
-        n_encoder_layers: 2,
-        n_decoder_layers: 2,
-        max_len: 32,
-        init: Init::Pytorch,
-        ..ModelConfig::default()
-    }
-}
-
-/// One model of each family for each value of each variant.
-fn variants() -> Vec<ModelConfig> {
-    let mut variants = transformers();
-    variants.extend(recurrent());
-    for family in [Family::DecoderOnly, Family::EncoderOnly] {
-        for positions in [
-            Positions::SinusoidalInterleaved,
-            Positions::Learned,
-            Positions::Rotary,
-        ] {
-            variants.push(ModelConfig {
-                family,
-                positions,
-                norm_position: NormPosition::Pre,
-                tie_embeddings: TieEmbeddings::None,
-                output_bias: true,
-                ..base()
-            });
-            variants.push(ModelConfig { family, ..base() });
-        }
-    }
-    variants
-}
-
-fn recurrent() -> Vec<ModelConfig> {
-    let mut variants = Vec::new();
-    let family = |family, recurrent| ModelConfig {
-        family,
-        recurrent,
-        ..base()
-    };
-    let cells = [
-        CellKind::Rnn,
-        CellKind::Lstm,
-        CellKind::CoupledLstm,
-        CellKind::Gru,
-    ];
-    let attentions = [
-        AttentionKind::None,
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    for cell in cells {
-        for bidirectional in [true, false] {
-            for attention in attentions {
-                let recurrent = RecurrentConfig {
-                    cell,
-                    d_hidden: 10,
-                    bidirectional,
-                    attention,
-                    d_input: 0,
-                };
-                variants.push(family(Family::Seq2seq, recurrent));
-            }
-            for d_input in [0, 3] {
-                let recurrent = RecurrentConfig {
-                    cell,
-                    d_hidden: 10,
-                    bidirectional,
-                    d_input,
-                    ..RecurrentConfig::default()
-                };
-                variants.push(family(Family::Tagger, recurrent));
-            }
-        }
-    }
-    variants.push(ModelConfig {
-        n_decoder_layers: 3,
-        n_encoder_layers: 1,
-        ..variants[0].clone()
-    });
-    variants
-}
-
-/// One Transformer for each value of each variant.
-fn transformers() -> Vec<ModelConfig> {
-    let mut variants = vec![base()];
-    variants.push(ModelConfig {
-        norm_position: NormPosition::Pre,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        dropout_position: DropoutPosition::AfterNorm,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        norm_position: NormPosition::Pre,
-        dropout_position: DropoutPosition::AfterNorm,
-        ..base()
-    });
-    for norm in [NormKind::Rms, NormKind::Scalar] {
-        variants.push(ModelConfig { norm, ..base() });
-    }
-    for positions in [
-        Positions::SinusoidalConcatenated,
-        Positions::SinusoidalTensor2tensor,
-        Positions::Learned,
-        Positions::Rotary,
-        Positions::None,
-    ] {
-        variants.push(ModelConfig {
-            positions,
-            ..base()
-        });
-    }
-    for tie_embeddings in [TieEmbeddings::None, TieEmbeddings::Decoder] {
-        variants.push(ModelConfig {
-            tie_embeddings,
-            output_bias: true,
-            ..base()
-        });
-    }
-    for init in [Init::XavierUniform, Init::Normal, Init::Gpt2] {
-        variants.push(ModelConfig { init, ..base() });
-    }
-    variants.push(ModelConfig {
-        activation: ActivationKind::Gelu,
-        attention_bias: false,
-        scale_embeddings: false,
-        ..base()
-    });
-    variants
-}
-
 fn model(config: &ModelConfig) -> Model {
-    Model::new(config, VOCAB, VOCAB, 3, &Device::flex())
+    on(config, &Device::flex())
+}
+
+fn on(config: &ModelConfig, device: &Device) -> Model {
+    let architecture = config.architecture(VOCAB, VOCAB);
+    Model::new(&architecture, config.init, 3, device)
 }
 
 fn padded(sequences: &[&[TokenId]]) -> Padded {
@@ -181,10 +49,16 @@ fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
             src: Padded::default(),
             ..batch
         },
-        Task::Fill | Task::Tag | Task::Classify => Batch {
+        Task::Fill | Task::Tag => Batch {
             vectors: vectors(config, &src),
             tgt_in: Padded::default(),
             tgt_out: src.clone(),
+            src,
+            ..batch
+        },
+        Task::Classify => Batch {
+            tgt_in: Padded::default(),
+            tgt_out: padded(&vec![&[5][..]; src.rows()]),
             src,
             ..batch
         },
@@ -208,7 +82,7 @@ fn a_sentence_does_not_see_its_batch() {
         for row in 0..3 {
             let one = batch_of(&config, row..row + 1);
             let alone = rows(model.forward(&one, &Pass::inference()));
-            let first = row * all.tgt_out.width;
+            let first = row * together.len() / 3;
             assert_eq!(alone, together[first..first + alone.len()], "{config:?}");
         }
     }
@@ -219,25 +93,57 @@ fn decodes(config: &ModelConfig) -> bool {
 }
 
 #[test]
+fn parameters_are_those_of_the_architecture() {
+    for config in variants() {
+        let model = model(&config);
+        let mut found: Vec<(String, Vec<usize>)> = shapes(&model);
+        let parameters = model.architecture().parameters().into_iter();
+        let mut expected: Vec<(String, Vec<usize>)> = parameters
+            .map(|parameter| (parameter.name, parameter.shape))
+            .collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{config:?}");
+    }
+}
+
+fn assert_close(found: &[f32], expected: &[f32], config: &ModelConfig) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            (found - expected).abs() < 1e-5,
+            "{found} and {expected}: {config:?}"
+        );
+    }
+}
+
+/// A state with a row for each of the sentences `rows`.
+fn state_of(steps: &Steps<'_>, sentences: Range<usize>) -> State {
+    let mut state = steps.start();
+    steps.admit(&padded(&SRC[sentences]), &mut state);
+    state
+}
+
+fn step(steps: &Steps<'_>, next: &[TokenId], state: &mut State) -> Vec<Vec<f32>> {
+    rows(steps.logits(steps.step(next, state)))
+}
+
+#[test]
 fn one_cached_step_is_the_full_forward() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
+        let steps = model.steps(Pass::inference());
         let full = rows(model.forward(&batch_of(&config, 0..3), &Pass::inference()));
-        let mut state = model.start(&padded(&SRC));
+        let mut state = state_of(&steps, 0..3);
         for position in 0..3 {
             let last: Vec<TokenId> = TGT
                 .iter()
                 .map(|tgt| tgt.get(position).copied().unwrap_or(0))
                 .collect();
-            let step = rows(model.step(&last, &mut state));
+            let step = step(&steps, &last, &mut state);
             for row in [0, 2] {
                 let expected = &full[row * TGT[0].len() + position];
-                for (found, expected) in step[row].iter().zip(expected) {
-                    assert!(
-                        (found - expected).abs() < 1e-5,
-                        "{found} and {expected}: {config:?}"
-                    );
-                }
+                assert_close(&step[row], expected, &config);
             }
         }
     }
@@ -245,25 +151,43 @@ fn one_cached_step_is_the_full_forward() {
 
 #[test]
 fn tokens_read_at_once_are_the_full_forward() {
-    for config in variants() {
-        if config.family.task() != Task::Generate {
-            continue;
-        }
+    for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
+        let steps = model.steps(Pass::inference());
         let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));
         for first in 1..5 {
-            let mut state = model.start(&padded(&SRC[..1]));
-            let (all, rest) = (TGT[0], TGT[0].len() - first);
+            let mut state = state_of(&steps, 0..1);
+            let all = TGT[0];
             for (tokens, row) in [(&all[..first], first - 1), (&all[first..], all.len() - 1)] {
-                let read = rows(model.read(tokens, &mut state));
+                let last = steps.read(&padded(&[tokens]), &mut state);
+                let read = rows(steps.logits(last));
                 assert_eq!(read.len(), 1);
-                for (found, expected) in read[0].iter().zip(&full[row]) {
-                    assert!(
-                        (found - expected).abs() < 1e-5,
-                        "{found} and {expected}, {rest} at the end: {config:?}"
-                    );
-                }
+                assert_close(&read[0], &full[row], &config);
             }
+        }
+    }
+}
+
+/// Prefixes of different lengths are read together, and what follows does not depend on that.
+#[test]
+fn prefixes_of_different_lengths_are_read_together() {
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let steps = model.steps(Pass::inference());
+        let mut together = state_of(&steps, 0..3);
+        let read = steps.read(&padded(&TGT), &mut together);
+        let read = rows(steps.logits(read));
+        let after = step(&steps, &[4, 5, 6], &mut together);
+        for row in 0..3 {
+            let mut alone = state_of(&steps, row..row + 1);
+            let last = steps.read(&padded(&TGT[row..=row]), &mut alone);
+            assert_eq!(rows(steps.logits(last))[0], read[row], "{config:?}");
+            let next = [4, 5, 6][row];
+            assert_eq!(
+                step(&steps, &[next], &mut alone)[0],
+                after[row],
+                "{config:?}"
+            );
         }
     }
 }
@@ -272,17 +196,65 @@ fn tokens_read_at_once_are_the_full_forward() {
 fn selected_hypotheses_go_on_as_they_were() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
-        let mut state = model.start(&padded(&SRC));
-        model.step(&[2, 2, 2], &mut state);
+        let steps = model.steps(Pass::inference());
+        let mut state = state_of(&steps, 0..3);
+        step(&steps, &[2, 2, 2], &mut state);
         let mut chosen = state.clone();
-        model.select(&mut chosen, &[2, 0, 0]);
-        let before = rows(model.step(&[5, 6, 7], &mut state));
-        let after = rows(model.step(&[7, 5, 5], &mut chosen));
+        steps.select(&[2, 0, 0], &mut chosen);
+        let before = step(&steps, &[5, 6, 7], &mut state);
+        let after = step(&steps, &[7, 5, 5], &mut chosen);
         assert_eq!(
             after,
             [before[2].clone(), before[0].clone(), before[0].clone()]
         );
     }
+}
+
+/// Rows come, are repeated and go between any two steps; each computes what it would alone, to the bit.
+#[test]
+fn a_row_does_not_see_those_that_come_and_go() {
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let steps = model.steps(Pass::inference());
+        let alone = |sentence: usize, tokens: &[TokenId]| {
+            let mut state = state_of(&steps, sentence..sentence + 1);
+            let all = tokens
+                .iter()
+                .map(|&token| step(&steps, &[token], &mut state));
+            all.last().expect("a step").remove(0)
+        };
+        let mut state = state_of(&steps, 0..2);
+        step(&steps, &[2, 2], &mut state);
+        steps.select(&[1, 0, 0], &mut state);
+        let found = step(&steps, &[4, 5, 6], &mut state);
+        assert_eq!(found[0], alone(1, &[2, 4]), "{config:?}");
+        assert_eq!(found[2], alone(0, &[2, 6]), "{config:?}");
+        steps.admit(&padded(&SRC[2..3]), &mut state);
+        let found = step(&steps, &[7, 8, 9, 2], &mut state);
+        assert_eq!(found[0], alone(1, &[2, 4, 7]), "{config:?}");
+        assert_eq!(found[1], alone(0, &[2, 5, 8]), "{config:?}");
+        assert_eq!(found[3], alone(2, &[2]), "{config:?}");
+        steps.select(&[3, 2], &mut state);
+        let found = step(&steps, &[10, 11], &mut state);
+        assert_eq!(found[0], alone(2, &[2, 10]), "{config:?}");
+        assert_eq!(found[1], alone(0, &[2, 6, 9, 11]), "{config:?}");
+        steps.select(&[], &mut state);
+        steps.admit(&padded(&SRC[..1]), &mut state);
+        assert_eq!(
+            step(&steps, &[2], &mut state)[0],
+            alone(0, &[2]),
+            "{config:?}"
+        );
+    }
+}
+
+#[test]
+fn the_likeliest_are_those_of_the_logits() {
+    let model = model(&base());
+    let steps = model.steps(Pass::inference());
+    let last = steps.step(&[2, 2, 2], &mut state_of(&steps, 0..3));
+    let expected = super::likeliest(steps.logits(last.clone()), 4, &[0, 2]);
+    assert_eq!(steps.likeliest(last, 4, &[0, 2]), expected);
 }
 
 #[test]
@@ -318,7 +290,7 @@ fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
 /// The summed loss of `parts` and the gradients of all parameters.
 fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
     let device = Device::flex().autodiff();
-    let model = Model::new(config, VOCAB, VOCAB, 3, &device);
+    let model = on(config, &device);
     let mut total = (0.0, Vec::new());
     for batch in parts {
         let part = model.loss(batch, 0.1, &Pass::inference());
@@ -400,17 +372,17 @@ fn tied_matrices_are_stored_once() {
             .filter(|parameter| parameter.shape == [VOCAB, 12]);
         large.map(|parameter| parameter.name).collect()
     };
-    assert_eq!(names(TieEmbeddings::All), ["src_embedding.weight"]);
+    assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
     assert_eq!(
         names(TieEmbeddings::Decoder),
-        ["src_embedding.weight", "tgt_embedding.weight"]
+        ["src.embedding.weight", "tgt.embedding.weight"]
     );
     assert_eq!(
         names(TieEmbeddings::None),
         [
-            "src_embedding.weight",
-            "tgt_embedding.weight",
-            "output.projection"
+            "src.embedding.weight",
+            "tgt.embedding.weight",
+            "head.weight"
         ]
     );
 }
