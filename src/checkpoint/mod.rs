@@ -148,7 +148,9 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
             hint: Some("give the directory that `attentive train` wrote".into()),
         });
     }
-    Ok((Config::load_stored(&path)?, Tokenizers::load(dir)?))
+    let config = Config::load_stored(&path)?;
+    let tokenizers = Tokenizers::load(dir)?.for_model(&config.model)?;
+    Ok((config, tokenizers))
 }
 
 /// A model built from `config` with the weights `stored`.

@@ -91,9 +91,7 @@ fn translate(
 }
 
 fn write(translation: &Translation, line: usize, columns: Columns, out: &mut Output) -> Result<()> {
-    if let Some(warning) = &translation.warning {
-        message::warning(warning);
-    }
+    message::warnings(&translation.warnings);
     for candidate in &translation.hypotheses {
         match columns {
             Columns::Text => out.line(&candidate.text)?,

@@ -57,6 +57,7 @@ fn the_schema_knows_keys_and_kinds() {
         ("data.valid", Kind::Section),
         ("data.valid.pairs", Kind::Whole),
         ("data.train.src", Kind::Text),
+        ("model.never_generated", Kind::Texts),
         ("train.optimizer.beta1", Kind::Number),
         ("model.scale_embeddings", Kind::Switch),
         ("train.best_by", Kind::OneOf(&["loss", "bleu"])),

@@ -175,7 +175,7 @@ pub(super) fn material(
         }
         None => {
             observer.on(&Event::Preparing(Preparing::Vocabulary));
-            learn(config, &train)?
+            learn(config, &train)?.for_model(&config.model)?
         }
     };
     stop_if_asked(interrupt)?;
@@ -243,7 +243,7 @@ fn feed(
         observer.on(&Event::Note(&format!("{TRAINING}: {encoded}")));
     }
     let (n_examples, budget) = (examples.len(), Budget::new(tokens));
-    let special = tokenizers.tgt().special();
+    let special = tokenizers.sides();
     let masking = Masking::new(tokenizers.tgt(), config.seed);
     let batcher = Batcher::new(examples, budget, config.seed, special, masking)?;
     Ok((Feed::Lines(batcher), n_examples))
@@ -275,7 +275,7 @@ fn validation_set(
     if encoded.dropped() > 0 {
         observer.on(&Event::Note(&format!("{VALIDATION}: {encoded}")));
     }
-    let special = tokenizers.tgt().special();
+    let special = tokenizers.sides();
     let masking = Masking::fixed(tokenizers.tgt());
     // A validation pair may be longer than any training pair: it then has a batch of its own.
     let len = |example: &Example| example.src_len().max(example.tgt_len());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::nn::{AttentionMap, AttentionSite};
-use crate::pipeline::Inspection;
+use crate::pipeline::{Inspection, Warning};
 
 /// Weights are written in thousandths: whole numbers, of which most are 0, keep the page small.
 const UNITS: u32 = 1000;
@@ -51,7 +51,7 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         "tgt": tgt,
         "written": written,
         "maps": maps.iter().map(map).collect::<Vec<_>>(),
-        "warnings": warnings,
+        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -108,7 +108,10 @@ mod tests {
                 layer: 0,
                 weights: Tensor::from_data(weights, &Device::flex()),
             }],
-            warnings: vec![EVIL.into()],
+            warnings: vec![Warning {
+                line: None,
+                problem: EVIL.into(),
+            }],
         }
     }
 
