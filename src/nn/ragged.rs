@@ -51,8 +51,11 @@ impl Ragged {
         self.moved.as_ref().map_or(self.lens.len(), Vec::len)
     }
 
-    /// Row `i` becomes what row `rows[i]` was.
+    /// Row `i` becomes what row `rows[i]` was. Nothing happens to rows that were never there.
     pub fn select(&mut self, rows: &[usize]) {
+        if self.rows() == 0 {
+            return;
+        }
         self.moved = Some(match self.moved.take() {
             Some(moved) => rows.iter().map(|&row| moved[row]).collect(),
             None => rows.to_vec(),

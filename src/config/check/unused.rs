@@ -26,6 +26,16 @@ pub(super) fn check(config: &Config) -> Result<()> {
     )
 }
 
+impl ModelConfig {
+    /// The keys below `[model]` that the chosen architecture does not read.
+    pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
+        unused_by_model(self)
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect()
+    }
+}
+
 /// Keys without effect, and why they have none.
 type Unused = Vec<(&'static str, &'static str)>;
 

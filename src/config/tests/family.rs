@@ -88,7 +88,7 @@ fn recurrent_layers_have_widths_that_fit() {
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
-            "0, as only taggers read vectors",
+            "0, as only taggers and classifiers read vectors",
         ),
     ]);
     accepts(&[

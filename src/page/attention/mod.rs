@@ -103,7 +103,7 @@ mod tests {
                 probability: 0.5,
             }],
             maps: vec![AttentionMap {
-                name: "decoder.layers.0.memory_attention".into(),
+                name: "decoder.layers.0.cross_attention".into(),
                 site: AttentionSite::Cross,
                 layer: 0,
                 weights: Tensor::from_data(weights, &Device::flex()),
