@@ -100,6 +100,10 @@ fn written_out_it_reads_back_equal() {
         "model.decoder",
         "model.final_norm",
         "model.attention_scale",
+        "model.decoder_start",
+        "model.forced_first",
+        "model.forced_last",
+        "model.never_generated",
     ];
     let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {

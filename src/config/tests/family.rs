@@ -1,6 +1,6 @@
 //! What a family asks of the other values.
 
-use super::{accepts, parse, refuses};
+use super::{accepts, message, parse, refuses};
 use crate::config::{TokenizerKind, Vocabulary};
 
 const TAGGER: &str = "model.family = 'tagger'";

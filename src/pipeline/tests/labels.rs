@@ -55,12 +55,12 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
     };
     let sequences: Vec<Vec<f32>> = [5, 0, 24, 1, 60, 7].into_iter().map(&mut vectors).collect();
     let together = pipeline.tag_vectors(1, &sequences).unwrap();
-    for (sequence, tags) in sequences.iter().zip(&together) {
-        assert_eq!(tags.len() * 3, sequence.len());
+    for (number, (sequence, tagged)) in (1..).zip(sequences.iter().zip(&together)) {
+        assert_eq!(tagged.tags.len() * 3, sequence.len());
         let alone = pipeline
-            .tag_vectors(1, std::slice::from_ref(sequence))
+            .tag_vectors(number, std::slice::from_ref(sequence))
             .unwrap();
-        assert_eq!(alone[0], *tags);
+        assert_eq!(alone[0], *tagged);
     }
     for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
         let error = pipeline.tag_vectors(1, &[vec![1.0; 3], wrong]).unwrap_err();
