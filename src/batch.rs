@@ -34,7 +34,23 @@ impl Padded {
         }
     }
 
-    /// Number of rows.
+    /// A single sequence, which needs no padding.
+    pub fn single(sequence: &[TokenId]) -> Self {
+        Self {
+            ids: sequence.to_vec(),
+            lengths: Lengths::full(1, sequence.len()),
+        }
+    }
+
+    /// Rows without tokens.
+    pub fn empty(rows: usize) -> Self {
+        Self {
+            ids: Vec::new(),
+            lengths: Lengths::full(rows, 0),
+        }
+    }
+
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.rows()
     }

@@ -115,6 +115,7 @@ fn train(train: &TrainConfig) -> Result<()> {
     size("train.validate_sentences", train.validate_sentences, 0)?;
     size("train.samples", train.samples, 0)?;
     size("train.keep_last", train.keep_last, 1)?;
+    size("train.average_last", train.average_last, 0)?;
     whole("train.max_steps", train.max_steps, 1)?;
     whole("train.max_epochs", train.max_epochs, 0)?;
     whole("train.validate_every", train.validate_every, 0)?;
@@ -122,7 +123,11 @@ fn train(train: &TrainConfig) -> Result<()> {
     whole("train.save_every", train.save_every, 0)?;
     whole("train.log_every", train.log_every, 1)?;
     fraction("train.label_smoothing", train.label_smoothing)?;
-    not_negative("train.clip_norm", train.clip_norm)
+    not_negative("train.clip_norm", train.clip_norm)?;
+    let (kept, averaged) = (train.keep_last, train.average_last);
+    let expected =
+        format!("at least `train.average_last` = {averaged}, the checkpoints to average");
+    require(kept >= averaged, "train.keep_last", expected, kept)
 }
 
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {

@@ -8,6 +8,7 @@ use super::{Config, ScheduleKind};
 const FREE: &[&str] = &[
     "data.valid",
     "decode",
+    "train.average_last",
     "train.best_by",
     "train.keep_last",
     "train.log_every",

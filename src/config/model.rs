@@ -94,6 +94,18 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// How a classifier makes one vector of a text.
     pub pooling: Pooling,
+    /// The token that the decoder reads first, in training and afterwards; by default `<s>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoder_start: Option<String>,
+    /// The token that every translation is made to begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced_first: Option<String>,
+    /// The token that a translation is made to end with where it reaches the length limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced_last: Option<String>,
+    /// Tokens that no translation has; by default `<pad>` and `<s>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub never_generated: Option<Vec<String>>,
     /// How weights start.
     pub init: Init,
     /// What recurrent stacks have besides.
@@ -255,6 +267,10 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            decoder_start: None,
+            forced_first: None,
+            forced_last: None,
+            never_generated: None,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),
         }

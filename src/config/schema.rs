@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::{Error, MapAccessDeserializer};
+use serde::de::value::{Error, MapAccessDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Number,
     /// A string.
     Text,
+    /// A list of strings.
+    Texts,
     /// One of these strings.
     OneOf(&'static [&'static str]),
 }
@@ -90,6 +92,12 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
         visitor.visit_str("")
     }
 
+    /// Every list is one of strings.
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        self.note(Kind::Texts);
+        visitor.visit_seq(SeqDeserializer::new(std::iter::once("")))
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
@@ -140,7 +148,7 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str bytes byte_buf
-        unit unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
+        unit unit_struct newtype_struct tuple tuple_struct map identifier ignored_any
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
         (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
         (Kind::Whole, Value::Integer(0..)) => Ok(()),
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
+        (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
         (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
         _ => Err(Error::Config {
             key: key.to_owned(),
@@ -52,6 +53,7 @@ fn expected(kind: Kind) -> String {
         Kind::Whole => "a whole number, 0 or more".into(),
         Kind::Number => "a number".into(),
         Kind::Text => "a string".into(),
+        Kind::Texts => "a list of strings".into(),
         Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
     }
 }
@@ -91,6 +93,7 @@ fn hint(kind: Kind, value: &Value) -> Option<String> {
         (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
+        (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{text}\"]`")),
         (Kind::OneOf(allowed), Value::String(text)) => {
             let near =
                 |name: &str| strsim::jaro_winkler(name, &text.to_lowercase().replace('-', "_"));

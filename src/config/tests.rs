@@ -57,6 +57,7 @@ fn the_schema_knows_keys_and_kinds() {
         ("data.valid", Kind::Section),
         ("data.valid.pairs", Kind::Whole),
         ("data.train.src", Kind::Text),
+        ("model.never_generated", Kind::Texts),
         ("train.optimizer.beta1", Kind::Number),
         ("model.scale_embeddings", Kind::Switch),
         ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
@@ -99,6 +100,10 @@ fn written_out_it_reads_back_equal() {
         "model.decoder",
         "model.final_norm",
         "model.attention_scale",
+        "model.decoder_start",
+        "model.forced_first",
+        "model.forced_last",
+        "model.never_generated",
     ];
     let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {

@@ -36,6 +36,9 @@ pub struct TrainConfig {
     pub save_every: u64,
     /// How many of the latest checkpoints to keep.
     pub keep_last: usize,
+    /// How many of the latest checkpoints are averaged into the weights that are served when training ends; 0 serves the
+    /// best checkpoint, or the last without validation.
+    pub average_last: usize,
     /// Updates between lines in `metrics.jsonl`.
     pub log_every: u64,
     /// The optimiser.
@@ -89,6 +92,7 @@ impl Default for TrainConfig {
             patience: 0,
             save_every: 500,
             keep_last: 3,
+            average_last: 0,
             log_every: 10,
             optimizer: OptimizerConfig::default(),
             schedule: ScheduleConfig::default(),

@@ -9,7 +9,7 @@ use super::masking::Masking;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
-use crate::text::SpecialTokens;
+use crate::text::{Sides, SpecialTokens};
 
 /// Base of the random streams that shuffle the epochs; epoch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
@@ -105,8 +105,8 @@ pub struct Batcher {
     examples: Vec<Example>,
     budget: Budget,
     seed: u64,
-    special: SpecialTokens,
-    /// Masking, for masked language models.
+    special: Sides,
+    /// For masked language models.
     masking: Option<Masking>,
     position: Position,
     /// Order of the pairs in the current epoch, and its division into batches.
@@ -123,7 +123,7 @@ impl Batcher {
         examples: Vec<Example>,
         budget: Budget,
         seed: u64,
-        special: SpecialTokens,
+        special: impl Into<Sides>,
         masking: Option<Masking>,
     ) -> Result<Self> {
         budget.check(&examples)?;
@@ -132,7 +132,7 @@ impl Batcher {
             examples,
             budget,
             seed,
-            special,
+            special: special.into(),
             masking,
             position,
             order,
@@ -260,9 +260,10 @@ impl Batcher {
 pub fn fixed_batches(
     mut examples: Vec<Example>,
     budget: Budget,
-    special: SpecialTokens,
+    special: impl Into<Sides>,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
+    let special = special.into();
     budget.check(&examples)?;
     examples.sort_by_key(lengths);
     let batches = cut(examples.iter(), budget);
@@ -307,20 +308,17 @@ fn cut<'a>(sorted: impl Iterator<Item = &'a Example>, budget: Budget) -> Vec<Ran
     batches
 }
 
-fn assemble<'a>(
-    examples: impl Iterator<Item = &'a Example> + Clone,
-    special: SpecialTokens,
-) -> Batch {
-    let rows = |side: fn(&Example) -> &[u32]| -> Padded {
+fn assemble<'a>(examples: impl Iterator<Item = &'a Example> + Clone, special: Sides) -> Batch {
+    let rows = |side: fn(&Example) -> &[u32], special: SpecialTokens| -> Padded {
         let rows: Vec<&[u32]> = examples.clone().map(side).collect();
         Padded::new(&rows, special.pad)
     };
-    let src = rows(|example| &example.src);
+    let src = rows(|example| &example.src, special.src);
     Batch {
         vectors: vectors(examples.clone(), src.width()),
         src,
-        tgt_in: rows(|example| &example.tgt_in),
-        tgt_out: rows(|example| &example.tgt_out),
+        tgt_in: rows(|example| &example.tgt_in, special.tgt),
+        tgt_out: rows(|example| &example.tgt_out, special.tgt),
         lines: examples.map(|example| example.line).collect(),
     }
 }

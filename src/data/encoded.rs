@@ -12,7 +12,7 @@ use crate::batch::TokenId;
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
-use crate::text::{SpecialTokens, Tokenizer, Tokenizers};
+use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers};
 
 /// Lines encoded in parallel between two calls of a [`Watch`].
 const LINES_PER_CALL: usize = 1 << 14;
@@ -24,7 +24,7 @@ pub struct Example {
     pub src: Vec<TokenId>,
     /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
     pub vectors: Vec<f32>,
-    /// Decoder input: `<s>` and the target.
+    /// What the decoder reads: the start token, usually `<s>`, and the target.
     pub tgt_in: Vec<TokenId>,
     /// Expected output: the target closed by `</s>`, or tags, or one label.
     pub tgt_out: Vec<TokenId>,
@@ -37,23 +37,24 @@ impl Example {
     pub fn translation(
         mut src: Vec<TokenId>,
         tgt: &[TokenId],
-        special: SpecialTokens,
+        special: impl Into<Sides>,
         line: usize,
     ) -> Self {
-        // Avoids the doubled capacity of a plain `push`.
+        let special = special.into();
+        // Without room for a sentence of twice the length.
         src.reserve_exact(1);
-        src.push(special.eos);
+        src.push(special.src.eos);
         Self {
             src,
             line,
-            ..Self::text(tgt, special, line)
+            ..Self::text(tgt, special.tgt, line)
         }
     }
 
     /// A text for a causal language model.
     pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         Self {
-            tgt_in: [&[special.bos], tgt].concat(),
+            tgt_in: [&[special.start], tgt].concat(),
             tgt_out: [tgt, &[special.eos]].concat(),
             line,
             ..Self::default()
@@ -228,14 +229,14 @@ fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Ex
     Ok(match &entry.item {
         Item::Translation { src: from, tgt: to } => {
             let (from, to) = (src.encode(from)?, tgt.encode(to)?);
-            Example::translation(from, &to, special, line)
+            Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
             let example = match input {
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
-                    Example::vectors(vectors.clone(), width.max(1), special, line)
+                    Example::vectors(vectors.clone(), width.max(1), src.special(), line)
                 }
             };
             Example {
@@ -245,7 +246,7 @@ fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Ex
         }
         Item::Labelled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
-            ..Example::unlabelled(src.encode(text)?, special, line)
+            ..Example::unlabelled(src.encode(text)?, src.special(), line)
         },
         Item::Text(text) if task == Task::Fill => Example::whole(tgt.encode(text)?, special, line),
         Item::Text(text) => Example::text(&tgt.encode(text)?, special, line),

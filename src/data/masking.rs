@@ -84,8 +84,8 @@ impl Masking {
             if fate < MASKED {
                 src[place] = self.mask;
             } else if fate < MASKED + RANDOM {
-                let first = self.mask as usize + 1;
-                src[place] = (first + random.below(self.vocab_size - first)) as TokenId;
+                let ordinary = self.special.n_ordinary(self.vocab_size);
+                src[place] = self.special.ordinary(random.below(ordinary));
             }
         }
     }

@@ -189,7 +189,7 @@ impl<'a, S: Stepper> Context<'a, S> {
 
     fn read(&mut self, tokens: &[TokenId]) -> Vec<f32> {
         self.window.extend(tokens);
-        let tokens = Padded::new(&[tokens], 0);
+        let tokens = Padded::single(tokens);
         let last = self.model.read(&tokens, &mut self.state);
         values(self.model.logits(last))
     }
@@ -197,9 +197,8 @@ impl<'a, S: Stepper> Context<'a, S> {
 
 /// The state of a model that has read nothing of one text.
 fn start<S: Stepper>(model: &S) -> S::State {
-    const NOTHING: &[TokenId] = &[];
     let mut state = model.start();
-    model.admit(&Padded::new(&[NOTHING], 0), &mut state);
+    model.admit(&Padded::empty(1), &mut state);
     state
 }
 
@@ -218,6 +217,7 @@ impl Sampler {
             bos,
             eos,
             mask,
+            start: _,
         } = special;
         let mut barred = vec![pad, unk, bos];
         barred.extend(mask);

@@ -18,6 +18,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: None,
+    start: 2,
 };
 const VOCAB: usize = 8;
 const MAX_LEN: usize = 40;

@@ -3,6 +3,7 @@
 //! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
 //! Vocabularies are learned here, so that the same text always gives the same file, byte for byte.
 
+mod contract;
 mod detokenizer;
 mod format;
 mod learn;
@@ -12,6 +13,7 @@ mod tests;
 mod tokenizer;
 mod tokenizers;
 
+pub use contract::Sides;
 pub use detokenizer::Detokenizer;
 pub use learn::{Masks, learn, learn_tagged};
 pub use special::{MASK, SpecialTokens};

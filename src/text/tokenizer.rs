@@ -44,8 +44,8 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     ///
     /// # Errors
-    /// [`Error::Model`] if the file is missing, damaged, or violates the contract of the special tokens (`<pad>` 0,
-    /// `<unk>` 1, `<s>` 2, `</s>` 3, all ids contiguous and unique); [`Error::Io`] if it cannot be read.
+    /// [`Error::Model`] if the file is missing or damaged, lacks one of `<pad>`, `<unk>`, `<s>` and `</s>`, or has ids with
+    /// gaps or for more than one token; [`Error::Io`] if it cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |problem: String, hint: &str| Error::Model {
             path: path.to_path_buf(),
@@ -234,6 +234,16 @@ impl Tokenizer {
     fn marks_words(&self) -> bool {
         let decoder = self.inner.get_decoder();
         matches!(decoder, Some(DecoderWrapper::Metaspace(_)))
+    }
+
+    /// The id of `token`, as it stands in the vocabulary.
+    pub fn id(&self, token: &str) -> Option<TokenId> {
+        self.inner.token_to_id(token)
+    }
+
+    /// Makes `start` what the decoder reads first.
+    pub(super) fn start_with(&mut self, start: TokenId) {
+        self.special.start = start;
     }
 
     /// The ids of the special tokens.

@@ -230,6 +230,38 @@ fn a_loss_that_is_no_number_is_traced() {
     );
 }
 
+/// Shapes are compared before memory is taken for them: 17 GB for each matrix here.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_configuration_of_other_sizes_than_the_weights_is_refused_at_once() {
+    let folder = trained();
+    let path = folder.path("runs/c/config.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("d_model = 16", "d_model = 65536")).unwrap();
+    for command in [
+        "translate runs/c src",
+        "info runs/c",
+        "average runs/c --last 2 --out mean",
+    ] {
+        let limited = format!(
+            "ulimit -v 4000000; exec '{}' {command}",
+            env!("CARGO_BIN_EXE_attentive")
+        );
+        let output = Command::new("bash")
+            .args(["-c", &limited])
+            .current_dir(folder.path(""))
+            .output();
+        let outcome = Outcome::from(output.unwrap());
+        assert_eq!(
+            (outcome.code, &*outcome.stdout),
+            (Some(1), ""),
+            "{outcome:?}"
+        );
+        let words = "has shape [14, 16], the configuration wants [14, 65536]";
+        assert!(outcome.stderr.contains(words), "{command}: {outcome:?}");
+    }
+}
+
 #[test]
 fn damaged_models_are_named_by_file() {
     let folder = trained();

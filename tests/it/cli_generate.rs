@@ -159,7 +159,7 @@ fn what_cannot_be_generated_is_refused() {
     let unknown = folder.run("generate runs/stream --prompt Ω --max-new-tokens 3");
     assert_eq!(unknown.code, Some(0), "{unknown:?}");
     assert!(
-        unknown.stderr.starts_with("warning: 1 token of"),
+        unknown.stderr.starts_with("warning: 1 of 1 token not in"),
         "{unknown:?}"
     );
     folder.fails("generate missing", 1, &["`missing"]);

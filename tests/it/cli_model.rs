@@ -112,6 +112,47 @@ fn n_best_lines_have_three_columns_and_the_best_comes_first() {
     folder.fails("translate runs/c src --alpha=-1", 2, &["`--alpha`"]);
 }
 
+/// They come last, and nothing in the columns would tell.
+#[test]
+fn lines_with_translations_that_were_cut_off_are_named() {
+    let folder = trained();
+    let mut n_cut_off = 0;
+    for limit in [1, 4, 30] {
+        let search = format!("--n-best 2 --max-new-tokens {limit}");
+        let json = stdout(&folder, &format!("translate runs/c src --json {search}"));
+        let outcome = folder.run(&format!("translate runs/c src {search}"));
+        let mut columns = outcome.stdout.lines();
+        let mut warnings = outcome.stderr.lines();
+        for (number, line) in (1..).zip(json.lines()) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["line"], number);
+            let translations = line["translations"].as_array().unwrap();
+            let is_cut_off = |found: &&Value| found["finished"] == false;
+            let n = translations.iter().filter(is_cut_off).count();
+            assert!(
+                translations
+                    .iter()
+                    .rev()
+                    .take(n)
+                    .all(|found| is_cut_off(&found))
+            );
+            for found in translations {
+                let text = columns.next().unwrap().split('\t').nth(2);
+                assert_eq!(text, found["text"].as_str());
+            }
+            if n > 0 {
+                let warning = warnings.next().unwrap();
+                let about = format!("warning: line {number}: ");
+                assert!(warning.starts_with(&about), "{warning}");
+                assert!(warning.contains("cut off at the length limit"), "{warning}");
+            }
+            n_cut_off += n;
+        }
+        assert_eq!((columns.next(), warnings.next()), (None, None));
+    }
+    assert!(n_cut_off > 0);
+}
+
 #[test]
 fn a_pipe_is_answered_line_by_line() {
     let folder = trained();

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use attentive::checkpoint::{self, Run, TrainingState, weights::Stored};
+use attentive::checkpoint::{self, Run, Stored, TrainingState};
 use attentive::config::Config;
 use attentive::device;
 use attentive::train::{History, Metric};
@@ -44,6 +44,8 @@ const TARGETS: [(&str, &Target); 9] = [
             let again = Config::parse(&config.to_toml(), Path::new("again"), &[]);
             assert_eq!(again.unwrap(), config);
         }
+        let _ = checkpoint::describe(dir);
+        let _ = checkpoint::load(dir, &device::cpu());
     }),
     ("tokenizer.json", &|dir| {
         if let Ok((_, tokenizers)) = checkpoint::load_recipe(dir) {
@@ -154,7 +156,7 @@ fn headers_that_promise_more_than_the_file_holds_are_refused() {
         [length(2), b"{}surplus".to_vec()].concat(),
     ] {
         fs::write(&path, bytes).unwrap();
-        let error = Stored::read(&path, None).unwrap_err().to_string();
+        let error = Stored::open(&path, None).unwrap_err().to_string();
         assert!(error.contains("not a whole safetensors file"), "{error}");
     }
 }

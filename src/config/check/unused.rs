@@ -4,7 +4,7 @@ use toml::Value;
 
 use super::refuse;
 use crate::config::{
-    Config, Family, ModelConfig, OptimizerConfig, OptimizerKind, Positions, StackKind,
+    Config, Family, ModelConfig, OptimizerConfig, OptimizerKind, Positions, StackKind, Task,
 };
 use crate::error::Result;
 
@@ -125,6 +125,16 @@ fn unused_by_model(model: &ModelConfig) -> Unused {
         decoder.is_none(),
         &["n_decoder_layers"],
         "the model has no decoder",
+    );
+    add(
+        decoder.is_none(),
+        &["decoder_start"],
+        "the model has no decoder",
+    );
+    add(
+        model.family.task() != Task::Translate,
+        &["forced_first", "forced_last", "never_generated"],
+        "the model does not translate",
     );
     let positions = model.positions;
     add(

@@ -1,6 +1,6 @@
 //! What a family asks of the other values.
 
-use super::{accepts, parse, refuses};
+use super::{accepts, message, parse, refuses};
 use crate::config::{TokenizerKind, Vocabulary};
 
 const TAGGER: &str = "model.family = 'tagger'";
@@ -139,4 +139,37 @@ fn recurrent_layers_have_widths_that_fit() {
         // They have no heads.
         "model = { family = 'seq2seq', d_model = 15 }",
     ]);
+}
+
+#[test]
+fn special_tokens_are_named_where_there_are_any() {
+    accepts(&[
+        "model.decoder_start = '<pad>'\nmodel.forced_last = '</s>'",
+        "model.never_generated = ['<pad>', '<unk>']",
+        "model.never_generated = []",
+    ]);
+    refuses(&[
+        (
+            "model.decoder_start = 3",
+            "model.decoder_start",
+            "a string, found `3`",
+        ),
+        (
+            "model.never_generated = '<pad>'",
+            "model.never_generated",
+            "a list of strings, found the string `<pad>` (`x.toml`, line 2) | put it in brackets: `[\"<pad>\"]`",
+        ),
+        (
+            "model.never_generated = ['<pad>', 1]",
+            "model.never_generated",
+            "a list of strings, found an array",
+        ),
+    ]);
+    let tagger = ["model.family=tagger", "model.decoder_start=<pad>"];
+    let message = message(parse("data.train = { jsonl = 'a' }", &tagger));
+    assert!(
+        message.contains("`model.decoder_start`: expected its default"),
+        "{message}"
+    );
+    assert!(message.contains("the model has no decoder"), "{message}");
 }

@@ -266,6 +266,11 @@ fn training_knobs_fit_each_other() {
             "more than",
         ),
         (
+            "train.average_last = 4",
+            "train.keep_last",
+            "at least `train.average_last` = 4, the checkpoints to average, found 3",
+        ),
+        (
             "train.patience = 3",
             "train.patience",
             "0, as nothing is validated, found 3",

@@ -10,6 +10,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: None,
+    start: 2,
 };
 
 /// Pairs of random lengths; the ids encode the line number.

@@ -11,6 +11,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: Some(4),
+    start: 2,
 };
 
 /// A model whose logits depend on the last token and on the position.

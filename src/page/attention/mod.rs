@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::nn::{AttentionMap, AttentionSite};
-use crate::pipeline::{Inspection, LabelScore, Predicted};
+use crate::pipeline::{Inspection, LabelScore, Predicted, Warning};
 
 /// Weights are stored in thousandths: integers, most of them 0, keep the page small.
 const UNITS: u32 = 1000;
@@ -59,7 +59,7 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         "tags": tags,
         "labels": labels,
         "maps": maps.iter().map(map).collect::<Vec<_>>(),
-        "warnings": warnings,
+        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -125,7 +125,10 @@ mod tests {
                 layer: 0,
                 weights: Tensor::from_data(weights, &Device::flex()),
             }],
-            warnings: vec![EVIL.into()],
+            warnings: vec![Warning {
+                line: None,
+                problem: EVIL.into(),
+            }],
         }
     }
 
