@@ -16,25 +16,25 @@ use crate::ops::{
 #[cfg(test)]
 mod tests;
 
-/// A stack of recurrent layers that begins with the encoder's final states. What is predicted at a position comes from
-/// t = tanh(W \[s; c\]) with the top state s and, if there is attention, the context c.
+/// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
+/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
 #[derive(Module, Debug)]
 pub struct RecurrentDecoder {
-    /// The layers, from the embeddings up.
+    /// The layers, from the bottom up.
     pub layers: Vec<RecurrentLayer>,
-    /// How the source is looked at.
+    /// Attention to the memory.
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, 2 · d_hidden]` with attention: W of t.
     pub readout: Linear,
     #[module(skip)]
     start: InitialState,
-    /// On what each layer hands to the next, and on t.
+    /// Act on the output of each layer, and on t.
     #[module(skip)]
     dropouts: Vec<Dropout>,
 }
 
-/// How a recurrent decoder looks at the source.
-// A model has one: its size does not matter.
+/// Attention of a recurrent decoder to the memory.
+// Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum RecurrentAttention {
@@ -44,8 +44,8 @@ pub enum RecurrentAttention {
     Multiplicative(MultiplicativeAttention),
 }
 
-/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): with the state s of the position before,
-/// e_j = vᵀ tanh(W s + U h_j), and the context Σ softmax(e)_j h_j enters the gates.
+/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): e_j = vᵀ tanh(W s + U h_j) with the previous state s;
+/// the context Σ softmax(e)_j h_j enters the gates.
 #[derive(Module, Debug)]
 pub struct AdditiveAttention {
     /// `[d_hidden, d_hidden]`: W.
@@ -54,19 +54,18 @@ pub struct AdditiveAttention {
     pub key: Linear,
     /// `[d_hidden]`: v.
     pub score: Param<Tensor<1>>,
-    /// `[gates · d_hidden, d_hidden]`: the context's share of the gates.
+    /// `[gates · d_hidden, d_hidden]`: maps the context to the gates.
     pub context: Linear,
 }
 
-/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the position's own state s, W left out
-/// for "dot".
+/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s; without W for "dot".
 #[derive(Module, Debug)]
 pub struct MultiplicativeAttention {
     /// `[d_hidden, d_hidden]`: Wᵀ of "general".
     pub query: Option<Linear>,
 }
 
-/// What attention reads of sequences.
+/// The memory as attention reads it.
 #[derive(Clone, Debug)]
 struct Memory {
     /// U h for additive attention, `[batch · src_len, d_hidden]`; h twice, side by side, for multiplicative.
@@ -76,17 +75,17 @@ struct Memory {
     lengths: Lengths,
 }
 
-/// The rows that a recurrent decoder is writing.
+/// The decoding state of a recurrent decoder.
 #[derive(Clone, Debug)]
 pub struct RecurrentState {
-    /// Of each layer, `[rows, states · d_hidden]`; none without rows.
+    /// The state of each layer, `[rows, states · d_hidden]`; empty without rows.
     layers: Vec<Tensor<2>>,
-    /// [`Memory::keys`], one row a source.
+    /// [`Memory::keys`], one row per source.
     keys: Ragged,
-    /// [`Memory::values`], one row a source.
+    /// [`Memory::values`], one row per source.
     values: Ragged,
     sources: Sources,
-    /// The memory of each row, as long as the rows keep their sources.
+    /// The memory of each row, cached while the sources of the rows do not change.
     of_rows: Option<Memory>,
 }
 
@@ -109,7 +108,7 @@ impl RecurrentDecoder {
         }
     }
 
-    /// What attention reads of the encoder's output.
+    /// Keys and values of the encoder's output.
     fn memory(&self, memory: &Sequence, pass: &Pass<'_>) -> Option<Memory> {
         let h = memory.x.clone();
         let (keys, values) = match self.attention.as_ref()? {
@@ -125,7 +124,7 @@ impl RecurrentDecoder {
         })
     }
 
-    /// The state of each layer before the first of `batch` sequences' positions, given the encoder's `finals`.
+    /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
     fn before(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
         let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
@@ -137,8 +136,8 @@ impl RecurrentDecoder {
         self.layers.iter().enumerate().map(state).collect()
     }
 
-    /// All positions of whole sequences: t of each, `[batch · len, d_model]`. `memory` is the encoder's output, `finals`
-    /// the final state of each of its layers if it is recurrent.
+    /// The readout t of all positions of whole sequences, `[batch · len, d_model]`. `finals` are the final states of a
+    /// recurrent encoder.
     ///
     /// # Shapes
     /// - `tgt.x`: `[batch · len, d_model]`
@@ -154,7 +153,7 @@ impl RecurrentDecoder {
         self.run(tgt.x, &tgt.lengths, &mut before, memory.as_ref(), pass)
     }
 
-    /// What decoding remembers before any row is admitted.
+    /// A state without rows.
     pub fn start(&self) -> RecurrentState {
         RecurrentState {
             layers: Vec::new(),
@@ -194,7 +193,7 @@ impl RecurrentDecoder {
         state.of_rows = None;
     }
 
-    /// Further positions of every row: t of each, `[rows · len, d_model]`.
+    /// The readout t of the next positions of every row, `[rows · len, d_model]`.
     pub fn extend(
         &self,
         x: Tensor<2>,
@@ -211,7 +210,7 @@ impl RecurrentDecoder {
         self.run(x, real, layers, of_rows.as_ref(), pass)
     }
 
-    /// All positions from `before` on, which becomes the state behind the last: t of each.
+    /// The readout t of all positions after the state `before`, which is replaced by the final state.
     fn run(
         &self,
         x: Tensor<2>,
@@ -335,7 +334,7 @@ impl MultiplicativeAttention {
             Some(query) => query.forward(h, pass),
             None => h,
         };
-        // Both factors cancel; runs of earlier versions resume to the bit with them.
+        // This factor and the scale of the scores cancel; runs of earlier versions need both to resume to the bit.
         let attended = Attended::Other {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
@@ -349,7 +348,7 @@ impl MultiplicativeAttention {
     }
 }
 
-/// Records the weights `[batch, len, src_len]` of the one head that a recurrent decoder has.
+/// Records the weights `[batch, len, src_len]` of the only head of a recurrent decoder.
 fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
     let place = AttentionPlace {
         name: "decoder.attention".into(),
@@ -359,8 +358,8 @@ fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
     pass.record_attention(&place, || weights().unsqueeze_dim(1));
 }
 
-/// What each position finds: `initial` `[batch, d]`, and the states `[batch · len, d]` without the last of each sequence;
-/// `[batch, len, d]`.
+/// The previous state of each position, `[batch, len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
+/// the last of each sequence.
 fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
     let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
     let len = rows / batch;
@@ -374,7 +373,7 @@ impl RecurrentState {
         self.sources.rows()
     }
 
-    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     pub fn select(&mut self, rows: &[usize]) {
         if rows.iter().copied().eq(0..self.rows()) {
             return;

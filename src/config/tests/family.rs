@@ -12,22 +12,22 @@ fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
         (
             &format!("{TAGGER}\ntokenizer.kind = 'bpe'"),
             "tokenizer.kind",
-            "`word`, as a tagger labels tokens",
+            "`word`, since a tagger labels tokens",
         ),
         (
             &format!("{TAGGER}\ntokenizer.vocabulary = 'shared'"),
             "tokenizer.vocabulary",
-            "`separate`, as tags are no tokens, found `shared`",
+            "`separate`, since tags are not tokens, found `shared`",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ text = 'v' }}"),
             "data.valid",
-            "pairs, as this family learns from two sides",
+            "pairs, since this family learns from two sides",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\nmodel.recurrent.d_input = 3"),
             "data.train",
-            "`jsonl`, as the tagger reads vectors",
+            "`jsonl`, since the tagger reads vectors",
         ),
     ]);
     accepts(&[
@@ -66,13 +66,13 @@ fn language_models_learn_from_texts() {
         refuses(&[(
             &family,
             "data.train",
-            "`text`, as language models learn from one",
+            "`text`, since language models learn from plain text",
         )]);
     }
     refuses(&[(
         "data.units = 'stream'",
         "data.units",
-        "as only `decoder_only` learns from a stream",
+        "since only `decoder_only` learns from a stream",
     )]);
 }
 
@@ -88,7 +88,7 @@ fn recurrent_layers_have_widths_that_fit() {
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
-            "0, as only taggers read vectors",
+            "0, since only taggers and classifiers read vectors",
         ),
     ]);
     accepts(&[

@@ -39,7 +39,7 @@ fn corpora_have_exactly_one_form() {
         (
             "train = { builtin = 'reverse' }",
             "data.train.pairs",
-            "how many pairs to generate, found nothing",
+            "the number of pairs to generate, found nothing",
         ),
         (
             "train = { builtin = 'reverse', pairs = 0 }",
@@ -59,7 +59,7 @@ fn corpora_have_exactly_one_form() {
         (
             "train = { tsv = 'a', pairs = 5 }",
             "data.train.pairs",
-            "goes with `builtin` alone, found 5",
+            "since `pairs` only applies to `builtin`, found 5",
         ),
         (
             "train = { tsv = 'a' }\nvalid = { }",
@@ -211,7 +211,7 @@ fn model_sizes_fit_each_other() {
         (
             "model = { d_model = 2, n_heads = 1, positions = 'sinusoidal_tensor2tensor' }",
             "model.d_model",
-            "from 4",
+            "4 or more",
         ),
         (
             "model = { d_model = 12, n_heads = 4, positions = 'rotary' }",
@@ -258,7 +258,7 @@ fn training_knobs_fit_each_other() {
         (
             "train.max_steps = 1000\ntrain.schedule.kind = 'cosine'",
             "train.max_steps",
-            "as the cosine ends here, found 1000",
+            "since the cosine ends here, found 1000",
         ),
         (
             "train.schedule = { kind = 'cosine', decay_steps = 9 }",
@@ -268,17 +268,17 @@ fn training_knobs_fit_each_other() {
         (
             "train.patience = 3",
             "train.patience",
-            "0, as nothing is validated, found 3",
+            "0, since nothing is validated, found 3",
         ),
         (
             "train.schedule.kind = 'plateau'",
             "train.schedule.kind",
-            "as nothing is validated",
+            "since nothing is validated",
         ),
         (
             "train.best_by = 'bleu'",
             "train.best_by",
-            "`loss`, as nothing is validated",
+            "`loss`, since nothing is validated",
         ),
         (
             &format!("{valid}\ntrain.validate_every = 0\ntrain.patience = 3"),
