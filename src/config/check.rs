@@ -247,7 +247,11 @@ fn validation(config: &Config) -> Result<()> {
     if train.best_by == BestBy::Bleu {
         let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
         if config.model.family.task() != Task::Translate {
-            return refuse(key, expected("since this family does not translate"), "`bleu`");
+            return refuse(
+                key,
+                expected("since this family does not translate"),
+                "`bleu`",
+            );
         }
         if !validates {
             return refuse_with(key, expected(missing), "`bleu`", hint());

@@ -43,7 +43,8 @@ pub enum CorpusSource {
 }
 
 /// The generated corpora.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum BuiltinTask {
     /// English to German by a synchronous grammar.

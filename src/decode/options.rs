@@ -64,7 +64,7 @@ impl SearchOptions {
                     "cannot return the {} best hypotheses of a beam of width {}",
                     self.n_best, self.beam_width
                 ),
-                "`SearchOptions::n_best` must be at least 1 and at most the beam width: increase `SearchOptions::beam_width`",
+                "`SearchOptions::n_best` is between 1 and the beam width: widen the beam with `SearchOptions::beam_width`",
             ));
         }
         for (name, value) in [

@@ -70,7 +70,7 @@ impl SampleOptions {
         if self.max_new_tokens == 0 {
             return Err(Error::usage(
                 "cannot generate 0 new tokens",
-                "`SampleOptions::max_new_tokens` must be at least 1",
+                "ask for at least 1 token",
             ));
         }
         Ok(())

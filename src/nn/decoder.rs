@@ -108,7 +108,9 @@ impl TransformerDecoder {
         let causality = match (len, &starts) {
             (1, _) => Causality::Full,
             (_, Starts::All(_)) => Causality::Causal,
-            (_, Starts::Each(_)) => panic!("rows at different positions extend one token at a time"),
+            (_, Starts::Each(_)) => {
+                panic!("rows at different positions extend one token at a time")
+            }
         };
         let width = state.width_after(real);
         let bias = self.distance_bias(&starts, len, width);

@@ -27,7 +27,11 @@ fn stacks(model: &ModelConfig) -> Result<()> {
         ("model.decoder", model.decoder, decoder.is_some()),
     ] {
         if given.is_some() && !has {
-            return refuse(key, "nothing, since this family has no such stack", "a stack");
+            return refuse(
+                key,
+                "nothing, since this family has no such stack",
+                "a stack",
+            );
         }
     }
     if decoder != Some(StackKind::Recurrent) {

@@ -1,4 +1,4 @@
-//! What a family asks of the other values.
+//! Requirements of each family on other values.
 
 use super::{accepts, parse, refuses};
 use crate::config::{TokenizerKind, Vocabulary};
@@ -7,7 +7,7 @@ const TAGGER: &str = "model.family = 'tagger'";
 const WORDS: &str = "tokenizer = { kind = 'word', vocabulary = 'separate' }";
 
 #[test]
-fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
+fn taggers_need_word_tokens_and_a_separate_vocabulary() {
     refuses(&[
         (
             &format!("{TAGGER}\ntokenizer.kind = 'bpe'"),
@@ -36,9 +36,9 @@ fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
     ]);
 }
 
-/// What is left out follows the family; what runs of 0.1.0 wrote down stays as it is.
+/// Missing keys follow the family; keys written by runs of 0.1.0 keep their values.
 #[test]
-fn the_tokenizer_follows_the_family() {
+fn tokenizer_defaults_follow_the_family() {
     let tokenizer = |settings: &[&str]| {
         let config = parse("data.train = { jsonl = 'a' }", settings).unwrap();
         let text = config.to_toml();
@@ -60,7 +60,7 @@ fn the_tokenizer_follows_the_family() {
 }
 
 #[test]
-fn language_models_learn_from_texts() {
+fn language_models_need_text() {
     for family in ["decoder_only", "encoder_only"] {
         let family = format!("model.family = '{family}'");
         refuses(&[(
@@ -77,7 +77,7 @@ fn language_models_learn_from_texts() {
 }
 
 #[test]
-fn recurrent_layers_have_widths_that_fit() {
+fn recurrent_widths_are_checked() {
     let seq2seq = "model.family = 'seq2seq'";
     refuses(&[
         (
@@ -93,7 +93,7 @@ fn recurrent_layers_have_widths_that_fit() {
     ]);
     accepts(&[
         &format!("{seq2seq}\nmodel.recurrent = {{ d_hidden = 7, bidirectional = false }}"),
-        // They have no heads.
+        // Recurrent models have no heads, so `d_model` need not be divisible.
         "model = { family = 'seq2seq', d_model = 15 }",
     ]);
 }

@@ -1,10 +1,10 @@
-//! What `validate` refuses, and what it lets pass.
+//! Values that `validate` refuses and accepts.
 
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::config::Config;
 
 #[test]
-fn corpora_have_exactly_one_form() {
+fn a_corpus_has_exactly_one_source() {
     let cases = [
         (
             "",
@@ -88,7 +88,7 @@ fn corpora_have_exactly_one_form() {
 }
 
 #[test]
-fn sizes_have_a_greatest_value() {
+fn sizes_have_a_maximum() {
     for (key, most) in [
         ("tokenizer.vocab_size", 16_777_216_u64),
         ("model.d_model", 65_536),
@@ -105,7 +105,7 @@ fn sizes_have_a_greatest_value() {
 }
 
 #[test]
-fn sizes_have_a_least_value() {
+fn sizes_have_a_minimum() {
     let least = [
         ("data.max_len", 2),
         ("tokenizer.vocab_size", 8),
@@ -181,7 +181,7 @@ fn numbers_have_a_range() {
 }
 
 #[test]
-fn model_sizes_fit_each_other() {
+fn inconsistent_model_sizes_are_refused() {
     refuses(&[
         (
             "model.n_heads = 5",
@@ -237,7 +237,7 @@ fn model_sizes_fit_each_other() {
 }
 
 #[test]
-fn training_knobs_fit_each_other() {
+fn inconsistent_training_settings_are_refused() {
     let valid = "data.valid = { tsv = 'v' }";
     refuses(&[
         (
