@@ -207,7 +207,7 @@ fn decode(decode: &DecodeConfig) -> Result<()> {
     at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
     not_negative("decode.alpha", decode.alpha)?;
     not_negative("decode.max_new_factor", decode.max_new_factor)?;
-    size("decode.max_new_extra", decode.max_new_extra, 0)?;
+    size("decode.max_new_extra", decode.max_new_extra, 1)?;
     size("decode.batch_size", decode.batch_size, 1)
 }
 

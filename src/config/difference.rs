@@ -42,8 +42,11 @@ impl Config {
                 .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
         };
         let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
+        let unused = other.model.unused_keys();
+        let matters = |key: &str| !unused.iter().any(|unused| key == format!("model.{unused}"));
         let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
-        keys.filter(|key| !is_free(key) || bound.iter().any(|bound| key.starts_with(bound)))
+        keys.filter(|key| matters(key))
+            .filter(|key| !is_free(key) || bound.iter().any(|bound| key.starts_with(bound)))
             .find_map(|key| {
                 let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
                 (ours != theirs).then(|| Difference {
@@ -112,6 +115,10 @@ mod tests {
             .difference_that_matters(&other)
             .expect("a difference");
         assert_eq!(difference.key, "model.d_model");
+        // Version 0.1.0 let keys stand that nothing reads.
+        let mut stored = config.clone();
+        stored.model.recurrent.d_hidden += 1;
+        assert_eq!(stored.difference_that_matters(&config), None);
         assert_eq!(
             (difference.ours.as_str(), difference.theirs.as_str()),
             ("256", "64")

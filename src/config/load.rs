@@ -222,7 +222,10 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     for part in section.into_iter().flat_map(|section| section.split('.')) {
         table = table.get(part)?.get_ref().as_table()?;
     }
-    let (name, _) = table.get_key_value(name)?;
+    let old = OLD_KEYS.iter().find(|(_, _, now)| *now == name);
+    let names = std::iter::once(name).chain(old.map(|(_, old, _)| *old));
+    let found = names.into_iter().find_map(|name| table.get_key_value(name));
+    let (name, _) = found?;
     Some(line_at(text, name.span().start))
 }
 

@@ -93,7 +93,15 @@ fn a_written_configuration_reads_back_equal() {
     assert_eq!(parse(&text, &[]).unwrap(), config);
     assert_eq!(parse(&text, &[]).unwrap().to_toml(), text);
     let table: toml::Table = text.parse().unwrap();
-    for (key, kind) in SCHEMA.iter().filter(|(key, _)| !key.starts_with("data.")) {
+    // These are only written out if set.
+    let optional = [
+        "model.encoder",
+        "model.decoder",
+        "model.final_norm",
+        "model.attention_scale",
+    ];
+    let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
+    for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {
         let value = key
             .split('.')
             .try_fold(&toml::Value::Table(table.clone()), |value, part| {
@@ -102,6 +110,51 @@ fn a_written_configuration_reads_back_equal() {
             .cloned();
         assert!(value.is_some(), "`{key}`, {kind:?}, is not written out");
     }
+}
+
+#[test]
+fn keys_of_the_first_version_are_read() {
+    let old = "[decode]\nmax_new_tokens = 7";
+    let config = parse(&format!("{CORPUS}\n{old}"), &[]).unwrap();
+    assert_eq!(config.decode.max_new_extra, 7);
+    let overridden = parse(CORPUS, &["decode.max_new_tokens=8"]).unwrap();
+    assert_eq!(overridden.decode.max_new_extra, 8);
+    let wrong = message(parse(
+        &format!("{CORPUS}\n[decode]\nmax_new_tokens = 0"),
+        &[],
+    ));
+    assert!(wrong.contains("`x.toml`, line 4"), "{wrong}");
+}
+
+#[test]
+fn unused_keys_are_refused() {
+    refuses(&[
+        (
+            "model.family = 'seq2seq'\nmodel.n_heads = 2",
+            "model.n_heads",
+            "its default, 4, since the model has no Transformer stack, found 2",
+        ),
+        (
+            "model.recurrent.cell = 'gru'",
+            "model.recurrent.cell",
+            "the model has no recurrent stack",
+        ),
+        (
+            "model.pooling = 'first'",
+            "model.pooling",
+            "only classifiers",
+        ),
+        (
+            "train.optimizer.kind = 'sgd'\ntrain.optimizer.beta1 = 0.5",
+            "train.optimizer.beta1",
+            "SGD has no such value",
+        ),
+    ]);
+    accepts(&["model.family = 'seq2seq'\nmodel.n_heads = 4"]);
+    let stored = tempfile::NamedTempFile::new().unwrap();
+    let text = format!("{CORPUS}\nmodel.recurrent.cell = 'gru'");
+    std::fs::write(stored.path(), text).unwrap();
+    Config::load_stored(stored.path()).unwrap();
 }
 
 #[test]

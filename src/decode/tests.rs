@@ -61,7 +61,7 @@ impl Stepper for Toy<'_> {
     }
 
     fn admit(&self, src: &Padded, state: &mut Vec<Row>) {
-        let sentences = src.ids.chunks(src.width).zip(&src.lens);
+        let sentences = src.ids.chunks(src.width()).zip(src.lens());
         state.extend(sentences.map(|(ids, &len)| Row {
             src: ids[..len].to_vec(),
             prefix: None,
@@ -357,7 +357,11 @@ fn sentences_are_taken_when_there_is_room() {
     let taken = std::cell::Cell::new(0);
     let sentences = [[9, 1], [1, 1], [2, 2], [1, 3], [1, 4], [1, 5]];
     let sentences = sentences.iter().inspect(|_| taken.set(taken.get() + 1));
-    let (contract, options) = (contract(), options(1, LengthPenalty::Gnmt, 0.6));
+    let contract = contract();
+    let options = SearchOptions {
+        max_new_extra: 20,
+        ..options(1, LengthPenalty::Gnmt, 0.6)
+    };
     let capacity = Capacity {
         sentences: 2,
         positions: usize::MAX,

@@ -217,7 +217,8 @@ mod tests {
     fn a_damaged_model_has_no_perplexity() {
         for units in [Units::Lines, Units::Stream] {
             let pipeline = untrained_language_model(TokenizerKind::Char, units);
-            let error = language_model(&damaged(pipeline, "embedding.weight", 40), &lines(TEXT));
+            let error =
+                language_model(&damaged(pipeline, "tgt.embedding.weight", 40), &lines(TEXT));
             let error = error.unwrap_err();
             assert!(error.to_string().contains("not finite"), "{error}");
             assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");

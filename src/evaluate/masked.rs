@@ -110,7 +110,7 @@ impl Counts {
 
 /// The tokens of a batch that are to be predicted.
 fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
-    let padding = batch.tgt_out.pad_mask();
+    let padding = batch.tgt_out.lengths.mask();
     let places = batch.tgt_out.ids.iter().zip(padding);
     places.filter_map(|(&token, padding)| (!padding && token != IGNORE).then_some(token))
 }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_damaged_model_has_no_perplexity() {
-        let pipeline = damaged(of(Family::EncoderOnly, 0), "embedding.weight", 0);
+        let pipeline = damaged(of(Family::EncoderOnly, 0), "src.embedding.weight", 0);
         let error = masked(&pipeline, &corpus(&["a dog", "two cats"])).unwrap_err();
         assert!(error.to_string().contains("not finite"), "{error}");
         assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");

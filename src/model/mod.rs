@@ -141,7 +141,7 @@ impl Model {
         let (input, encoder) = (self.src.as_ref())
             .zip(self.encoder.as_ref())
             .expect("a model with an encoder");
-        let lengths = batch.src.lengths();
+        let lengths = batch.src.lengths.clone();
         let rows = lengths.rows();
         let x = match &self.architecture.src {
             Some(architecture::Input {
@@ -190,7 +190,7 @@ impl Model {
     ) -> Tensor<2> {
         let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), &Starts::All(0), pass);
         pass.observe(|| "tgt".into(), &x);
-        let lengths = tgt_in.lengths();
+        let lengths = tgt_in.lengths.clone();
         decoder.forward(Sequence { x, lengths }, memory.as_ref(), pass)
     }
 
@@ -385,7 +385,7 @@ pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
 
 /// The target of every row; [`IGNORE`] at padding.
 fn targets(tgt_out: &Padded) -> Vec<u32> {
-    let lengths = tgt_out.lengths();
+    let lengths = tgt_out.lengths.clone();
     let ids = lengths.mask().zip(&tgt_out.ids);
     ids.map(|(ignored, &id)| if ignored { IGNORE } else { id })
         .collect()

@@ -138,7 +138,7 @@ impl Stepper for Steps<'_> {
     }
 
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
-        let real = tokens.lengths();
+        let real = tokens.lengths.clone();
         assert!(real.lens().iter().all(|&len| len > 0), "a token to read");
         let x = self.extend(&tokens.ids, &real, state);
         LastLayer(ops::select_rows(x, &real.last_rows()))

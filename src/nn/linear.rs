@@ -42,8 +42,16 @@ impl Linear {
         x: Tensor<2>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let maps = maps.map(Self::as_map).into();
-        ops::linear(x, maps, Epilogue::plain(pass.precision()))
+        let maps = maps.map(Self::as_map);
+        let same = maps
+            .iter()
+            .all(|map| map.weight.rows() == maps[0].weight.rows());
+        let epilogue = Epilogue::plain(pass.precision());
+        if same {
+            return ops::linear(x, maps.into(), epilogue);
+        }
+        let parts = maps.map(|map| ops::linear(x.clone(), vec![map], epilogue));
+        Tensor::cat(parts.into(), 1)
     }
 
     /// Weight and bias.

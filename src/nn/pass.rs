@@ -76,7 +76,7 @@ impl<'a> Pass<'a> {
         (dropout.rate > 0.0).then_some(ops::Dropout {
             rate: dropout.rate as f32,
             seed,
-            step: micro_batch,
+            micro_batch,
             site: dropout.site,
         })
     }

@@ -51,8 +51,11 @@ impl Ragged {
         self.moved.as_ref().map_or(self.lens.len(), Vec::len)
     }
 
-    /// Replaces row `i` by the previous row `rows[i]`. The vectors are moved later.
+    /// Replaces row `i` by the previous row `rows[i]`; the vectors are moved later. Has no effect without rows.
     pub fn select(&mut self, rows: &[usize]) {
+        if self.rows() == 0 {
+            return;
+        }
         self.moved = Some(match self.moved.take() {
             Some(moved) => rows.iter().map(|&row| moved[row]).collect(),
             None => rows.to_vec(),

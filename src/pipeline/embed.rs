@@ -82,8 +82,8 @@ impl Pipeline {
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
         let values: Vec<f32> = data.try_into_vec().expect("the vectors were made f32");
-        let rows = values.chunks(batch.src.width * width);
-        rows.zip(&batch.src.lens)
+        let rows = values.chunks(batch.src.width() * width);
+        rows.zip(batch.src.lens())
             .map(|(row, &len)| mean(&row[..(len - 1) * width], width))
             .collect()
     }

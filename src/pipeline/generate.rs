@@ -270,7 +270,7 @@ mod tests {
         options.sample.max_new_tokens = 5;
         let written = run(&whole, "Hund", &options).text;
         // The fifth new token is the first that is read at a damaged position: number 8.
-        let broken = damaged(whole, "positions.learned", 8 * 16);
+        let broken = damaged(whole, "tgt.positions.learned", 8 * 16);
         // What could become a stop string is handed on as well.
         options.sample.max_new_tokens = 60;
         options.stop = vec![written.chars().last().unwrap().to_string() + "\u{1}"];

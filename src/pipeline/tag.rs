@@ -107,7 +107,7 @@ impl Pipeline {
             let tag = place.first().and_then(|best| tokenizer.token(best.token));
             tag.ok_or_else(|| Error::damaged_model("the model gives no tag a probability"))
         };
-        let rows = best.chunks(batch.src.width).zip(&batch.src.lens);
+        let rows = best.chunks(batch.src.width()).zip(batch.src.lens());
         rows.map(|(row, &len)| row[..len].iter().map(name).collect())
             .collect()
     }

@@ -1,7 +1,7 @@
-//! Text to token ids and back: tokenizers, their files, and how their vocabularies are learned.
+//! Tokenization: text to token ids and back, tokenizer files, and vocabulary learning.
 //!
-//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding. Vocabularies
-//! are learned here, so that the same text always gives the same file, byte for byte.
+//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
+//! Vocabularies are learned here, so that the same text always gives the same file, byte for byte.
 
 mod detokenizer;
 mod format;

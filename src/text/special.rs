@@ -1,39 +1,39 @@
-//! The special tokens that stand at the front of every vocabulary.
+//! The special tokens at the start of every vocabulary.
 
 use crate::batch::TokenId;
 
-/// The special tokens in the order of their ids. Only masked language models have the last.
+/// The special tokens in the order of their ids. The last one is only used by masked language models.
 const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
 
 /// The special tokens of every vocabulary.
 pub(super) const SPECIAL: &[&str] = ALL.split_at(4).0;
 
-/// Those of a masked language model's vocabulary.
+/// The special tokens of a masked language model's vocabulary.
 pub(super) const SPECIAL_AND_MASK: &[&str] = &ALL;
 
-/// Stands for a hidden token.
+/// The placeholder of a masked token.
 pub const MASK: &str = "<mask>";
 
 /// The id of `<unk>`.
 pub(super) const UNK: TokenId = 1;
 
-/// The ids of the special tokens.
+/// Ids of the special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialTokens {
-    /// Fills rows up: `<pad>`.
+    /// Padding: `<pad>`.
     pub pad: TokenId,
-    /// Stands for what the vocabulary does not know: `<unk>`.
+    /// Unknown text: `<unk>`.
     pub unk: TokenId,
-    /// Begins what the decoder reads: `<s>`.
+    /// Start of the decoder's input: `<s>`.
     pub bos: TokenId,
-    /// Ends a sentence: `</s>`.
+    /// End of a sequence: `</s>`.
     pub eos: TokenId,
-    /// Hides a token from a masked language model: `<mask>`.
+    /// A masked token: `<mask>`.
     pub mask: Option<TokenId>,
 }
 
 impl SpecialTokens {
-    /// Whether `id` is one of them.
+    /// Whether `id` is a special token.
     pub fn contains(self, id: TokenId) -> bool {
         let Self {
             pad,
@@ -45,7 +45,8 @@ impl SpecialTokens {
         [pad, unk, bos, eos].contains(&id) || mask == Some(id)
     }
 
-    /// Asks `id_of` for the ids and checks that they are 0 to 3, and 4 for `<mask>`; else says what is wrong.
+    /// Looks up the ids with `id_of` and checks that they are 0 to 3, and 4 for `<mask>`; otherwise describes the
+    /// problem.
     pub(super) fn read(id_of: impl Fn(&str) -> Option<TokenId>) -> Result<Self, String> {
         let mut ids = [0; 4];
         for (expected, (token, id)) in (0..).zip(SPECIAL.iter().zip(&mut ids)) {
@@ -53,7 +54,7 @@ impl SpecialTokens {
                 Some(found) if found == expected => found,
                 Some(found) => {
                     return Err(format!(
-                        "special token `{token}` has id {found}, not {expected}"
+                        "special token `{token}` has id {found}, expected {expected}"
                     ));
                 }
                 None => return Err(format!("special token `{token}` is missing")),

@@ -1,6 +1,7 @@
 //! A model and its optimiser.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
@@ -12,7 +13,7 @@ use crate::batch::Batch;
 use crate::checkpoint::Products;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
-use crate::model::{Loss, Model, Parameter, take_gradients};
+use crate::model::{Loss, Model, Parameter, shapes, take_gradients};
 use crate::nn::Pass;
 use crate::ops::{self, LossSums, Precision};
 
@@ -29,6 +30,8 @@ pub struct Learner {
     sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
+    /// The place of each of the architecture's parameters among the model's.
+    places: Vec<usize>,
 }
 
 /// The sums over the micro-batches of one update.
@@ -45,6 +48,7 @@ impl Learner {
     pub fn new(model: Model, config: &Config, device: Device) -> Self {
         Self {
             optimizer: Optimizer::new(&config.train.optimizer, &model),
+            places: places(&model),
             model: Some(model),
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
@@ -100,6 +104,13 @@ impl Learner {
         self.sampling.mix(batch, number, || self.model().valid())
     }
 
+    /// The Euclidean norm of the mean gradient per token, summed in the architecture's order of parameters.
+    pub(super) fn gradient_norm(&self, gathered: &Gathered) -> f64 {
+        let squares = |&place: &usize| sum_of_squares(&gathered.gradients[place].values);
+        let sum: f64 = self.places.iter().map(squares).sum();
+        sum.sqrt() / gathered.n_tokens()
+    }
+
     pub(super) fn pass(&self, number: u64) -> Pass<'static> {
         Pass::training(self.seed, number, self.precision)
     }
@@ -133,13 +144,17 @@ impl Learner {
     }
 }
 
-impl Gathered {
-    /// The Euclidean norm of the mean gradient per token.
-    pub(super) fn gradient_norm(&self) -> f64 {
-        let squares = |gradient: &Parameter| sum_of_squares(&gradient.values);
-        self.gradients.iter().map(squares).sum::<f64>().sqrt() / self.n_tokens()
-    }
+fn places(model: &Model) -> Vec<usize> {
+    let names: HashMap<String, usize> = shapes(model)
+        .into_iter()
+        .zip(0..)
+        .map(|((name, _), place)| (name, place))
+        .collect();
+    let parameters = model.architecture().parameters().into_iter();
+    parameters.map(|parameter| names[&parameter.name]).collect()
+}
 
+impl Gathered {
     /// The first parameter whose gradient holds a number that is not finite.
     pub(super) fn first_non_finite(&self) -> Option<&str> {
         let mut gradients = self.gradients.iter();

@@ -81,8 +81,8 @@ impl ScheduledSampling {
 fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let predicted = model.predict(batch);
     let mut mixed = batch.tgt_in.clone();
-    let width = mixed.width;
-    for (row, &len) in batch.tgt_in.lens.iter().enumerate() {
+    let width = mixed.width();
+    for (row, &len) in batch.tgt_in.lens().iter().enumerate() {
         for place in row * width + 1..row * width + len.max(1) {
             if from_model[place] {
                 mixed.ids[place] = predicted[place - 1];
@@ -95,7 +95,7 @@ fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 /// Predictions from what was mixed so far.
 fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let mut mixed = batch.tgt_in.clone();
-    let width = mixed.width;
+    let width = mixed.width();
     let steps = model.steps(Pass::inference());
     let mut state = steps.start();
     steps.admit(&sources(batch), &mut state);
@@ -106,7 +106,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
         };
         let last = column(&mixed.ids, position - 1);
         let predicted = argmax(steps.logits(steps.step(&last, &mut state)));
-        for (row, (&len, predicted)) in batch.tgt_in.lens.iter().zip(predicted).enumerate() {
+        for (row, (&len, predicted)) in batch.tgt_in.lens().iter().zip(predicted).enumerate() {
             let place = row * width + position;
             if position < len && from_model[place] {
                 mixed.ids[place] = predicted;
@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(mixed.ids[position], last[0]);
         }
         assert_eq!(mixed.ids[8..], [0, 0], "padding stays");
-        assert_eq!(mixed.lens, batch.tgt_in.lens);
+        assert_eq!(mixed.lens(), batch.tgt_in.lens());
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
 
     /// At each place that follows another, the prediction that the decoder may read there.
     fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
-        let width = mixed.width;
+        let width = mixed.width();
         let Some(Decoder::Recurrent(_)) = model.decoder else {
             let predicted = model.predict(batch);
             return predicted

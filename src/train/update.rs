@@ -64,7 +64,7 @@ impl Learner {
     ) -> Result<Update, Box<NotFinite>> {
         let (gathered, lines) = self.gather(step, next_batch, watch)?;
         watch.part(Part::Optimizer, || {
-            let (sums, gradient_norm) = (gathered.sums, gathered.gradient_norm());
+            let (sums, gradient_norm) = (gathered.sums, self.gradient_norm(&gathered));
             if !gradient_norm.is_finite() {
                 let layer = gathered.first_non_finite();
                 let layer = layer.unwrap_or("the sum of all gradients");

@@ -212,11 +212,11 @@ fn the_cause_of_a_nan_loss_is_reported() {
         "{outcome:?}"
     );
     for words in [
-        "a loss of NaN at update 2; ",
-        "the first layer that shows it is `encoder.layers.0`; ",
+        "NaN or infinite at update 2 (loss NaN); ",
+        "the first affected layer is `encoder.layers.0`; ",
         "training lines ",
         "the last good checkpoint is `r/checkpoints/step-00000001`",
-        "hint: begin again",
+        "hint: start over",
     ] {
         assert!(
             outcome.stderr.contains(words),

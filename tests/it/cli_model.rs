@@ -185,7 +185,7 @@ fn info_describes_a_model() {
     assert_eq!(info["n_parameters"], sum);
     let text = stdout(&folder, "info runs/c");
     for words in [
-        "src_embedding.weight [14, 16]",
+        "src.embedding.weight [14, 16]",
         "attentive 0.",
         "d_ff = 32",
         "validation BLEU",

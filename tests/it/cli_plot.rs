@@ -171,8 +171,8 @@ fn the_positions_of_a_model_are_drawn() {
     let outcome = folder.run("train c.toml --set model.positions=learned");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let learned = svg(&folder, "plot positions runs/c");
-    assert!(learned.contains(">`src_positions.learned`, d = 16<"));
-    assert!(learned.contains(">`tgt_positions.learned`, d = 16<"));
+    assert!(learned.contains(">`src.positions.learned`, d = 16<"));
+    assert!(learned.contains(">`tgt.positions.learned`, d = 16<"));
     assert!(learned.contains(">Similarity to position 128<"));
     folder.fails("plot positions runs/c --len 1", 2, &["1 positions"]);
     folder.fails(

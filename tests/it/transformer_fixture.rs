@@ -83,7 +83,7 @@ fn check(variant: &str, config: &ModelConfig) {
     let logits: Vec<f32> = logits.inner().into_data().iter().collect();
     let real: Vec<f32> = logits
         .chunks(VOCAB)
-        .zip(batch.tgt_out.pad_mask())
+        .zip(batch.tgt_out.lengths.mask())
         .filter(|(_, ignored)| !ignored)
         .flat_map(|(row, _)| row.to_vec())
         .collect();

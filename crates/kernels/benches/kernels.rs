@@ -1,14 +1,14 @@
-//! The kernels of training, at the sizes of a small Transformer: `cargo bench -p attentive-kernels --bench kernels`.
+//! Training kernels at the sizes of a small Transformer: `cargo bench -p attentive-kernels --bench kernels`.
 
 use std::hint::black_box;
 
 use attentive_kernels::attention::{
-    AttentionInputs, AttentionShape, Causality, Operands, OperandsMut, attention,
+    AttentionInputs, AttentionShape, Causality, Operands, OperandsMut, Scores, attention,
     attention_backward,
 };
 use attentive_kernels::cross_entropy::{ProjectionShape, cross_entropy_with_gradients};
 use attentive_kernels::dropout::{Dropout, dropout_add};
-use attentive_kernels::gemm::Precision;
+use attentive_kernels::gemm::{Activation, Precision};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 
@@ -22,7 +22,7 @@ const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::Bf16];
 const DROPOUT: Option<Dropout> = Some(Dropout {
     rate: 0.1,
     seed: 1,
-    step: 1,
+    micro_batch: 1,
     site: 1,
 });
 
@@ -36,13 +36,11 @@ fn numbers(len: usize) -> Vec<f32> {
 
 #[divan::bench_group(sample_count = 20)]
 mod linear_map {
-    use attentive_kernels::linear::{
-        Activation, Affine, AffineGradients, LinearCall, linear, linear_backward,
-    };
+    use attentive_kernels::linear::{Affine, AffineGradients, LinearCall, linear, linear_backward};
 
     use super::*;
 
-    /// Multiplications and additions of the forward pass.
+    /// Floating-point operations of the forward pass.
     const OPERATIONS: usize = 2 * ROWS * D * D_FF;
 
     fn call(precision: Precision) -> LinearCall {
@@ -101,6 +99,7 @@ mod self_attention {
         AttentionShape {
             batch: ROWS / len,
             n_heads: 4,
+            n_kv_heads: 4,
             tgt_len: len,
             src_len: len,
             d_head: D / 4,
@@ -110,8 +109,8 @@ mod self_attention {
     fn inputs(joined: &[f32]) -> AttentionInputs<'_> {
         AttentionInputs {
             operands: Operands::Joined(joined),
-            pad: None,
-            causality: Causality::Causal,
+            lengths: None,
+            scores: Scores::scaled(D / 4, Causality::Causal),
             dropout: DROPOUT,
         }
     }
@@ -128,7 +127,7 @@ mod self_attention {
         let mut gradient = joined.clone();
         bencher.bench_local(|| {
             let target = OperandsMut::Joined(&mut gradient);
-            attention_backward(shape(len), black_box(inputs(&joined)), &grad, target);
+            attention_backward(shape(len), black_box(inputs(&joined)), &grad, target, None);
         });
     }
 }
@@ -238,7 +237,7 @@ fn adam(bencher: Bencher<'_, '_>) {
         grad_scale: 1.0,
         step: 1,
     };
-    // Four arrays are read and three written.
+    // Reads four arrays and writes three.
     bencher.counter(BytesCount::new(7 * 4 * n)).bench_local(|| {
         let gradient = black_box(&gradient);
         adam(&mut weights, &mut mean, &mut square, gradient, step)

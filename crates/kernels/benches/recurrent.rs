@@ -1,8 +1,10 @@
-//! The kernels of recurrent models: `cargo bench -p attentive-kernels --bench recurrent`.
+//! Kernels of recurrent models: `cargo bench -p attentive-kernels --bench recurrent`.
 
 use std::hint::black_box;
 
+use attentive_kernels::Lengths;
 use attentive_kernels::gemm::Precision;
+use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
     Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
     recurrent_backward,
@@ -13,10 +15,10 @@ use divan::counter::ItemsCount;
 const ROWS: usize = 2048;
 const D: usize = 256;
 
-/// Words of a sentence.
+/// Words per sentence.
 const LEN: usize = 32;
 
-/// Sentences of a batch.
+/// Sentences per batch.
 const BATCH: usize = ROWS / LEN;
 
 fn main() {
@@ -27,12 +29,11 @@ fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-fn call(cell: Cell, precision: Precision, lens: &[usize], len: usize) -> RecurrentCall<'_> {
+fn call(cell: Cell, precision: Precision, lengths: &Lengths) -> RecurrentCall<'_> {
     RecurrentCall {
         cell,
         direction: Direction::Forward,
-        lens,
-        len,
+        lengths,
         d: D,
         precision,
     }
@@ -44,26 +45,28 @@ mod layer {
 
     const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
 
-    /// Multiplications and additions of the forward pass.
+    /// Floating-point operations of the forward pass.
     fn operations(cell: Cell) -> usize {
         2 * ROWS * D * cell.gates() * D
     }
 
     #[divan::bench(args = CELLS)]
     fn forward(bencher: Bencher<'_, '_>, cell: Cell) {
-        let lens = [LEN; BATCH];
+        let lengths = Lengths::full(BATCH, LEN);
         let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
-            weight: &weight,
-            bias: Some(&bias),
+            hidden: Some(Affine {
+                weight: &weight,
+                bias: Some(&bias),
+            }),
             initial: None,
         };
         let (mut out, mut kept) = (numbers(ROWS * states), numbers(ROWS * saved));
         bencher
             .counter(ItemsCount::new(operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lens, LEN);
+                let call = call(cell, Precision::F32, &lengths);
                 let projected = black_box(&projected);
                 recurrent(call, recurrence, projected, &mut out, Some(&mut kept));
             });
@@ -71,12 +74,14 @@ mod layer {
 
     #[divan::bench(args = CELLS)]
     fn backward(bencher: Bencher<'_, '_>, cell: Cell) {
-        let lens = [LEN; BATCH];
+        let lengths = Lengths::full(BATCH, LEN);
         let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
-            weight: &weight,
-            bias: Some(&bias),
+            hidden: Some(Affine {
+                weight: &weight,
+                bias: Some(&bias),
+            }),
             initial: None,
         };
         let (out, kept, grad) = (
@@ -88,7 +93,7 @@ mod layer {
         bencher
             .counter(ItemsCount::new(2 * operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lens, LEN);
+                let call = call(cell, Precision::F32, &lengths);
                 let result = RecurrentResult {
                     states: &out,
                     saved: &kept,
@@ -104,26 +109,28 @@ mod layer {
     }
 }
 
-/// One step of an LSTM for as many sequences.
+/// One timestep of an LSTM for `batch` sequences.
 #[divan::bench(args = [1, 5, 64])]
 fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
-    let lens = vec![1; batch];
+    let lengths = Lengths::full(batch, 1);
     let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
     let recurrence = Recurrence {
-        weight: &weight,
-        bias: None,
+        hidden: Some(Affine {
+            weight: &weight,
+            bias: None,
+        }),
         initial: Some(&initial),
     };
     bencher
         .counter(ItemsCount::new(2 * batch * 4 * D * D))
         .bench_local(|| {
-            let call = call(Cell::Lstm, Precision::F32, &lens, 1);
+            let call = call(Cell::Lstm, Precision::F32, &lengths);
             recurrent(call, recurrence, black_box(&projected), &mut states, None);
         });
 }
 
-/// 64 sentences of 32 words that attend to as many, with a bidirectional encoder's values.
+/// 64 sentences of 32 words attending to 64 others, with the values of a bidirectional encoder.
 #[divan::bench_group(sample_count = 20)]
 mod attentive_layer {
     use attentive_kernels::attentive_recurrent::{
@@ -141,10 +148,11 @@ mod attentive_layer {
         (Cell::Lstm, Precision::Bf16),
     ];
 
-    /// What the layer reads.
+    /// Inputs of the layer.
     struct Layer {
         cell: Cell,
         precision: Precision,
+        lengths: Lengths,
         projected: Vec<f32>,
         weight: Vec<f32>,
         bias: Vec<f32>,
@@ -161,6 +169,7 @@ mod attentive_layer {
             Self {
                 cell,
                 precision,
+                lengths: Lengths::full(BATCH, LEN),
                 projected: numbers(ROWS * gates),
                 weight: numbers(gates * D),
                 bias: numbers(gates),
@@ -172,9 +181,9 @@ mod attentive_layer {
             }
         }
 
-        fn call(&self) -> AttentiveRecurrentCall<'static> {
+        fn call(&self) -> AttentiveRecurrentCall<'_> {
             AttentiveRecurrentCall {
-                recurrent: call(self.cell, self.precision, &[LEN; BATCH], LEN),
+                recurrent: call(self.cell, self.precision, &self.lengths),
                 src_len: LEN,
                 d_key: D,
                 d_value: D_VALUE,
@@ -185,20 +194,22 @@ mod attentive_layer {
             AttentiveRecurrentInputs {
                 projected: &self.projected,
                 recurrence: Recurrence {
-                    weight: &self.weight,
-                    bias: Some(&self.bias),
+                    hidden: Some(Affine {
+                        weight: &self.weight,
+                        bias: Some(&self.bias),
+                    }),
                     initial: None,
                 },
                 query_weight: &self.query_weight,
                 context_weight: &self.context_weight,
                 keys: &self.keys,
                 values: &self.values,
-                pad: None,
+                src_lengths: None,
                 v: &self.v,
             }
         }
 
-        /// Room for the result, the attention weights, and what the backward pass needs.
+        /// Buffers for the result, the attention weights and the values saved for the backward pass.
         fn results(&self) -> [Vec<f32>; 3] {
             let [states, saved] = [self.cell.states(), self.cell.saved()].map(|n| n * D);
             [states + D_VALUE, LEN, saved].map(|width| numbers(ROWS * width))

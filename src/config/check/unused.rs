@@ -25,6 +25,16 @@ pub(super) fn check(config: &Config) -> Result<()> {
     )
 }
 
+impl ModelConfig {
+    /// The keys of `[model]` that the chosen architecture does not use.
+    pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
+        unused_by_model(self)
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect()
+    }
+}
+
 /// Keys without effect, and the reasons.
 type Unused = Vec<(&'static str, &'static str)>;
 

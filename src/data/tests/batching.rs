@@ -12,7 +12,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     mask: None,
 };
 
-/// Pairs of random lengths; the ids tell the line.
+/// Pairs of random lengths; the ids encode the line number.
 fn pairs(n: usize) -> Vec<Example> {
     let mut random = Random::new(5, 0);
     let pair = |line| {
@@ -33,8 +33,8 @@ fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
 }
 
 #[test]
-fn every_pair_comes_once_an_epoch() {
-    // A hundred tokens a batch make several windows.
+fn every_pair_occurs_once_per_epoch() {
+    // A hundred tokens per batch give several windows.
     for (n, tokens) in [(1, 4096), (500, 300), (5000, 100)] {
         let mut batcher = batcher(n, tokens, 1);
         for number in 0..3 {
@@ -56,7 +56,7 @@ fn every_pair_comes_once_an_epoch() {
 }
 
 #[test]
-fn batches_keep_to_the_budget_and_fill_it() {
+fn batches_respect_the_budget_and_fill_it() {
     let mut batcher = batcher(5000, 300, 1);
     let batches = epoch(&mut batcher);
     for batch in &batches {
@@ -87,14 +87,14 @@ fn rows_are_shifted_and_padded() {
     };
     assert_eq!(batch.lines, [1, 2]);
     assert_eq!(batch.src.ids, [7, 8, 3, 5, 3, 0]);
-    assert_eq!(batch.src.lens, [3, 2]);
+    assert_eq!(batch.src.lens(), [3, 2]);
     assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
     assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
-    assert_eq!(batch.tgt_out.lens, [2, 3]);
+    assert_eq!(batch.tgt_out.lens(), [2, 3]);
 }
 
 #[test]
-fn any_position_can_be_taken_up_again() {
+fn any_position_can_be_resumed() {
     let mut batcher = batcher(600, 200, 9);
     let n = batcher.batches_per_epoch();
     let run: Vec<(Position, Batch)> = (0..2 * n + 5)
@@ -129,7 +129,7 @@ fn epochs_and_seeds_differ() {
     let lengths = |batches: &[Batch]| {
         batches
             .iter()
-            .map(|batch| batch.tgt_out.width)
+            .map(|batch| batch.tgt_out.width())
             .collect::<Vec<_>>()
     };
     assert!(!lengths(&batches[0]).is_sorted());
@@ -142,7 +142,12 @@ fn fixed_batches_are_sorted_and_complete() {
         batches,
         fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap()
     );
-    assert!(batches.iter().map(|batch| batch.tgt_out.width).is_sorted());
+    assert!(
+        batches
+            .iter()
+            .map(|batch| batch.tgt_out.width())
+            .is_sorted()
+    );
     let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
     lines.sort_unstable();
     assert_eq!(lines, (1..=700).collect::<Vec<_>>());
@@ -180,7 +185,7 @@ fn a_pair_above_the_budget_is_refused() {
 }
 
 #[test]
-fn what_another_budget_would_do_is_what_it_does() {
+fn predicted_sizes_for_another_budget_are_exact() {
     let batcher = batcher(2000, 500, 1);
     let least = batcher.least_batch_tokens();
     for tokens in [least, 70, 1000, 1_000_000] {
@@ -194,10 +199,10 @@ fn what_another_budget_would_do_is_what_it_does() {
 }
 
 #[test]
-fn a_larger_corpus_takes_more_bytes() {
+fn the_byte_estimate_grows_with_the_corpus() {
     let bytes = |n| batcher(n, 500, 1).bytes() as f64;
     let (few, many) = (bytes(1000), bytes(4000));
     assert!((3.5..4.5).contains(&(many / few)), "{few}, {many} bytes");
-    // Some 52 tokens of four bytes, and what holds them.
+    // About 52 tokens of four bytes, plus their containers.
     assert!((200.0..500.0).contains(&(few / 1000.0)), "{few} bytes");
 }

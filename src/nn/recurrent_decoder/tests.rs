@@ -4,7 +4,7 @@ use burn::tensor::activation::softmax;
 
 use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
-use crate::architecture::{CellKind, Init};
+use crate::architecture::{AttentionKind, CellKind, Init};
 use crate::config::{Family, ModelConfig, RecurrentConfig};
 
 const D: usize = 6;
@@ -66,9 +66,8 @@ fn recorded_weights_reproduce_the_contexts() {
         let values = random(batch * SRC_LEN);
         let x = random(batch * LEN);
         let plain = Pass::inference();
-        let memory = decoder
-            .memory(&sequence(values.clone(), &SRC_LENS, SRC_LEN), &plain)
-            .expect("a memory");
+        let memory = sequence(values.clone(), &SRC_LENS, SRC_LEN);
+        let memory = decoder.memory_of(&memory, &plain).expect("a memory");
         let layer = &decoder.layers[0];
         let initial = random(batch).repeat_dim(1, layer.cell().states());
         let watch = AttentionWatch::default();

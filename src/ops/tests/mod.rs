@@ -1,5 +1,5 @@
-//! Every fused operation against its portable form: values and Burn's gradients in `f32`, and the fused backward rule
-//! against central finite differences of the portable form in `f64`.
+//! Compares every fused operation with its portable implementation: values and Burn's gradients in `f32`, and the
+//! fused backward rule with central finite differences of the portable implementation in `f64`.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
@@ -7,9 +7,11 @@ use super::*;
 use crate::batch::IGNORE;
 use crate::random::Random;
 
+mod attention;
+mod cross_entropy;
 mod recurrent;
 
-/// Which of an operation's two forms to run.
+/// The implementation to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Fused,
@@ -21,7 +23,7 @@ type Operation<'a> = &'a dyn Fn(Form, &[Tensor<2>]) -> Tensor<2>;
 struct Case {
     shapes: Vec<[usize; 2]>,
     values: Vec<Vec<f64>>,
-    /// The scalar that is differentiated is Σ output · weight.
+    /// The differentiated scalar is Σ output · weight.
     weights: Random,
 }
 
@@ -74,7 +76,7 @@ impl Case {
         (numbers(output.inner()), gradients)
     }
 
-    /// d(scalar) / d(element) of the portable form in double precision.
+    /// d(scalar) / d(element) of the portable implementation in double precision.
     fn slope(&self, operation: Operation<'_>, input: usize, element: usize) -> f64 {
         const H: f64 = 1e-6;
         let at = |shift: f64| -> f64 {
@@ -111,7 +113,7 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().iter::<f64>().collect()
 }
 
-/// Equal to within `tolerance` of the larger of 1 and the largest magnitude.
+/// Asserts equality within `tolerance`, relative to the larger of 1 and the largest magnitude.
 fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}: lengths");
     let scale = expected
@@ -134,7 +136,7 @@ fn dropout(rate: f32) -> Dropout {
     Dropout {
         rate,
         seed: 5,
-        step: 3,
+        micro_batch: 3,
         site: 2,
     }
 }
@@ -231,109 +233,6 @@ fn norms_match() {
 }
 
 #[test]
-fn attention_matches() {
-    let shape = |batch, n_heads, tgt_len, src_len, d_head| AttentionShape {
-        batch,
-        n_heads,
-        n_kv_heads: n_heads,
-        tgt_len,
-        src_len,
-        d_head,
-    };
-    let cases = [
-        (shape(1, 1, 1, 1, 1), Causality::Full, None, None),
-        (
-            shape(2, 2, 3, 5, 3),
-            Causality::Full,
-            Some(vec![5, 2]),
-            None,
-        ),
-        (shape(2, 2, 4, 4, 5), Causality::Causal, None, None),
-        (
-            shape(2, 1, 1, 6, 4),
-            Causality::Causal,
-            Some(vec![3, 0]),
-            None,
-        ),
-        (
-            shape(3, 2, 4, 4, 2),
-            Causality::Causal,
-            Some(vec![4, 1, 2]),
-            Some(dropout(0.4)),
-        ),
-    ];
-    for (seed, (shape, causality, lens, dropout)) in cases.into_iter().enumerate() {
-        let width = shape.n_heads * shape.d_head;
-        let lengths = lens.map(|lens: Vec<usize>| Lengths::new(lens, shape.src_len));
-        let scores = Scores::scaled(shape.d_head, causality);
-        let run = |form, attended| {
-            let run = if form == Form::Fused {
-                attention
-            } else {
-                super::attention::portable
-            };
-            run(shape, attended, lengths.as_ref(), &scores, dropout)
-        };
-        let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
-        let apart = Case::new(seed as u64, &[[queries, width], [keys, 2 * width]]);
-        apart.check(&|form, inputs| {
-            let attended = Attended::Other {
-                queries: inputs[0].clone(),
-                keys_values: inputs[1].clone(),
-            };
-            run(form, attended)
-        });
-        if shape.tgt_len == shape.src_len {
-            let joined = Case::new(seed as u64, &[[queries, 3 * width]]);
-            joined.check(&|form, inputs| run(form, Attended::Itself(inputs[0].clone())));
-        }
-    }
-}
-
-/// Grouped keys and values, a scale of its own, and both forms of bias.
-#[test]
-fn biased_attention_matches() {
-    for (seed, (n_kv_heads, each)) in (0..).zip([(1, false), (2, true), (4, false)]) {
-        let shape = AttentionShape {
-            batch: 2,
-            n_heads: 4,
-            n_kv_heads,
-            tgt_len: 3,
-            src_len: 3,
-            d_head: 2,
-        };
-        let lengths = Lengths::new([3, 2], 3);
-        let sentences = if each { 2 } else { 1 };
-        let run = |form, attended, bias: &Tensor<2>| {
-            let scores = Scores {
-                scale: 0.8,
-                causality: Causality::Causal,
-                bias: Some(match each {
-                    true => ScoreBias::Each(bias.clone().reshape([2, 4, 3, 3])),
-                    false => ScoreBias::Shared(bias.clone().reshape([4, 3, 3])),
-                }),
-            };
-            let run = match form {
-                Form::Fused => attention,
-                Form::Portable => super::attention::portable,
-            };
-            run(shape, attended, Some(&lengths), &scores, Some(dropout(0.3)))
-        };
-        let bias = [sentences * 4, 9];
-        Case::new(seed, &[[6, shape.joined_width()], bias])
-            .check(&|form, inputs| run(form, Attended::Itself(inputs[0].clone()), &inputs[1]));
-        let shapes = [[6, 8], [6, 2 * shape.kv_width()], bias];
-        Case::new(seed, &shapes).check(&|form, inputs| {
-            let attended = Attended::Other {
-                queries: inputs[0].clone(),
-                keys_values: inputs[1].clone(),
-            };
-            run(form, attended, &inputs[2])
-        });
-    }
-}
-
-#[test]
 fn dropout_add_matches() {
     for rate in [0.1, 0.5] {
         Case::new(7, &[[5, 9], [5, 9]]).check(&|form, inputs| {
@@ -375,67 +274,9 @@ fn embedding_matches() {
     }
 }
 
-fn full_precision(
-    x: Tensor<2>,
-    projection: Map,
-    targets: &[u32],
-    label_smoothing: f64,
-) -> CrossEntropy {
-    cross_entropy(x, projection, targets, label_smoothing, Precision::F32)
-}
-
-fn full_precision_portable(
-    x: Tensor<2>,
-    projection: Map,
-    targets: &[u32],
-    label_smoothing: f64,
-) -> CrossEntropy {
-    let precision = Precision::F32;
-    super::cross_entropy::portable(x, projection, targets, label_smoothing, precision)
-}
-
-#[test]
-fn cross_entropy_matches() {
-    let targets = [2, IGNORE, 0, 6, 2, IGNORE];
-    for label_smoothing in [0.0, 0.1] {
-        for bias in [false, true] {
-            let mut shapes = vec![[6, 4], [7, 4]];
-            if bias {
-                shapes.push([1, 7]);
-            }
-            Case::new(10, &shapes).check(&|form, inputs| {
-                let x = inputs[0].clone();
-                let projection = Map::dense(inputs[1].clone(), inputs.get(2).map(vector));
-                let found = match form {
-                    Form::Fused => full_precision(x, projection, &targets, label_smoothing),
-                    Form::Portable => {
-                        full_precision_portable(x, projection, &targets, label_smoothing)
-                    }
-                };
-                found.loss.unsqueeze()
-            });
-        }
-    }
-}
-
-#[test]
-fn cross_entropy_sums_match() {
-    let case = Case::new(11, &[[6, 4], [7, 4]]);
-    let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
-    let targets = [2, IGNORE, 0, 6, 2, IGNORE];
-    let sums = |run: fn(Tensor<2>, Map, &[u32], f64) -> CrossEntropy| {
-        let projection = Map::dense(inputs[1].clone(), None);
-        run(inputs[0].clone(), projection, &targets, 0.1).sums
-    };
-    let (fused, portable) = (sums(full_precision), sums(full_precision_portable));
-    assert_eq!((fused.n_tokens, fused.n_correct), (4, portable.n_correct));
-    assert!((fused.loss - portable.loss).abs() < 1e-4);
-    assert!((fused.nll - portable.nll).abs() < 1e-4);
-}
-
 /// The portable forms round the operands of products too.
 #[test]
-fn rounded_products_match() {
+fn bf16_products_match() {
     let case = Case::new(12, &[[6, 40], [7, 40]]);
     let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
     let map = || Map::dense(inputs[1].clone(), None);

@@ -36,9 +36,9 @@ fn an_inspection_shows_what_search_found() {
         [
             ("encoder.layers.0.self_attention", [1, 2, 8, 8]),
             ("decoder.layers.0.self_attention", [1, 2, tgt, tgt]),
-            ("decoder.layers.0.memory_attention", [1, 2, tgt, 8]),
+            ("decoder.layers.0.cross_attention", [1, 2, tgt, 8]),
             ("decoder.layers.1.self_attention", [1, 2, tgt, tgt]),
-            ("decoder.layers.1.memory_attention", [1, 2, tgt, 8]),
+            ("decoder.layers.1.cross_attention", [1, 2, tgt, 8]),
         ]
     );
 }
