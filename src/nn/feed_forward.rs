@@ -7,7 +7,7 @@ use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, ActivationKind};
 use crate::ops::{self, Activation, Epilogue, Nonlinearity, dropout_add};
 
-/// activation(x·W₁ + b₁)·W₂ + b₂ for every row; if gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
+/// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
 #[derive(Module, Debug)]
 pub struct FeedForward {
     /// `[d_ff, d_model]`: W₁.
