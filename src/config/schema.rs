@@ -1,7 +1,7 @@
-//! Which keys a configuration has and what each takes, found out from the structs themselves.
+//! The keys of a configuration and their types, derived from the structs themselves.
 //!
-//! An [`Explorer`] poses as a file that holds every key: the structs' `Deserialize` ask it for their fields one by one,
-//! and it notes what they ask for. So no list of keys is written down twice.
+//! An [`Explorer`] poses as a file that holds every key. The `Deserialize` implementations of the structs ask it for their
+//! fields one by one, and it records the requested types, so no list of keys is written twice.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use serde::{Deserialize, forward_to_deserialize_any};
 use super::Config;
 use super::corpus::CorpusKeys;
 
-/// What a key takes.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Further keys.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     OneOf(&'static [&'static str]),
 }
 
-/// Every key, with its sections and dots, and what it takes.
+/// The type of every key, keyed by its dotted path.
 pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     let mut keys = BTreeMap::new();
     let explored = Config::deserialize(Explorer {
@@ -46,7 +46,7 @@ pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     keys
 });
 
-/// `section.name`, or `name` alone at the top.
+/// `section.name`, or `name` at the top level.
 pub(super) fn join(section: &str, name: &str) -> String {
     if section.is_empty() {
         name.to_owned()
@@ -55,7 +55,7 @@ pub(super) fn join(section: &str, name: &str) -> String {
     }
 }
 
-/// Stands for the value of `key`, and notes what it is taken for.
+/// Stands for the value of `key` and records its type.
 struct Explorer<'a> {
     key: String,
     keys: &'a mut BTreeMap<String, Kind>,
@@ -122,7 +122,7 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
         self.note(Kind::Section);
         let mut given = fields;
         if name == CorpusKeys::NAME {
-            // All keys at once name no corpus: they are noted apart, and one of them is given.
+            // All keys together do not name one corpus: they are recorded separately, and then only one is given.
             CorpusKeys::deserialize(MapAccessDeserializer::new(Fields {
                 section: section.clone(),
                 fields: fields.iter(),

@@ -1,4 +1,4 @@
-//! Training, and what can be done with the model, on a task small enough for a test.
+//! Training and use of a model on a task small enough for a test.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -67,7 +67,7 @@ fn json(folder: &Folder, arguments: &str) -> Value {
 }
 
 #[test]
-fn a_line_in_is_a_line_out() {
+fn each_input_line_gives_one_output_line() {
     let folder = trained();
     let greedy = stdout(&folder, "translate runs/c src --beam-width 1");
     assert_eq!(greedy.lines().count(), 5);
@@ -209,7 +209,7 @@ fn an_evaluation_has_scores_with_signatures() {
 }
 
 #[test]
-fn a_model_tells_what_it_is() {
+fn info_describes_a_model() {
     let folder = trained();
     let info = json(&folder, "info runs/c --json");
     assert_eq!(
@@ -257,7 +257,7 @@ fn checkpoints_are_averaged_into_a_model() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
+fn a_stopped_run_resumes_to_identical_weights() {
     let folder = trained();
     let outcome = folder.run("train c.toml --out parts --set train.max_steps=3");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

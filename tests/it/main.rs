@@ -1,4 +1,4 @@
-//! The program and the library from outside.
+//! Integration tests of the program and the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
