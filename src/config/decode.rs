@@ -23,7 +23,7 @@ pub struct DecodeConfig {
     pub batch_size: usize,
 }
 
-/// How scores of different lengths compare: Σ log P divided by
+/// Normalisation of scores by length: Σ log P divided by
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]

@@ -128,7 +128,7 @@ fn keys_of_the_first_version_are_read() {
         &format!("{CORPUS}\n[decode]\nmax_new_tokens = 0"),
         &[],
     ));
-    assert!(wrong.contains("`x.toml`, line 4"), "{wrong}");
+    assert!(wrong.contains("`x.toml`, line 3"), "{wrong}");
 }
 
 #[test]

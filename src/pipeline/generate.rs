@@ -284,7 +284,7 @@ mod tests {
         let error = broken.generate(&prompt, &options, &mut on_text);
         let error = error.unwrap_err();
         assert_eq!(text, written);
-        assert!(error.to_string().contains("not finite"), "{error}");
+        assert!(error.to_string().contains("NaN or infinite"), "{error}");
         assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
     }
 
