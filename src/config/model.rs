@@ -93,16 +93,16 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// Reduction of a text to one vector, for classifiers.
     pub pooling: Pooling,
-    /// The token that the decoder reads first, in training and afterwards; by default `<s>`.
+    /// The first token that the decoder reads, in training and decoding; by default `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_start: Option<String>,
-    /// The token that every translation is made to begin with.
+    /// Forced first token of every translation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forced_first: Option<String>,
-    /// The token that a translation is made to end with where it reaches the length limit.
+    /// Forced last token of translations that reach the length limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forced_last: Option<String>,
-    /// Tokens that no translation has; by default `<pad>` and `<s>`.
+    /// Tokens that are never generated; by default `<pad>` and `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_generated: Option<Vec<String>>,
     /// Initialisation of the weights.

@@ -92,7 +92,7 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
         visitor.visit_str("")
     }
 
-    /// Every list is one of strings.
+    /// Records a list, which always holds strings.
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
         self.note(Kind::Texts);
         visitor.visit_seq(SeqDeserializer::new(std::iter::once("")))

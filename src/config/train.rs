@@ -36,8 +36,8 @@ pub struct TrainConfig {
     pub save_every: u64,
     /// Latest checkpoints to keep.
     pub keep_last: usize,
-    /// How many of the latest checkpoints are averaged into the weights that are served when training ends; 0 serves the
-    /// best checkpoint, or the last without validation.
+    /// Number of latest checkpoints whose average is served when training ends; 0 to serve the best checkpoint, or the last
+    /// one without validation.
     pub average_last: usize,
     /// Updates between lines in `metrics.jsonl`.
     pub log_every: u64,

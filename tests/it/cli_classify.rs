@@ -1,4 +1,4 @@
-//! Classifiers of texts: training them, and what can be done with them.
+//! Text classifiers: training and use.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -57,7 +57,7 @@ fn lines() -> String {
     (0..45).map(line).collect()
 }
 
-/// A folder with the classifier `runs/c` and what it learned from.
+/// A folder with the classifier `runs/c` and its training data.
 fn trained(settings: &str) -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("train.tsv", lines());
@@ -126,7 +126,7 @@ fn probabilities_are_written_on_demand() {
         2
     );
 
-    // What `--json` writes, training and evaluation read: the classifier agrees with itself.
+    // Training and evaluation read the output of `--json`, with which the classifier agrees fully.
     folder.write("in", "a cat runs.\nthe dog runs.\n");
     let lines = stdout(&folder, "classify runs/c in --json");
     let first = json(lines.lines().next().unwrap());
@@ -152,7 +152,7 @@ fn probabilities_are_written_on_demand() {
 }
 
 #[test]
-fn answers_come_as_lines_arrive() {
+fn each_line_is_answered_at_once() {
     let folder = trained("");
     let mut command = folder.command("classify runs/c");
     let mut child = command
@@ -177,8 +177,8 @@ fn answers_come_as_lines_arrive() {
 #[test]
 fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
     let folder = trained("");
-    // By hand: `cat` is found once of twice and predicted once; `no_cat` is found once of once and predicted twice;
-    // `horse` is never predicted.
+    // By hand: `cat` has a recall of 1/2 and a precision of 1; `no_cat` has a recall of 1 and a precision of 1/3; `horse` is
+    // never predicted.
     folder
         .write("texts", "a cat runs.\nthe dog runs.\nthe bird runs.\nthe horse runs.\n")
         .write("labels", "cat\ncat\nno_cat\nhorse\n")
@@ -221,7 +221,7 @@ fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
 }
 
 #[test]
-fn wrong_use_and_wrong_data_are_named() {
+fn mistakes_are_reported() {
     let folder = trained("");
     folder.write("in", "a cat\n").write("out", "kept\n");
     folder.fails(
@@ -283,7 +283,7 @@ fn wrong_use_and_wrong_data_are_named() {
 }
 
 #[test]
-fn vectors_shapes_and_attention_of_a_classifier_can_be_seen() {
+fn embed_info_and_inspect_work_for_classifiers() {
     let folder = trained("");
     folder.write("in", "a cat runs.\n");
     let embedded = json(&stdout(&folder, "embed runs/c in"));

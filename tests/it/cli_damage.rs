@@ -230,10 +230,10 @@ fn the_cause_of_a_nan_loss_is_reported() {
     );
 }
 
-/// Shapes are compared before memory is taken for them: 17 GB for each matrix here.
+/// Shapes are compared before RAM is allocated, which would be 17 GB per matrix here.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_configuration_of_other_sizes_than_the_weights_is_refused_at_once() {
+fn a_configuration_that_does_not_match_the_weights_is_refused_at_once() {
     let folder = trained();
     let path = folder.path("runs/c/config.toml");
     let config = fs::read_to_string(&path).unwrap();

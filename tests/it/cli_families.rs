@@ -29,14 +29,14 @@ save_every = 3
 schedule = { warmup_steps = 2 }
 "#;
 
-/// Sizes, which are refused where nothing has them.
+/// Sizes for families that use them; others refuse them.
 const TRANSFORMER: &str = "--set model.d_ff=128 --set model.n_heads=2";
 const RECURRENT: &str = "--set model.recurrent.d_hidden=256";
 const ENCODER: &str = "--set model.n_encoder_layers=2";
 const DECODER: &str = "--set model.n_decoder_layers=2";
 const TIED: &str = "--set model.tie_embeddings=decoder";
 
-/// Families with the settings that make most of them, and the data that they need.
+/// Families with settings that use most of their features, and the data that they need.
 const FAMILIES: [&[&str]; 13] = [
     &[
         "--set model.family=transformer --set train.scheduled_sampling.kind=exponential",

@@ -37,18 +37,18 @@ fn taggers_need_word_tokens_and_a_separate_vocabulary() {
 }
 
 #[test]
-fn a_classifier_has_labels_of_its_own_and_reads_texts() {
+fn classifiers_need_texts_and_a_separate_vocabulary() {
     let classifier = "model.family = 'classifier'";
     refuses(&[
         (
             &format!("{classifier}\ntokenizer.vocabulary = 'shared'"),
             "tokenizer.vocabulary",
-            "`separate`, as labels have a vocabulary of their own",
+            "`separate`, since labels need their own vocabulary",
         ),
         (
             &format!("{classifier}\nmodel.recurrent.d_input = 3"),
             "model.recurrent.d_input",
-            "0, as only taggers read vectors",
+            "0, since only taggers read vectors",
         ),
         (
             &format!("{classifier}\ndata.valid = {{ builtin = 'reverse', pairs = 9 }}"),
@@ -58,7 +58,7 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
         (
             &format!("{classifier}\ndata.valid = {{ text = 't' }}"),
             "data.valid",
-            "pairs, as this family learns from two sides",
+            "pairs, since this family learns from two sides",
         ),
         (
             &format!("{classifier}\nmodel.n_decoder_layers = 2"),
@@ -68,7 +68,7 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
         (
             "model.pooling = 'first'",
             "model.pooling",
-            "only classifiers make one vector of a text",
+            "only classifiers pool the positions of a text",
         ),
     ]);
     accepts(&[
@@ -79,7 +79,7 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
     ]);
 }
 
-/// What is left out follows the family; what runs of 0.1.0 wrote down stays as it is.
+/// Missing keys follow the family; keys written by runs of 0.1.0 keep their values.
 #[test]
 fn tokenizer_defaults_follow_the_family() {
     let tokenizer = |settings: &[&str]| {
@@ -142,7 +142,7 @@ fn recurrent_widths_are_checked() {
 }
 
 #[test]
-fn special_tokens_are_named_where_there_are_any() {
+fn special_tokens_are_checked() {
     accepts(&[
         "model.decoder_start = '<pad>'\nmodel.forced_last = '</s>'",
         "model.never_generated = ['<pad>', '<unk>']",
