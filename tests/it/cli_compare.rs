@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli_model::{self, stdout};
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
 const SHORT: &str = "1 2 3 4";
 const LONG: &str = "5 6 7 8 9 0";
@@ -92,7 +92,7 @@ fn the_table_shows_training_and_search() {
 #[test]
 fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
     let folder = two_models();
-    let tagger = cli_model::CONFIG
+    let tagger = for_family(cli_model::CONFIG, "tagger")
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("t.toml", tagger);

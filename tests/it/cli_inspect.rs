@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::cli_model::{self, trained};
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
 /// The data of the page that `attentive inspect` writes.
 fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
@@ -24,7 +24,7 @@ fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
 /// A folder with a model `runs/c` of the given family, trained with the shared configuration.
 fn trained_as(family: &str, more: &str) -> Folder {
     let model = format!("[model]\nfamily = '{family}'\n");
-    let config = cli_model::CONFIG.replace("[model]\n", &model);
+    let config = for_family(cli_model::CONFIG, family).replace("[model]\n", &model);
     let folder = Folder::new();
     folder.write("c.toml", config + more);
     let outcome = folder.run("train c.toml");
@@ -125,7 +125,7 @@ fn a_transformer_tagger_shows_the_tag_of_each_token() {
 #[test]
 fn recurrent_taggers_are_refused() {
     let folder = Folder::new();
-    let config = cli_model::CONFIG
+    let config = for_family(cli_model::CONFIG, "tagger")
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("c.toml", config);

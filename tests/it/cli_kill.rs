@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use attentive::{checkpoint, device};
 
 use crate::cli_damage::start;
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
 /// Environment variable with the total number of kills; larger than the default for a long test.
 const KILLS: &str = "ATTENTIVE_TEST_KILLS";
@@ -32,8 +32,7 @@ n_decoder_layers = 1
 max_len = 48
 dropout = 0.2
 tie_embeddings = "decoder"
-[model.recurrent]
-d_hidden = 16
+recurrent = { d_hidden = 16 }
 [train]
 max_steps = 12
 batch_tokens = 600
@@ -88,7 +87,12 @@ fn check_served(folder: &Folder, run: &str) {
 /// Kills runs of `family` `kills` times and compares each with an undisturbed run.
 fn kill(family: &str, kills: usize) {
     let folder = Folder::new();
-    folder.write("c.toml", CONFIG);
+    let config = for_family(CONFIG, family);
+    let config = match family {
+        "tagger" => config.replace("tie_embeddings = \"decoder\"\n", ""),
+        _ => config,
+    };
+    folder.write("c.toml", config);
     let train = |out: &str| {
         format!("train c.toml --threads 1 --set model.family={family} --resume --out {out}")
     };

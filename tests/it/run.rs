@@ -79,3 +79,18 @@ impl Folder {
         }
     }
 }
+
+/// `config` without the lines of `[model]` that a family does not read.
+pub(crate) fn for_family(config: &str, family: &str) -> String {
+    let unused: &[&str] = match family {
+        "transformer" => &["recurrent = "],
+        "seq2seq" => &["d_ff = ", "n_heads = "],
+        "tagger" => &["d_ff = ", "n_heads = ", "n_decoder_layers = "],
+        "decoder_only" => &["n_encoder_layers = ", "recurrent = "],
+        "encoder_only" | "classifier" => &["n_decoder_layers = ", "recurrent = "],
+        _ => panic!("an unknown family"),
+    };
+    let is_used = |line: &&str| !unused.iter().any(|unused| line.starts_with(unused));
+    let lines: Vec<&str> = config.lines().filter(is_used).collect();
+    lines.join("\n") + "\n"
+}
