@@ -131,7 +131,7 @@ fn recurrent_widths_are_checked() {
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
-            "0, since only taggers and classifiers read vectors",
+            "0, since only taggers read vectors",
         ),
     ]);
     accepts(&[
