@@ -64,9 +64,11 @@ impl Stored {
         }
         let metadata: Metadata = serde_json::from_slice(&read(header_len)?)
             .map_err(|error| damaged(format!("in its header: {error}")))?;
-        let end = LENGTH_BYTES + header_len + metadata.data_len() as u64;
-        if end != len {
-            return Err(damaged(format!("its header tells of {end} bytes")));
+        let data_len = metadata.data_len() as u64;
+        if len - LENGTH_BYTES - header_len != data_len {
+            return Err(damaged(format!(
+                "its header tells of {data_len} bytes of data"
+            )));
         }
         let tensor = |name: String| metadata.info(&name).cloned().map(|info| (name, info));
         Ok(Self {
@@ -317,6 +319,7 @@ mod tests {
         for header in [
             r#"{"a":{"dtype":"F32","shape":[1000000000000],"data_offsets":[0,4000000000000]}}"#,
             r#"{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}"#,
+            r#"{"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,18446744073709551615]}}"#,
         ] {
             let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
             fs::write(&path, bytes).expect("write");

@@ -58,7 +58,7 @@ impl Pipeline {
         ))
     }
 
-    /// A pipeline of parts that fit each other, with a model outside autodiff.
+    /// A pipeline of parts that fit each other, with the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,

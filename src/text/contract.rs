@@ -40,14 +40,11 @@ impl Tokenizers {
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
-        let tgt = match &mut self {
-            Self::Shared(both) => both,
-            Self::Separate { tgt, .. } => tgt,
-        };
-        if let Some(token) = &model.decoder_start {
-            tgt.start_with(id_of("model.decoder_start", token, tgt)?);
+        let start = self.contract(model)?.start;
+        match &mut self {
+            Self::Shared(both) => both.start_with(start),
+            Self::Separate { tgt, .. } => tgt.start_with(start),
         }
-        self.contract(model)?;
         Ok(self)
     }
 
@@ -70,7 +67,7 @@ impl Tokenizers {
                 .collect::<Result<_>>()?,
         };
         Ok(TokenContract {
-            start: special.start,
+            start: id("model.decoder_start", &model.decoder_start)?.unwrap_or(special.bos),
             end: special.eos,
             pad: src.pad,
             never,

@@ -174,7 +174,9 @@ fn a_pipe_is_answered_line_by_line() {
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(
-        outcome.stderr.starts_with("warning: line 3: "),
+        outcome
+            .stderr
+            .contains("warning: line 3: 1 control character"),
         "{outcome:?}"
     );
 }

@@ -14,7 +14,10 @@ const RULES: &[(&str, &[&str])] = &[
     ("interrupt", &["error"]),
     ("architecture", &["batch"]),
     ("config", &["error", "architecture"]),
-    ("text", &["count", "error", "config", "batch"]),
+    (
+        "text",
+        &["count", "error", "architecture", "config", "batch"],
+    ),
     (
         "data",
         &["count", "error", "config", "batch", "random", "text"],
