@@ -1,4 +1,4 @@
-//! What the benchmarks of training share: a Transformer, and a batch of random tokens without padding.
+//! Shared by the training benchmarks: a Transformer and a batch of random tokens without padding.
 
 use attentive::batch::{Batch, Padded, TokenId};
 use attentive::config::{Config, Matmul, ModelConfig, TieEmbeddings};
@@ -8,7 +8,7 @@ use attentive::random::Random;
 use attentive::train::{Learner, Unwatched};
 use serde::Deserialize;
 
-/// The models of docs/performance.md, of which bench/peers/pytorch_step.py reads, too.
+/// The models of docs/performance.md, also read by bench/peers/pytorch_step.py.
 const MODELS: &str = include_str!("models.json");
 
 /// An encoder-decoder and its batches.
@@ -19,29 +19,29 @@ pub(crate) struct Workload {
     d_model: usize,
     d_ff: usize,
     n_heads: usize,
-    /// Of the encoder, and of the decoder.
+    /// Number of encoder layers, and of decoder layers.
     n_layers: usize,
     vocab: usize,
-    /// Sentences of a batch.
+    /// Sentences per batch.
     batch: usize,
-    /// Tokens of a sentence, on both sides.
+    /// Tokens per sentence, on both sides.
     length: usize,
-    /// Of every kind: residual, attention, activation.
+    /// Rate of all dropouts: residual, attention, activation.
     dropout: f64,
 }
 
-/// All of them.
+/// All workloads.
 pub(crate) fn workloads() -> Vec<Workload> {
     serde_json::from_str(MODELS).expect("bench/models.json is a list of models")
 }
 
 impl Workload {
-    /// Target tokens of a step.
+    /// Target tokens per step.
     pub(crate) fn tokens(&self) -> usize {
         self.batch * self.length
     }
 
-    /// A fresh model with its optimiser.
+    /// A new model with its optimizer.
     pub(crate) fn learner(&self, matmul: Matmul) -> Learner {
         let mut config = Config::default();
         config.model = ModelConfig {
@@ -68,7 +68,7 @@ impl Workload {
         Learner::new(model, &config, device)
     }
 
-    /// Random sentences of one length.
+    /// Random sentences of equal length.
     pub(crate) fn batch(&self) -> Batch {
         let mut random = Random::new(1, 1);
         let mut side = || {
@@ -87,9 +87,9 @@ impl Workload {
     }
 }
 
-/// A whole step, number `step` from 1: forward, backward, update. Gives the loss per token.
+/// One training step, number `step` from 1: forward, backward, update. Returns the loss per token.
 pub(crate) fn step(learner: &mut Learner, batch: &Batch, step: u64) -> f64 {
     let update = learner.learn(step, 1e-4, || batch.clone(), &mut Unwatched);
-    let sums = update.expect("random tokens give finite numbers").sums;
+    let sums = update.expect("the loss on random tokens is finite").sums;
     sums.loss / sums.n_tokens as f64
 }

@@ -1,4 +1,5 @@
-//! BLEU of one string against another: `cargo run --example score -- "the cat sat on a mat" "the cat sat on the mat"`
+//! BLEU of one string against another:
+//! `cargo run --example score -- "the cat sat on a mat" "the cat sat on the mat"`.
 
 use attentive::error::{Error, Result};
 use attentive::metrics::Bleu;
@@ -7,8 +8,8 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(hypothesis), Some(reference)) = (arguments.next(), arguments.next()) else {
         return Err(Error::usage(
-            "two arguments are needed",
-            "give an output and its reference",
+            "expected two arguments",
+            "pass an output and its reference",
         ));
     };
     println!("{}", Bleu::default().sentence(&hypothesis, &[&reference]));

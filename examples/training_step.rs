@@ -1,5 +1,5 @@
-//! Times training steps of an encoder-decoder Transformer on random tokens without padding, for `bench/peers/compare.py`:
-//! `cargo run --release --example training_step -- --model small`
+//! Times training steps of an encoder-decoder Transformer on random tokens without padding, for
+//! `bench/peers/compare.py`: `cargo run --release --example training_step -- --model small`.
 
 #[path = "../bench/workload.rs"]
 mod workload;
@@ -16,19 +16,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Times training steps of an encoder-decoder Transformer on random tokens without padding.
 #[derive(Parser)]
 struct Arguments {
-    /// One of bench/models.json.
+    /// A model of bench/models.json.
     #[arg(long)]
     model: String,
     #[arg(long, default_value_t = 6)]
     steps: u64,
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Products from operands rounded to bfloat16.
+    /// Round matmul operands to bfloat16.
     #[arg(long)]
     bf16: bool,
 }
 
-/// Prints the seconds and the loss of each step.
+/// Prints the time and the loss of each step.
 fn main() {
     let Arguments {
         model,
@@ -41,7 +41,7 @@ fn main() {
         .build_global()
         .expect("the pool is built once");
     let workload = workloads().into_iter().find(|known| known.name == model);
-    let workload = workload.expect("`--model` names one of bench/models.json");
+    let workload = workload.expect("`--model` must name a model of bench/models.json");
     let mut learner = workload.learner(if bf16 { Matmul::Bf16 } else { Matmul::F32 });
     let batch = workload.batch();
     for number in 1..=steps {

@@ -1,23 +1,24 @@
-//! The batches that data and models share.
+//! Batches, shared by data and models.
 
-/// In place of a target: nothing is to be predicted here.
 use attentive_kernels::Lengths;
+
+/// The ignore index: a target that contributes nothing to the loss.
 pub use attentive_kernels::cross_entropy::IGNORE;
 
-/// A token's number in a vocabulary.
+/// Token id in a vocabulary.
 pub type TokenId = u32;
 
-/// Token sequences of different lengths in rows of one width: each row holds its tokens, then padding.
+/// Token sequences of different lengths, padded to rows of equal length: each row holds its tokens, then padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Padded {
     /// Token ids, `[rows, width]`, row after row.
     pub ids: Vec<TokenId>,
-    /// Real tokens of each row, and the width of all.
+    /// Number of real tokens per row, and the common width.
     pub lengths: Lengths,
 }
 
 impl Padded {
-    /// Puts `sequences` into rows as long as the longest, filled up with `pad`.
+    /// Pads `sequences` with `pad` to the length of the longest one.
     pub fn new<S: AsRef<[TokenId]>>(sequences: &[S], pad: TokenId) -> Self {
         let lens: Vec<usize> = sequences.iter().map(|s| s.as_ref().len()).collect();
         let width = lens.iter().copied().max().unwrap_or(0);
@@ -33,38 +34,54 @@ impl Padded {
         }
     }
 
+    /// A single sequence, which needs no padding.
+    pub fn single(sequence: &[TokenId]) -> Self {
+        Self {
+            ids: sequence.to_vec(),
+            lengths: Lengths::full(1, sequence.len()),
+        }
+    }
+
+    /// Rows without tokens.
+    pub fn empty(rows: usize) -> Self {
+        Self {
+            ids: Vec::new(),
+            lengths: Lengths::full(rows, 0),
+        }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.rows()
     }
 
-    /// Length of every row: that of the longest.
+    /// Length of every row, which is that of the longest sequence.
     pub fn width(&self) -> usize {
         self.lengths.width()
     }
 
-    /// Real tokens of each row.
+    /// Number of real tokens per row.
     pub fn lens(&self) -> &[usize] {
         self.lengths.lens()
     }
 
-    /// Real tokens in all rows.
+    /// Number of real tokens in all rows.
     pub fn n_tokens(&self) -> usize {
         self.lengths.total()
     }
 }
 
-/// Sentence pairs ready for teacher forcing, or what stands for them where a family has no encoder or no decoder.
+/// Sentence pairs prepared for teacher forcing, or the equivalent for models without an encoder or a decoder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// What the encoder reads: source tokens closed by `</s>`, or tokens to label, or a text with masks.
+    /// Encoder input: source tokens closed by `</s>`, tokens to label, or a masked text.
     pub src: Padded,
-    /// `[rows, src.width, d_input]`: vectors that the encoder reads in place of tokens; empty if it reads tokens.
+    /// `[rows, src.width, d_input]`: vectors that the encoder reads instead of tokens; empty if it reads tokens.
     pub vectors: Vec<f32>,
-    /// What the decoder reads: `<s>` and the target tokens.
+    /// Decoder input: `<s>` and the target tokens.
     pub tgt_in: Padded,
-    /// What is to be predicted: the target tokens and `</s>`, or tags, or what is behind the masks.
+    /// Expected output: the target tokens and `</s>`, or tags, or the original tokens at masks.
     pub tgt_out: Padded,
-    /// The corpus line of each row, counted from 1; none for windows of a stream.
+    /// Corpus line of each row, starting at 1; empty for windows of a stream.
     pub lines: Vec<usize>,
 }

@@ -1,6 +1,6 @@
-//! Numbers of things in messages.
+//! Counted nouns in messages.
 
-/// `n` and the noun `one`, in the plural unless `n` is 1: "1 update", "2 updates".
+/// `n` followed by the noun `one`, in the plural unless `n` is 1: "1 update", "2 updates".
 pub fn count(n: usize, one: &str) -> String {
     format!("{n} {}", plural(n as u64, one))
 }
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_singular() {
+    fn only_one_is_singular() {
         assert_eq!(count(0, "update"), "0 updates");
         assert_eq!(count(1, "update"), "1 update");
         assert_eq!(count(2, "control character"), "2 control characters");

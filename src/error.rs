@@ -1,4 +1,4 @@
-//! Everything that can go wrong because of what a person gave us: what, where, what was expected and what to try.
+//! Errors caused by user input or the environment: what is wrong, where, what was expected, and what to try.
 
 use std::fmt;
 use std::io;
@@ -9,54 +9,55 @@ use crate::count::count;
 /// The result of every fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure that a user can cause and mend.
+/// A failure that a user can cause and fix.
 ///
-/// [`Error::hint`] says what to try; [`Error::exit_code`] is what the program exits with. Both texts call an option by its
-/// Rust path in backticks, such as `RunOptions::out`, which a program may replace by what its users know.
+/// [`Error::hint`] suggests a remedy; [`Error::exit_code`] is the exit code of the program. Both texts refer to
+/// options by their Rust path in backticks, such as `RunOptions::out`, which a program may replace with its own
+/// names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or folder could not be read or written.
+    /// A file or directory could not be read or written.
     #[error("cannot {action} `{}`: {}", path.display(), io_cause(source))]
     Io {
-        /// What was tried: "read", "write", "create", …
+        /// The attempted action: "read", "write", "create", …
         action: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
 
     /// A configuration key has a wrong name, type or value.
     #[error("config key `{key}`: expected {expected}, found {found}")]
     Config {
-        /// The key with its section, as in `train.batch_tokens`.
+        /// The key with its section, such as `train.batch_tokens`.
         key: String,
-        /// What would be right.
+        /// The valid values.
         expected: String,
-        /// What stands there.
+        /// The actual value.
         found: String,
-        /// What to try, such as the nearest known key.
+        /// A suggestion, such as the nearest known key.
         hint: Option<String>,
     },
 
-    /// A configuration that is not TOML at all.
+    /// A configuration that is not valid TOML.
     #[error("`{}` is not valid TOML: {problem}", path.display())]
     Toml {
         /// The file.
         path: PathBuf,
-        /// What the parser says, with the line.
+        /// The parser's message, with the line.
         problem: String,
     },
 
-    /// A line of a data file cannot be used.
+    /// An unusable line of a data file.
     #[error("`{}`, line {line}: {problem}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 
@@ -65,31 +66,31 @@ pub enum Error {
     Unaligned {
         /// One file.
         first: PathBuf,
-        /// Its lines.
+        /// Its number of lines.
         first_lines: usize,
         /// The other file.
         second: PathBuf,
-        /// Its lines.
+        /// Its number of lines.
         second_lines: usize,
     },
 
-    /// Data that can be read but not used, such as a corpus of nothing but empty lines.
+    /// Data that can be read but not used, such as a corpus of empty lines.
     #[error("{problem}")]
     Data {
-        /// What is wrong, with the file's name.
+        /// The problem, including the file name.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 
-    /// A model directory, or a file of it, is missing, damaged or does not fit the rest.
+    /// A model directory, or one of its files, is missing, damaged or inconsistent.
     #[error("`{}`: {problem}", path.display())]
     Model {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 
@@ -100,41 +101,41 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// Training met a loss or gradient that is no finite number.
+    /// A loss or gradient became NaN or infinite during training.
     #[error("{0}")]
     NotFinite(Box<NotFinite>),
 
-    /// A request that cannot be met, such as more results than the beam is wide.
+    /// A request that cannot be fulfilled, such as more results than the beam is wide.
     #[error("{problem}")]
     Usage {
-        /// What cannot be done.
+        /// Why the request cannot be fulfilled.
         problem: String,
-        /// What to try.
+        /// A suggestion for fixing it.
         hint: Option<String>,
     },
 
-    /// The user asked the program to stop; everything is saved.
+    /// The user interrupted the program; everything has been saved.
     #[error("stopped by signal {signal}; {saved}")]
     Interrupted {
-        /// The signal's number: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
+        /// Signal number: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
         signal: i32,
-        /// Where training stands and how to go on.
+        /// The state of training and how to resume it.
         saved: String,
     },
 }
 
-/// Where a loss or gradient stopped being finite.
+/// The place where a loss or gradient became NaN or infinite.
 #[derive(Debug)]
 pub struct NotFinite {
-    /// The update at which it happened, counted from 1.
+    /// Number of the update, starting at 1.
     pub step: u64,
-    /// The loss that was met.
+    /// The loss of this update.
     pub loss: f64,
-    /// The first layer, in the order of computation, whose output or gradient is not finite.
+    /// The first layer, in the order of computation, whose output or gradient is NaN or infinite.
     pub layer: String,
-    /// The training lines of the batch, counted from 1; none where the training data are one stream.
+    /// The training lines of the batch, starting at 1; empty if the training data are a stream.
     pub lines: Vec<usize>,
-    /// The last good checkpoint, if one was saved.
+    /// The last good checkpoint, if any.
     pub checkpoint: Option<PathBuf>,
 }
 
@@ -149,24 +150,28 @@ impl fmt::Display for NotFinite {
             .collect();
         write!(
             f,
-            "training met a loss of {} at update {}; the first layer that shows it is `{}`",
-            self.loss, self.step, self.layer
+            "the loss or a gradient became NaN or infinite at update {} (loss {}); the first affected layer is `{}`",
+            self.step, self.loss, self.layer
         )?;
         if !lines.is_empty() {
-            write!(f, "; the batch holds training lines {}", lines.join(", "))?;
+            write!(
+                f,
+                "; the batch consists of training lines {}",
+                lines.join(", ")
+            )?;
         }
         if self.lines.len() > SHOWN {
             write!(f, " and {} more", self.lines.len() - SHOWN)?;
         }
         match &self.checkpoint {
             Some(path) => write!(f, "; the last good checkpoint is `{}`", path.display()),
-            None => write!(f, "; no checkpoint had been saved yet"),
+            None => write!(f, "; no checkpoint has been saved yet"),
         }
     }
 }
 
 impl Error {
-    /// An [`Error::Io`] for use in `map_err`.
+    /// Returns a function that wraps an I/O error in [`Error::Io`], for `map_err`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         move |source| Self::Io {
@@ -202,7 +207,7 @@ impl Error {
         }
     }
 
-    /// Says what a request that is wrong is about, where several are possible. Other errors name it themselves.
+    /// Prefixes a usage error with its subject. Other errors already name theirs.
     pub fn about(self, what: impl fmt::Display) -> Self {
         match self {
             Self::Usage { problem, hint } => Self::Usage {
@@ -213,32 +218,32 @@ impl Error {
         }
     }
 
-    /// An [`Error::Data`] about a model with damaged weights, where `effect` is what shows it.
+    /// An [`Error::Data`] about a model with damaged weights; `effect` is the observed symptom.
     pub fn damaged_model(effect: &str) -> Self {
         Self::Data {
-            problem: format!("{effect}: its numbers are not finite"),
-            hint: Some("take another checkpoint of the run".into()),
+            problem: format!("{effect}: its weights are NaN or infinite"),
+            hint: Some("use another checkpoint of the run".into()),
         }
     }
 
-    /// What the user could try, where we know something that helps.
+    /// A suggestion for the user, if there is a helpful one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => Some("check the path; relative paths start at the current directory".into()),
+                io::ErrorKind::NotFound => Some("check the path; relative paths are resolved against the current directory".into()),
                 io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder".into()),
                 io::ErrorKind::StorageFull => Some("free some space".into()),
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
             Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
-            Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts anew, `RunOptions::out` takes another directory".into()),
-            Self::NotFinite(_) => Some("begin again, with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; resumed as it is, the run meets the same loss".into()),
+            Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
+            Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }
 
-    /// The program's exit code: 2 for a request or configuration that is wrong, 128 + n for signal n, 1 for all else.
+    /// The exit code of the program: 2 for an invalid request or configuration, 128 + n for signal n, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config { .. }

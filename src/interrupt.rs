@@ -1,18 +1,19 @@
-//! Stopping on request: the first SIGINT, SIGTERM or SIGHUP asks, the second stops at once.
+//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP requests a stop, the second ends the process
+//! immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A request to stop that another thread or a signal may make at any time. Clones share it.
+/// A stop request that another thread or a signal can make at any time. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
-    /// The signal that came first, 0 before any.
+    /// The first signal, or 0.
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
-    /// Asks to stop, as signal number `signal` would: 2 for SIGINT, 15 for SIGTERM. Only the first request counts; 0 is
-    /// no signal.
+    /// Requests a stop as if by signal number `signal`: 2 for SIGINT, 15 for SIGTERM. Only the first request counts;
+    /// 0 is not a signal.
     ///
     /// ```
     /// use attentive::interrupt::Interrupt;
@@ -24,18 +25,18 @@ impl Interrupt {
     /// ```
     pub fn request(&self, signal: u8) {
         let (first, signal) = (0, usize::from(signal));
-        // A request that comes second finds another value, and changes nothing.
+        // A second request finds another value and changes nothing.
         let _ = self
             .signal
             .compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Takes over SIGINT (Ctrl-C), SIGTERM, and on Linux SIGHUP (the terminal was closed), for the rest of the process:
-    /// the first of them is noted for [`Interrupt::requested`], the next ends the process at once with exit code 128 + its
-    /// number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process: the
+    /// first one is reported by [`Interrupt::requested`]; the next one ends the process immediately with exit code
+    /// 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) if the system does not let us handle a signal.
+    /// [`Error::Io`](crate::error::Error::Io) if the system refuses to install a signal handler.
     #[cfg(feature = "cli")]
     pub fn install() -> crate::error::Result<Self> {
         use std::sync::atomic::AtomicBool;
@@ -47,7 +48,7 @@ impl Interrupt {
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
         for (signal, name) in signals() {
-            // Actions run in the order of their registration, so the first signal finds `asked` still unset.
+            // Actions run in the order of their registration, so the first signal still finds `asked` unset.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
                 .and_then(|_| {
                     flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)
@@ -58,12 +59,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// One that no signal reaches: only [`Interrupt::request`] asks.
+    /// An interrupt without signal handlers: only [`Interrupt::request`] stops.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The number of the signal that asked to stop, once one has: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
+    /// The number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any request.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -72,7 +73,7 @@ impl Interrupt {
     }
 }
 
-/// The signals that ask to stop, and their names.
+/// The handled signals and their names.
 #[cfg(feature = "cli")]
 fn signals() -> Vec<(i32, &'static str)> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -88,7 +89,7 @@ fn signals() -> Vec<(i32, &'static str)> {
     signals
 }
 
-/// True if this process was started with `signal` ignored, or if that cannot be found out.
+/// True if this process was started with `signal` ignored, or if that cannot be determined.
 #[cfg(all(target_os = "linux", feature = "cli"))]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -108,10 +109,10 @@ mod tests {
 
     use super::Interrupt;
 
-    /// Set, to the signals to raise, in a test process that is to signal itself.
+    /// Environment variable with the signals that a test process sends to itself.
     const SIGNALS: &str = "ATTENTIVE_TEST_SIGNALS";
 
-    /// The test that plays the signalled process.
+    /// The test that runs as the signalled process.
     const CHILD: &str = "signalled_process";
 
     fn exit_code_after(signals: &str) -> Option<i32> {
@@ -123,7 +124,7 @@ mod tests {
         child.output().unwrap().status.code()
     }
 
-    /// Does nothing unless `exit_code_after` started it; then exits with what was requested after the last signal.
+    /// Does nothing unless started by `exit_code_after`; then exits with the value requested after the last signal.
     #[test]
     fn signalled_process() {
         let Ok(signals) = std::env::var(SIGNALS) else {
@@ -138,28 +139,28 @@ mod tests {
     }
 
     #[test]
-    fn the_first_signal_is_noted_and_the_process_goes_on() {
+    fn the_first_signal_is_recorded_and_the_process_continues() {
         assert_eq!(exit_code_after(""), Some(0));
         assert_eq!(exit_code_after(&SIGINT.to_string()), Some(2));
         assert_eq!(exit_code_after(&SIGTERM.to_string()), Some(15));
     }
 
     #[test]
-    fn the_second_signal_stops_at_once() {
+    fn the_second_signal_stops_immediately() {
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGINT}")), Some(130));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGTERM}")), Some(143));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_closed_terminal_is_a_request_too() {
+    fn sighup_requests_a_stop() {
         use signal_hook::consts::SIGHUP;
         assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(1));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(129));
     }
 
     #[test]
-    fn none_never_fires() {
+    fn an_interrupt_without_handlers_never_fires() {
         assert_eq!(Interrupt::none().requested(), None);
     }
 }

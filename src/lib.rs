@@ -1,9 +1,9 @@
-//! Sequence models, from raw text to use: recurrent networks and Transformers that translate, generate, fill gaps and
-//! label tokens. Everything runs on the CPU, on top of [Burn](https://burn.dev).
+//! Sequence models from raw text to deployment: recurrent networks and Transformers that translate, generate, fill in
+//! masked tokens, and tag or classify text. Everything runs on the CPU, on top of [Burn](https://burn.dev).
 //!
-//! # Use a model
+//! # Using a model
 //!
-//! A model directory holds everything that a model needs, so translating takes two lines:
+//! A model directory contains everything needed to run the model, so translating takes two lines:
 //!
 //! ```no_run
 //! use attentive::pipeline::Pipeline;
@@ -13,7 +13,7 @@
 //! # Ok::<(), attentive::Error>(())
 //! ```
 //!
-//! # Train a model
+//! # Training a model
 //!
 //! [`train::train`] reads a [`config::Config`] and writes a model directory:
 //!
@@ -36,7 +36,7 @@
 //! # Ok::<(), attentive::Error>(())
 //! ```
 //!
-//! # Score an output
+//! # Scoring an output
 //!
 //! ```
 //! use attentive::metrics::Bleu;
@@ -47,15 +47,15 @@
 //!
 //! # Modules
 //!
-//! | To | Modules |
+//! | Task | Modules |
 //! |---|---|
-//! | use a model | [`pipeline`], [`decode`] |
-//! | train a model | [`config`], [`train`], [`interrupt`], [`checkpoint`] |
-//! | measure and look | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
+//! | use models | [`pipeline`], [`decode`] |
+//! | train models | [`config`], [`train`], [`interrupt`], [`checkpoint`] |
+//! | evaluate and visualize | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
 //! | read text | [`text`], [`data`], [`batch`] |
 //! | build models | [`model`], [`nn`], [`ops`], [`device`], [`random`] |
 //!
-//! Text flows through them in this order:
+//! Text passes through them in this order:
 //!
 //! ```text
 //! text ─ text::Tokenizer ─▶ ids ─ data::Feed ─▶ batch::Batch
@@ -65,14 +65,15 @@
 //! text ◀─ pipeline::Pipeline (decode::search over model::Stepper) ◀─────────────┘ ─▶ evaluate, compare, metrics
 //! ```
 //!
-//! Every function that can fail because of its input returns an [`Error`] that says what is wrong, where, and what to try.
+//! Every function that can fail because of its input returns an [`Error`] that tells what is wrong, where, and what
+//! to try.
 //!
 //! # Features
 //!
-//! `cli`, on by default, adds what the program `attentive` needs: command-line parsing, progress bars, signals and its
-//! allocator. A program that uses only the library turns it off with `default-features = false`.
+//! `cli`, enabled by default, adds what the program `attentive` needs: command-line parsing, progress bars, signal
+//! handling and its allocator. Programs that only use the library can disable it with `default-features = false`.
 
-// Burn's nested generic types go deeper than the default limit.
+// Burn's nested generic types exceed the default limit.
 #![recursion_limit = "256"]
 
 pub mod count;

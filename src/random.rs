@@ -1,11 +1,11 @@
-//! Seeded random streams: one generator for shuffling, initialisation, built-in corpora and sampling.
+//! Seeded random streams for shuffling, initialization, built-in corpora and sampling.
 
 use attentive_kernels::philox::philox;
 
-/// A stream of random numbers that depends on nothing but its seed and its stream number.
+/// A stream of random numbers, determined by its seed and its stream number.
 ///
-/// Two streams of one seed are independent, so each use of randomness (shuffling epoch 3, initialising weight 7) takes a
-/// stream of its own and none disturbs another.
+/// Streams of the same seed are independent, so each use of randomness (shuffling epoch 3, initializing weight 7) has
+/// its own stream and cannot disturb the others.
 #[derive(Clone, Debug)]
 pub struct Random {
     key: [u32; 2],
@@ -16,7 +16,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream numbered `stream` of `seed`.
+    /// Stream number `stream` of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self {
             key: [seed as u32, (seed >> 32) as u32],
@@ -47,16 +47,16 @@ impl Random {
         u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
     }
 
-    /// A whole number in `0..bound`, each equally likely to within 2⁻⁶⁴·`bound`.
+    /// An integer in `0..bound`, uniform to within 2⁻⁶⁴·`bound`.
     ///
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "`below` needs a bound above 0");
+        assert!(bound > 0, "`bound` must be positive");
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// A number uniformly drawn from `[0, 1)`, with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
@@ -67,12 +67,12 @@ impl Random {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// True with probability `probability`.
+    /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
 
-    /// One of `items`, each equally likely.
+    /// A uniformly chosen element of `items`.
     ///
     /// # Panics
     /// If `items` is empty.
@@ -80,7 +80,7 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// Puts `items` in random order (Fisher–Yates).
+    /// Shuffles `items` (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

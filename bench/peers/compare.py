@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares training steps of Attentive and PyTorch on this machine: python3 bench/peers/compare.py
 
-Sets up PyTorch in a virtual environment (target/peers), builds examples/training_step.rs, and runs both programs in turn,
-each round in processes of their own, so that whatever else the machine does meets both. Prints target tokens per second
-(the median over all rounds' steps but the first of each process), the ratio, and the peak of memory, and writes every
-step's time to target/peers/results.json. The models are those of bench/models.json.
+Sets up PyTorch in a virtual environment (target/peers), builds examples/training_step.rs, and runs both programs in
+alternation, in new processes each round, so that other load on the machine affects both. Prints target tokens per second
+(the median over the steps of all rounds, excluding the first step of each process), their ratio, and the peak memory, and
+writes the time of every step to target/peers/results.json. The models are those of bench/models.json.
 """
 
 import argparse
@@ -24,9 +24,9 @@ TORCH = "2.15.0"
 MODELS = {model["name"]: model for model in json.loads((ROOT / "bench" / "models.json").read_text())}
 
 LEGEND = """
-<  the process was stopped before its first step was done: an upper bound
-~  the process was stopped before its second step was done: the first step, which warms up, counts
-–  the system does not tell"""
+<  the process was stopped before its first step was complete: an upper bound
+~  the process was stopped before its second step was complete: based on the first step, which includes warm-up
+–  not reported by the system"""
 
 
 def arguments():
@@ -34,21 +34,21 @@ def arguments():
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--precisions", nargs="+", choices=["f32", "bf16"], default=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=6, help="a process")
+    parser.add_argument("--steps", type=int, default=6, help="steps per process")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
     return parser.parse_args()
 
 
 def workplace():
-    """Cargo's target directory has the room for what is neither source nor result."""
+    """The working directory, inside Cargo's target directory."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
     found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return pathlib.Path(json.loads(found.stdout)["target_directory"]) / "peers"
 
 
 def python(work):
-    """The virtual environment's Python, and the version of the PyTorch in it, which is the one wanted."""
+    """The Python of a virtual environment with the required PyTorch, and the version of that PyTorch."""
     interpreter = work / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not interpreter.exists():
         venv.create(work / "venv", with_pip=True)
@@ -62,30 +62,30 @@ def python(work):
 
 
 def torch_version(interpreter):
-    """Empty if there is none."""
+    """The installed version of PyTorch; empty if there is none."""
     command = [interpreter, "-c", "import torch; print(torch.__version__)"]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
 
 
 def ours():
-    """The built example."""
+    """Builds the example and returns its path."""
     command = ["cargo", "build", "--release", "--example", "training_step", "--message-format=json"]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     for line in built.stdout.splitlines():
         message = json.loads(line)
         if message.get("target", {}).get("name") == "training_step" and message.get("executable"):
             return message["executable"]
-    sys.exit("cargo built no example `training_step`")
+    sys.exit("cargo did not build the example `training_step`")
 
 
 class Side:
-    """What the processes of one program gave."""
+    """Results of the processes of one program."""
 
     def __init__(self):
         self.steps, self.first_steps, self.peak = [], [], None
 
     def run(self, command, threads, limit):
-        """Takes down the seconds of every step and the peak of memory in MB. A process past `limit` is stopped."""
+        """Records the duration of every step and the peak memory in MB. Stops the process after `limit` seconds."""
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         start = time.monotonic()
@@ -106,7 +106,7 @@ class Side:
         self.steps += seconds[1:]
 
     def speed(self, tokens, limit):
-        """A mark for what is no median of steps, and tokens per second."""
+        """Tokens per second, preceded by a mark if it is not a median over steps."""
         if self.steps:
             return "", tokens / statistics.median(self.steps)
         if self.first_steps:
@@ -115,7 +115,7 @@ class Side:
 
 
 def high_water_mark(pid):
-    """The process's peak of resident memory in MB, `None` where the system does not tell."""
+    """The peak resident memory of the process in MB, `None` if the system does not report it."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -135,10 +135,10 @@ def machine():
 
 
 def row(model, precision, attentive, pytorch, limit):
-    """A line of the table."""
+    """A row of the table."""
     tokens = MODELS[model]["batch"] * MODELS[model]["length"]
     (our_mark, our_speed), (their_mark, their_speed) = (side.speed(tokens, limit) for side in (attentive, pytorch))
-    # A quotient of two bounds is none, and of a bound of theirs a bound from below.
+    # The ratio of two bounds is unknown; dividing by PyTorch's upper bound gives a lower bound.
     mark = {("", "<"): ">", ("~", "<"): ">", ("<", "<"): "?"}.get((our_mark, their_mark), our_mark or their_mark)
     peaks = [attentive.peak, pytorch.peak]
     memory = " / ".join("–" if peak is None else f"{peak:.0f}" for peak in peaks)
@@ -154,7 +154,7 @@ def main():
     interpreter, version = python(work)
     programs = {"attentive": [ours()], "pytorch": [interpreter, ROOT / "bench" / "peers" / "pytorch_step.py"]}
     print(f"{machine()}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
-    print(f"{'model':<7}{'products':<10}{'attentive':>10}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}", flush=True)
+    print(f"{'model':<7}{'matmul':<10}{'attentive':>10}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}", flush=True)
     results = []
     for precision in options.precisions:
         for model in options.models:

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Trains every configuration in `configs/` for 50 updates with a given binary, and compares two sets of results to the bit.
+"""Trains every configuration in `configs/` for 50 updates with a given binary, and compares two sets of results bit by bit.
 
     equality.py run BINARY DIR [--threads N] [--only NAME]...
     equality.py compare DIR DIR [--rename FILE]
     equality.py check BINARY REFERENCE [--rename FILE] [--threads N] [--only NAME]... [--keep DIR]
 
 `run` writes DIR/NAME: the run itself (`run/`) and the standard output of the commands that the family supports (`*.out`).
-`compare` prints one line for each configuration: how many tensors of `model.safetensors` and of the last checkpoint differ,
-how many lines of `metrics.jsonl` differ (times left out), and which outputs differ. `check` does both at once, and ends
-with status 1 if anything differs.
+`compare` prints one line per configuration: the number of tensors of `model.safetensors` and of the last checkpoint that
+differ, the number of lines of `metrics.jsonl` that differ (ignoring times), and the outputs that differ. `check` does both,
+and exits with status 1 if anything differs.
 
-The file for `--rename` maps the names of tensors of the first (reference) set to those of the second: lines of a regular
-expression, white space, and its replacement, applied one after the other with Python's `re.sub`.
+The file for `--rename` maps tensor names of the first (reference) set to those of the second. Each line consists of a
+regular expression, white space, and a replacement; all are applied in order with Python's `re.sub`.
 
 Standard library only.
 """
@@ -30,10 +30,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CONFIGS = HERE / "configs"
 UPDATES = 50
-# What depends on the clock or the machine in a line of metrics.jsonl.
+# Keys of metrics.jsonl that depend on the clock or the machine.
 TIMES = {"seconds", "tokens_per_second", "time", "elapsed"}
 
-# Commands by family: name of the output, arguments; paths are relative to this folder, RUN is the model directory.
+# Commands by family: output name and arguments. Paths are relative to this directory; RUN is the model directory.
 TRANSLATE = [
     ("translate", "translate RUN data/SRC --scores"),
     ("greedy", "translate RUN data/SRC --beam-width 1"),
@@ -61,7 +61,7 @@ TAG_VECTORS = [
 
 
 def commands(config):
-    """The commands for a configuration, by the words of its text."""
+    """The commands for a configuration, chosen by its text."""
     text = config.read_text()
     if "d_input" in text:
         return TAG_VECTORS
@@ -85,7 +85,7 @@ def execute(binary, line, threads, stdin=None):
 
 
 def normalised(output):
-    """The output of a command without the program's version and without times."""
+    """The output of a command without version and times."""
     output = re.sub(r"attentive-\d+\.\d+\.\d+[\w.-]*", "attentive-VERSION", output)
     return re.sub(r"in \d+\.\d+ s.*", "in TIME", output)
 
@@ -115,7 +115,7 @@ def run(binary, out, threads, only):
 
 
 def tensors(path):
-    """Names of a safetensors file with type, shape and bytes of each tensor."""
+    """The tensors of a safetensors file by name: type, shape and bytes."""
     data = path.read_bytes()
     (size,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + size])
@@ -128,7 +128,7 @@ def tensors(path):
 
 
 def largest(a, b):
-    """The largest absolute difference of two tensors of f32."""
+    """The largest absolute difference between two f32 tensors."""
     numbers = lambda data: struct.unpack(f"<{len(data) // 4}f", data)
     return max((abs(x - y) for x, y in zip(numbers(a), numbers(b))), default=0.0)
 
@@ -140,7 +140,7 @@ def renamed(name, rules):
 
 
 def compare_tensors(old, new, rules):
-    """How two weights files differ, in words; empty if they do not."""
+    """The number of tensors, and a description of each difference between two weights files."""
     old, new = tensors(old), tensors(new)
     old = {renamed(name, rules): value for name, value in old.items()}
     words = []
@@ -164,7 +164,7 @@ def metrics(path):
 
 
 def compare_metrics(old, new):
-    """Lines that differ in what both have."""
+    """The number of lines, and of those that differ in keys present in both files."""
     old, new = metrics(old), metrics(new)
     differ = abs(len(old) - len(new))
     for a, b in zip(old, new):
@@ -224,12 +224,12 @@ def rules_from(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["run", "compare", "check"])
-    parser.add_argument("first", help="the binary, or the reference for `compare`")
-    parser.add_argument("second", help="the folder to write, the other set, or the reference for `check`")
-    parser.add_argument("--rename", help="names of tensors: lines of a regular expression and its replacement")
+    parser.add_argument("first", help="the binary; for `compare`, the reference")
+    parser.add_argument("second", help="the output directory; for `compare`, the other set; for `check`, the reference")
+    parser.add_argument("--rename", help="file with renaming rules for tensors")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
-    parser.add_argument("--keep", metavar="DIR", help="keep what `check` computes here")
+    parser.add_argument("--keep", metavar="DIR", help="keep the results of `check` in this directory")
     args = parser.parse_args()
     if args.action == "run":
         run(args.first, args.second, args.threads, args.only)

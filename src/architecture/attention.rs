@@ -19,32 +19,32 @@ pub struct Attention {
     pub scale: Option<f64>,
     /// Dropout on the attention weights.
     pub dropout: f64,
-    /// How positions enter the scores.
+    /// Relative positions.
     pub positions: RelativePositions,
 }
 
-/// How positions enter the scores of self-attention.
+/// Relative positions in the scores of self-attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RelativePositions {
-    /// Not at all.
+    /// No relative positions.
     None,
-    /// Queries and keys turn with their position (Su et al. 2021); `base` is 10 000 in the paper.
+    /// Rotary positions (Su et al. 2021): queries and keys are rotated by an angle proportional to their position.
     Rotary {
-        /// Sets the wavelengths.
+        /// Base of the wavelengths; 10 000 in the paper.
         base: f64,
     },
-    /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). The first layer's table serves
-    /// all layers of its stack.
+    /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of a stack share
+    /// one table.
     Buckets {
-        /// Buckets of distances.
+        /// Number of buckets.
         n_buckets: usize,
-        /// Larger distances share the last bucket.
+        /// Distances from here on share the last bucket.
         max_distance: usize,
     },
 }
 
 impl Attention {
-    /// 1/√d_head, or the scale that is set.
+    /// The factor of the scores.
     pub fn scale(&self) -> f32 {
         match self.scale {
             Some(scale) => scale as f32,
@@ -52,17 +52,17 @@ impl Attention {
         }
     }
 
-    /// Columns of the queries.
+    /// Width of all queries together.
     pub fn d_query(&self) -> usize {
         self.n_heads * self.d_head
     }
 
-    /// Columns of the keys, and of the values.
+    /// Width of all keys together, and of all values.
     pub fn d_key(&self) -> usize {
         self.n_kv_heads * self.d_head
     }
 
-    /// From `d_model` features, and keys and values from `d_memory`.
+    /// Parameters of queries from `d_model` features and of keys and values from `d_memory` features.
     pub(super) fn lay_out(
         &self,
         name: &str,
@@ -78,7 +78,7 @@ impl Attention {
         });
     }
 
-    /// The table of [`RelativePositions::Buckets`].
+    /// The parameters of [`RelativePositions::Buckets`].
     pub(super) fn lay_out_buckets(&self, layout: &mut Layout) {
         if let RelativePositions::Buckets { n_buckets, .. } = self.positions {
             let shape = [n_buckets, self.n_heads];

@@ -1,4 +1,4 @@
-//! The choices that make variants, as a configuration names them.
+//! Choices between variants, with their names in a configuration.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,41 +10,41 @@ pub enum CellKind {
     Rnn,
     /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
     Lstm,
-    /// The same with one gate for remembering and writing: i = 1 − f (Greff et al. 2017).
+    /// An LSTM with coupled input and forget gates: i = 1 − f (Greff et al. 2017).
     CoupledLstm,
     /// Gated recurrent unit (Cho et al. 2014).
     Gru,
-    /// Simpler simple recurrent unit (Kim et al. 2019, section 3.2): no hidden weights, so that training needs no product
-    /// in time.
+    /// Simpler simple recurrent unit (Kim et al. 2019, section 3.2): it has no hidden weights, so no matrix product depends
+    /// on the previous position.
     Ssru,
 }
 
-/// How a recurrent decoder looks back at the source.
+/// Attention of a recurrent decoder to the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionKind {
-    /// Not at all: the encoder's final state is all it knows (the thought vector).
+    /// No attention: the decoder only sees the encoder's final state.
     None,
-    /// e = vᵀ tanh(W s + U h) of the state before, and what it finds enters the next state (Bahdanau et al. 2015).
+    /// e = vᵀ tanh(W s + U h) with the previous state s; the context enters the next state (Bahdanau et al. 2015).
     Additive,
-    /// e = sᵀ h of the state itself (Luong et al. 2015, section 3.1). Unlike Bahdanau's, what it finds is seen by the
-    /// prediction alone and enters no state: there is no input feeding (their section 3.3).
+    /// e = sᵀ h with the current state s (Luong et al. 2015, section 3.1). The context is used by the prediction only: there
+    /// is no input feeding (their section 3.3).
     Dot,
-    /// e = sᵀ W h, else as `dot`.
+    /// e = sᵀ W h, otherwise as `dot`.
     General,
 }
 
-/// Where the norm stands around a sublayer.
+/// Position of the norm around a sublayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NormPosition {
     /// norm(x + sublayer(x)), as in the paper.
     Post,
-    /// x + sublayer(norm(x)), and a final norm closes each stack.
+    /// x + sublayer(norm(x)), with a final norm after each stack.
     Pre,
 }
 
-/// Which norm.
+/// Kind of norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NormKind {
@@ -56,7 +56,7 @@ pub enum NormKind {
     Scalar,
 }
 
-/// Where dropout acts around a sublayer.
+/// Position of dropout around a sublayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutPosition {
@@ -66,7 +66,7 @@ pub enum DropoutPosition {
     AfterNorm,
 }
 
-/// The feed-forward networks' non-linearity.
+/// Activation function of the feed-forward networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationKind {
@@ -74,13 +74,13 @@ pub enum ActivationKind {
     Relu,
     /// x·Φ(x), the Gaussian error linear unit.
     Gelu,
-    /// GELU by its tanh approximation (Hendrycks and Gimpel 2016), as in GPT-2.
+    /// The tanh approximation of GELU (Hendrycks and Gimpel 2016), as in GPT-2.
     GeluTanh,
     /// x·σ(x), the sigmoid linear unit.
     Silu,
 }
 
-/// How a position is told to the model.
+/// Encoding of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -90,11 +90,11 @@ pub enum Positions {
     SinusoidalInterleaved,
     /// [sin | cos] with exponent 2i/d.
     SinusoidalConcatenated,
-    /// [sin | cos] with exponent i/(d/2 − 1), as Marian, fairseq and Tensor2Tensor have it.
+    /// [sin | cos] with exponent i/(d/2 − 1), as in Marian, fairseq and Tensor2Tensor.
     SinusoidalTensor2tensor,
     /// A learned vector for each position below `max_len`.
     Learned,
-    /// Rotary (Su et al. 2021): queries and keys are turned by an angle that grows with the position.
+    /// Rotary (Su et al. 2021): queries and keys are rotated by an angle proportional to the position.
     Rotary,
     /// A learned bias of the attention scores for each head and bucket of distances (Raffel et al. 2020).
     Relative,
@@ -102,7 +102,7 @@ pub enum Positions {
     None,
 }
 
-/// Which embeddings and projections are one matrix.
+/// Sharing of embeddings and the output projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TieEmbeddings {
@@ -114,7 +114,7 @@ pub enum TieEmbeddings {
     All,
 }
 
-/// How weights start.
+/// Initialisation of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
@@ -124,12 +124,12 @@ pub enum Init {
     Pytorch,
     /// N(0, 0.02²) for weights and embeddings, zero biases (BERT).
     Normal,
-    /// The same, but N(0, 0.02²/n) for the last weight of each of a stack's n sublayers, whose results residual connections
-    /// sum up (Radford et al. 2019, GPT-2, section 2.3). For recurrent families it is `normal`.
+    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack (Radford et al.
+    /// 2019, GPT-2, section 2.3).
     Gpt2,
 }
 
-/// How one vector is made of a sequence.
+/// Reduction of a sequence to one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
@@ -137,6 +137,6 @@ pub enum Pooling {
     Mean,
     /// The first position.
     First,
-    /// The last position; of a recurrent encoder its final state, both directions.
+    /// The last position; for a recurrent encoder the final state of both directions.
     Last,
 }

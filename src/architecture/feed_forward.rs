@@ -1,4 +1,4 @@
-//! The position-wise network.
+//! The position-wise feed-forward network.
 
 use super::ActivationKind;
 use super::layout::Layout;
@@ -8,13 +8,13 @@ use super::layout::Layout;
 pub struct FeedForward {
     /// Width of the inner layer.
     pub d_ff: usize,
-    /// The non-linearity.
+    /// The activation function.
     pub activation: ActivationKind,
     /// Multiplies the activation by a second linear map of the input.
     pub gated: bool,
     /// Whether the maps have biases.
     pub bias: bool,
-    /// Dropout behind the activation.
+    /// Dropout after the activation.
     pub dropout: f64,
 }
 

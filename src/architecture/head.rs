@@ -4,7 +4,7 @@ use super::Pooling;
 use super::Start;
 use super::layout::Layout;
 
-/// What stands on the last layer.
+/// The part of a model that turns the last layer into predictions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Head {
     /// A distribution over tokens at every position.
@@ -13,7 +13,7 @@ pub enum Head {
     Positions(Labels),
     /// A label for the whole sequence, from one vector of the encoder.
     Sequence {
-        /// How that vector is made.
+        /// Reduction of the sequence to that vector.
         pooling: Pooling,
         /// The labels.
         labels: Labels,
@@ -23,11 +23,11 @@ pub enum Head {
 /// The output projection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vocabulary {
-    /// Tokens.
+    /// Number of tokens.
     pub size: usize,
     /// Width of the last layer.
     pub d_model: usize,
-    /// Takes the embedding table of what it predicts in place of an own matrix (Press and Wolf 2017).
+    /// Uses the target embeddings as its matrix (Press and Wolf 2017).
     pub tied: bool,
     /// Whether logits have a bias.
     pub bias: bool,
@@ -38,16 +38,16 @@ pub struct Vocabulary {
 /// A linear classifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
-    /// Labels, special tokens of their vocabulary counted.
+    /// Number of labels, including the special tokens of their vocabulary.
     pub size: usize,
-    /// Width of what they are predicted from.
+    /// Width of the input.
     pub d_in: usize,
-    /// Dropout on that.
+    /// Dropout on the input.
     pub dropout: f64,
 }
 
 impl Head {
-    /// Classes that it tells apart.
+    /// The number of tokens or labels.
     pub fn n_classes(&self) -> usize {
         match self {
             Self::Vocabulary(head) => head.size,

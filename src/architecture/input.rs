@@ -1,4 +1,4 @@
-//! What a stack reads.
+//! The input of a stack.
 
 use super::layout::Layout;
 use super::{Norm, Start};
@@ -6,35 +6,35 @@ use super::{Norm, Start};
 /// A sequence as vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// What a position holds.
+    /// Content of a position.
     pub items: Items,
     /// Width of the vectors.
     pub d_model: usize,
-    /// Vectors added for each position.
+    /// Positional vectors, added to the items.
     pub positions: AddedPositions,
-    /// A norm of the sum.
+    /// Norm applied to the sum.
     pub norm: Option<Norm>,
     /// Dropout on the sum; never on [`Items::Vectors`].
     pub dropout: f64,
 }
 
-/// What a position of a sequence holds.
+/// Content of a position of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Items {
     /// A token, whose embedding is multiplied by `scale`.
     Tokens {
-        /// Tokens of the vocabulary.
+        /// Size of the vocabulary.
         vocab: usize,
-        /// Multiplies embeddings.
+        /// Factor of the embeddings.
         scale: f64,
-        /// Takes the encoder's embedding table in place of an own one.
+        /// Uses the encoder's embedding table.
         shared: bool,
     },
-    /// A vector of numbers, read as it is.
+    /// A vector, used unchanged.
     Vectors,
 }
 
-/// Vectors that are added for each position.
+/// Positional vectors that are added to the items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AddedPositions {
     /// None.
@@ -62,7 +62,7 @@ pub enum Sinusoids {
 }
 
 impl Input {
-    /// The embedding table.
+    /// Parameters of the embedding table.
     pub(super) fn lay_out_table(&self, layout: &mut Layout) {
         if let Items::Tokens {
             vocab,
@@ -77,7 +77,7 @@ impl Input {
         }
     }
 
-    /// Positions and norm.
+    /// Parameters of positions and norm.
     pub(super) fn lay_out_rest(&self, layout: &mut Layout) {
         if let AddedPositions::Learned { rows, .. } = self.positions {
             let shape = [rows, self.d_model];

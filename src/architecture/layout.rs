@@ -1,4 +1,4 @@
-//! Parameters in order, named by their path.
+//! Collection of parameters in order, named by their path.
 
 use super::{Parameter, Start};
 
@@ -10,14 +10,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Names within `add` stand below `name`.
+    /// Calls `add` with `name` appended to the path.
     pub(super) fn at(&mut self, name: impl ToString, add: impl FnOnce(&mut Self)) {
         self.path.push(name.to_string());
         add(self);
         self.path.pop();
     }
 
-    /// A parameter called `name` here.
+    /// Adds the parameter `name` at the current path.
     pub(super) fn add<const D: usize>(&mut self, name: &str, shape: [usize; D], start: Start) {
         let path = self.path.iter().map(String::as_str).chain([name]);
         self.parameters.push(Parameter {
@@ -27,12 +27,12 @@ impl Layout {
         });
     }
 
-    /// A linear map called `name`, from `d_in` to `d_out` features.
+    /// Adds the linear map `name` from `d_in` to `d_out` features.
     pub(super) fn linear(&mut self, name: &str, d_in: usize, d_out: usize, bias: bool) {
         self.map(name, d_in, d_out, bias, Start::Weight);
     }
 
-    /// A linear map whose output a residual connection adds, as one of `n_sublayers` of its stack.
+    /// Adds a linear map whose output enters a residual connection, one of `n_sublayers` in its stack.
     pub(super) fn residual_linear(
         &mut self,
         name: &str,

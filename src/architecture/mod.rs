@@ -1,8 +1,7 @@
 //! A model as a value: its stacks, head and special tokens, and the name and shape of every parameter; no weights.
 //!
-//! A configuration turns into an [`Architecture`], and so can another tool's. Variants of a model are values here, never
-//! copies of code: [`crate::model::Model`] is built from one, and whatever asks only for names and shapes
-//! (loading, averaging, `info`, the prediction of memory) needs nothing else.
+//! A configuration is turned into an [`Architecture`], from which [`crate::model::Model`] is built. Code that only needs names
+//! and shapes (loading, averaging, `info`, the prediction of memory use) builds no model.
 
 mod attention;
 mod choices;
@@ -35,15 +34,15 @@ use layout::Layout;
 /// A model without its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
-    /// What the encoder reads; absent without an encoder.
+    /// The encoder's input.
     pub src: Option<Input>,
-    /// What the decoder reads; absent without a decoder.
+    /// The decoder's input.
     pub tgt: Option<Input>,
-    /// Reads whole sequences.
+    /// The encoder.
     pub encoder: Option<Encoder>,
-    /// Writes token by token.
+    /// The decoder.
     pub decoder: Option<Decoder>,
-    /// Makes predictions of the last layer.
+    /// Turns the last layer into predictions.
     pub head: Head,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
@@ -58,7 +57,7 @@ pub enum Encoder {
     Recurrent(RecurrentEncoder),
 }
 
-/// A stack that sees a position and those before it, and the memory if there is an encoder.
+/// A stack in which each position sees itself, earlier positions and, with an encoder, the memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoder {
     /// Causal self-attention, or a recurrent cell in its place, and cross-attention.
@@ -67,10 +66,10 @@ pub enum Decoder {
     Recurrent(RecurrentDecoder),
 }
 
-/// What a model does.
+/// The task of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Maps a sequence to another.
+    /// Maps one sequence to another.
     Translate,
     /// Continues a text.
     Generate,
@@ -83,7 +82,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What a model for this task does, as messages say it.
+    /// A verb phrase for messages: "translates".
     pub fn verb(self) -> &'static str {
         match self {
             Self::Translate => "translates",
@@ -96,7 +95,7 @@ impl Task {
 }
 
 impl Architecture {
-    /// What the model does.
+    /// The task of the model.
     pub fn task(&self) -> Task {
         match (&self.head, &self.encoder, &self.decoder) {
             (Head::Positions(_), ..) => Task::Tag,
@@ -107,8 +106,8 @@ impl Architecture {
         }
     }
 
-    /// Every parameter: name, shape and how it starts. Their order is that in which random numbers are given out, so it
-    /// never changes for a model that could be built before.
+    /// Name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The order
+    /// of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut layout = Layout::default();
         let tables = [("src", &self.src), ("tgt", &self.tgt)];

@@ -6,14 +6,14 @@ use super::{NormKind, Start};
 /// A norm over the features of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm {
-    /// The formula.
+    /// Kind of norm.
     pub kind: NormKind,
-    /// Keeps the divisor away from 0.
+    /// ε, which keeps the divisor away from 0.
     pub epsilon: f64,
 }
 
 impl Norm {
-    /// Whether it has a bias beside its gain.
+    /// Whether it has a bias besides its gain.
     pub fn has_bias(&self) -> bool {
         self.kind != NormKind::Rms
     }

@@ -1,48 +1,48 @@
-//! What is known of a parameter without its values.
+//! Parameters without their values.
 
-/// A parameter's name, shape and first values.
+/// A parameter's name, shape and initial distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its path of fields in [`crate::model::Model`], as in `encoder.layers.0.self_attention.query.weight`.
+    /// Its field path in [`crate::model::Model`], for example `encoder.layers.0.self_attention.query.weight`.
     pub name: String,
     /// Its dimensions.
     pub shape: Vec<usize>,
-    /// What it starts with.
+    /// Its initial distribution.
     pub start: Start,
 }
 
-/// What a parameter starts with; [`super::Init`] gives the numbers.
+/// The initial distribution of a parameter; [`super::Init`] sets its width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
-    /// Drawn as the weight `[d_out, d_in]` of a linear map.
+    /// The weight `[d_out, d_in]` of a linear map.
     Weight,
-    /// The same for a map whose output a residual connection adds, one of `n_sublayers` of its stack.
+    /// The weight of a map whose output enters a residual connection.
     ResidualWeight {
         /// Sublayers of the whole stack.
         n_sublayers: usize,
     },
-    /// Drawn as the bias of a linear map from `d_in` features.
+    /// The bias of a linear map.
     Bias {
-        /// Features that the map reads.
+        /// Input features of the map.
         d_in: usize,
     },
     /// A table of vectors, `[rows, d_model]`.
     Embedding,
-    /// A vector `[d]` that weighs features, drawn like a weight of one row.
+    /// A vector `[d]` of feature weights, drawn like a weight of one row.
     Vector,
-    /// The bias `[gates · d]` of a recurrent layer; that of gate number `open` starts at 1.
+    /// The bias `[gates · d]` of a recurrent layer.
     GateBias {
         /// Width of a gate.
         d: usize,
-        /// The gate that starts open.
+        /// The gate that starts open, with biases of 1.
         open: Option<usize>,
     },
-    /// This number throughout.
+    /// A constant.
     Constant(f64),
 }
 
 impl Parameter {
-    /// The number of its elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -50,10 +50,5 @@ impl Parameter {
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Whether weight decay applies: to matrices, never to biases, norms and other vectors.
-    pub fn is_decayed(&self) -> bool {
-        self.shape.len() > 1
     }
 }

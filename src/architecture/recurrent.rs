@@ -3,18 +3,18 @@
 use super::layout::Layout;
 use super::{AttentionKind, CellKind, Start};
 
-/// A stack of recurrent layers that reads from the left, or from both ends.
+/// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentEncoder {
     /// Layers.
     pub n_layers: usize,
-    /// Width of what the first layer reads.
+    /// Width of the first layer's input.
     pub d_in: usize,
     /// Width of a layer's output, both directions together.
     pub d_hidden: usize,
     /// The cell.
     pub cell: CellKind,
-    /// Reads from both ends (Schuster and Paliwal 1997); each direction gives half of the output.
+    /// Whether layers read in both directions (Schuster and Paliwal 1997), each giving half of the output.
     pub bidirectional: bool,
     /// Dropout between layers.
     pub dropout: f64,
@@ -25,13 +25,13 @@ pub struct RecurrentEncoder {
 pub struct RecurrentDecoder {
     /// Layers.
     pub n_layers: usize,
-    /// Width of what the first layer reads, and of the readout.
+    /// Width of the first layer's input and of the readout.
     pub d_model: usize,
     /// Width of a layer's output.
     pub d_hidden: usize,
     /// The cell.
     pub cell: CellKind,
-    /// How it attends to the memory.
+    /// Attention to the memory.
     pub attention: AttentionKind,
     /// Width of the memory; 0 without an encoder.
     pub d_memory: usize,
@@ -46,12 +46,12 @@ pub struct RecurrentDecoder {
 pub enum InitialState {
     /// Zeros.
     Zeros,
-    /// Each layer starts in the final state of the encoder's layer at the same height, or of its top layer.
+    /// The final state of the encoder's layer of the same number, or of its top layer if there is none.
     Encoder,
 }
 
 impl CellKind {
-    /// Gates, that is, widths of state that the input is mapped to.
+    /// The number of gates, including the candidate.
     pub fn gates(self) -> usize {
         match self {
             Self::Rnn => 1,
@@ -61,7 +61,7 @@ impl CellKind {
         }
     }
 
-    /// The gate that decides what is kept: it starts open, so that states last (Jozefowicz et al. 2015).
+    /// The forget gate, which starts open so that the state is kept at first (Jozefowicz et al. 2015).
     pub fn forget_gate(self) -> Option<usize> {
         match self {
             Self::Lstm => Some(1),
@@ -70,11 +70,11 @@ impl CellKind {
         }
     }
 
-    /// One direction of a layer from `d_in` to `d` features.
+    /// Parameters of one direction of a layer from `d_in` to `d` features.
     pub(super) fn lay_out(self, d_in: usize, d: usize, layout: &mut Layout) {
         let (gates, open) = (self.gates() * d, self.forget_gate());
         match self {
-            // Kim et al. 2019: the candidate has no bias, and nothing is read of the state but by the gate.
+            // Kim et al. 2019: the candidate has no bias, and no map reads the previous state.
             Self::Ssru => {
                 layout.at("forget", |layout| {
                     layout.add("weight", [d, d_in], Start::Weight);
@@ -145,7 +145,7 @@ impl RecurrentDecoder {
         layout.linear("readout", self.d_read(), d_model, true);
     }
 
-    /// Width of what the readout reads.
+    /// Width of the readout's input.
     pub fn d_read(&self) -> usize {
         match self.attention {
             AttentionKind::None => self.d_hidden,

@@ -1,20 +1,20 @@
-//! What search has to know of a model's special tokens.
+//! Special tokens in decoding.
 
 use crate::batch::TokenId;
 
 /// The special-token contract of a model that decodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenContract {
-    /// What the decoder reads first.
+    /// The decoder's first input.
     pub start: TokenId,
     /// Ends an output.
     pub end: TokenId,
-    /// Fills rows up.
+    /// Pads rows to equal length.
     pub pad: TokenId,
     /// Tokens that are never generated.
     pub never: Vec<TokenId>,
     /// The first token of every output.
     pub forced_first: Option<TokenId>,
-    /// The last token of an output that reaches the length limit; nothing is forced if absent.
+    /// The last token of an output that reaches the length limit.
     pub forced_last: Option<TokenId>,
 }

@@ -10,30 +10,30 @@ pub struct TransformerStack {
     pub n_layers: usize,
     /// Width of a position's vector.
     pub d_model: usize,
-    /// How positions of one sequence are mixed.
+    /// Mixes the positions of a sequence.
     pub mixing: SelfMixing,
     /// Attention to the memory, in decoders.
     pub cross: Option<CrossAttention>,
-    /// Each position by itself.
+    /// Applied to each position separately.
     pub feed_forward: FeedForward,
     /// The norm of every sublayer.
     pub norm: Norm,
-    /// Where the norm stands around a sublayer.
+    /// Position of the norm around a sublayer.
     pub norm_position: NormPosition,
     /// Dropout around each sublayer.
     pub dropout: f64,
-    /// Where that acts.
+    /// Position of that dropout.
     pub dropout_position: DropoutPosition,
-    /// A norm behind the last layer.
+    /// Whether a norm follows the last layer.
     pub final_norm: bool,
 }
 
-/// How positions of one sequence are mixed.
+/// Mixing of the positions of a sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelfMixing {
     /// Self-attention.
     Attention(Attention),
-    /// A recurrent cell in place of causal self-attention (as the SSRU in Kim et al. 2019).
+    /// A recurrent cell in place of causal self-attention, such as the SSRU of Kim et al. (2019).
     Recurrent(CellKind),
 }
 

@@ -18,6 +18,12 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Opens a regular file for reading, as [`read`] does.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    require_regular(path)?;
+    File::open(path)
+}
+
 /// Refuses what exists at `path` but is neither a regular file nor a directory, for which opening has an error of its own.
 pub fn require_regular(path: &Path) -> io::Result<()> {
     let kind = fs::metadata(path)?.file_type();

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    Lock, Provenance, Run, atomic, files, load_recipe, read_json, recipe_files, shapes, to_json,
+    Lock, Provenance, Run, atomic, files, load_recipe, recipe_files, served, shapes, to_json,
     weights,
 };
+use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
@@ -24,7 +25,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     }
     let (config, tokenizers) = load_recipe(run)?;
     let checkpoints = Run::new(run);
-    let steps = checkpoints.steps()?;
+    let steps = checkpoints.regular_steps()?;
     if last == 0 || last > steps.len() {
         return Err(Error::usage(
             format!(
@@ -35,46 +36,75 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
             "set `train.keep_last` to as many as are to be averaged, or average fewer",
         ));
     }
-    let steps = steps[steps.len() - last..].to_vec();
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let expected = shapes(&config.model.architecture(src, tgt));
+    let mean = checkpoints.mean(last, &config.model.architecture(src, tgt))?;
+    let recipe = recipe_files(&config, &tokenizers);
+    write(out, recipe, &mean.provenance, &mean.weights)?;
+    Ok(mean.provenance.averaged_steps)
+}
 
-    let mut sums: Vec<Vec<f64>> = expected
-        .iter()
-        .map(|(_, shape)| vec![0.0; shape.iter().product()])
-        .collect();
-    for &step in &steps {
-        let stored = checkpoints.weights(step)?.parameters(&expected)?;
-        for (sum, parameter) in sums.iter_mut().zip(&stored) {
-            sum.iter_mut()
-                .zip(&parameter.values)
-                .for_each(|(sum, &value)| *sum += f64::from(value));
+/// The mean of the weights of several checkpoints, summed in `f64`.
+#[derive(Debug)]
+pub struct Mean {
+    /// The weights, in the order of the architecture's parameters.
+    pub weights: Vec<Parameter>,
+    /// That of the latest checkpoint, without scores, and with the updates of all.
+    pub provenance: Provenance,
+}
+
+impl Run {
+    /// The mean of the `last` latest checkpoints, or of all if there are fewer.
+    ///
+    /// # Errors
+    /// A run without checkpoints; a checkpoint that is damaged or not of this architecture.
+    pub fn mean(&self, last: usize, architecture: &Architecture) -> Result<Mean> {
+        let mut steps = self.regular_steps()?;
+        steps.drain(..steps.len().saturating_sub(last));
+        let Some(&latest) = steps.last() else {
+            return Err(Error::model(self.dir(), "it has no checkpoint to average"));
+        };
+        let expected = shapes(architecture);
+        let mut sums: Vec<Vec<f64>> = vec![Vec::new(); expected.len()];
+        for &step in &steps {
+            self.weights(step)?.read_each(&expected, |place, values| {
+                let sum = &mut sums[place];
+                sum.resize(values.len(), 0.0);
+                let pairs = sum.iter_mut().zip(values);
+                pairs.for_each(|(sum, value)| *sum += f64::from(value));
+            })?;
         }
-    }
-    let mean: Vec<Parameter> = expected
-        .into_iter()
-        .zip(sums)
-        .map(|((name, shape), sum)| Parameter {
-            name,
-            shape,
-            values: sum
-                .into_iter()
-                .map(|sum| (sum / last as f64) as f32)
-                .collect(),
+        let count = steps.len() as f64;
+        let weights: Vec<Parameter> = expected
+            .into_iter()
+            .zip(sums)
+            .map(|((name, shape), sum)| Parameter {
+                name,
+                shape,
+                values: sum.into_iter().map(|sum| (sum / count) as f32).collect(),
+            })
+            .collect();
+        let sha256 = weights::sha256(&weights).map_err(Error::io("read", self.dir()))?;
+        let provenance = Provenance {
+            averaged_steps: steps,
+            scores: Vec::new(),
+            sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
+            ..self.provenance(latest)?
+        };
+        Ok(Mean {
+            weights,
+            provenance,
         })
-        .collect();
+    }
 
-    let latest: Provenance =
-        read_json(&checkpoints.folder(steps[last - 1]).join(files::PROVENANCE))?;
-    let sha256 = weights::sha256(&mean).map_err(Error::io("write", out))?;
-    let provenance = Provenance {
-        averaged_steps: steps.clone(),
-        scores: Vec::new(),
-        sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
-        ..latest
-    };
-    write(out, recipe_files(&config, &tokenizers), &provenance, &mean)?;
-    Ok(steps)
+    /// Makes `mean` the served weights, until the next checkpoint is the best or a resumed run serves its best again.
+    ///
+    /// # Errors
+    /// A file that cannot be written; what was served before then still is.
+    pub fn serve(&self, mean: &Mean) -> Result<()> {
+        served::replace(self.dir(), &mean.provenance, &|path| {
+            weights::write(path, &mean.weights)
+        })
+    }
 }
 
 fn write(

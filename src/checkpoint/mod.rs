@@ -18,6 +18,7 @@ mod provenance;
 mod recovery;
 mod run;
 mod served;
+mod stored;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -27,12 +28,13 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
 
-pub use average::average;
+pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
 pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
+pub use stored::Stored;
 
 use crate::architecture::Architecture;
 use crate::config::Config;
@@ -79,8 +81,10 @@ pub struct LoadedModel {
 /// A directory or file that is missing, damaged, or does not fit the others; the error names it and what is wrong.
 pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let (provenance, weights) = served::read(dir)?;
-    let model = load_weights(&config, &tokenizers, &weights, device)?;
+    let architecture = architecture(&config, &tokenizers);
+    let expected = shapes(&architecture);
+    let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
+    let model = build(&architecture, weights, device);
     Ok(LoadedModel {
         config,
         tokenizers,
@@ -102,16 +106,16 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture.
+/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture. Their
+/// checksum is not.
 ///
 /// # Errors
 /// Those of [`load`].
 pub fn describe(dir: &Path) -> Result<Description> {
     let (config, tokenizers) = load_recipe(dir)?;
-    let (provenance, weights) = served::read(dir)?;
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let architecture = config.model.architecture(src, tgt);
-    weights.parameters(&shapes(&architecture))?;
+    let architecture = architecture(&config, &tokenizers);
+    let expected = shapes(&architecture);
+    let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
     Ok(Description {
         config,
         tokenizers,
@@ -144,27 +148,43 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
             hint: Some("give the directory that `attentive train` wrote".into()),
         });
     }
-    Ok((Config::load_stored(&path)?, Tokenizers::load(dir)?))
+    let config = Config::load_stored(&path)?;
+    let tokenizers = Tokenizers::load(dir)?.for_model(&config.model)?;
+    Ok((config, tokenizers))
 }
 
 /// A model built from `config` with the weights `stored`.
 pub fn load_weights(
     config: &Config,
     tokenizers: &Tokenizers,
-    stored: &weights::Stored,
+    stored: Stored,
     device: &Device,
 ) -> Result<Model> {
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let architecture = config.model.architecture(src, tgt);
+    let architecture = architecture(config, tokenizers);
     let stored = stored.parameters(&shapes(&architecture))?;
-    let mut stored: HashMap<String, Parameter> = stored
+    Ok(build(&architecture, stored, device))
+}
+
+/// The model without its weights.
+pub(crate) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    config.model.architecture(src, tgt)
+}
+
+/// A model of `architecture` with the weights `parameters`, which are all of its own.
+pub(crate) fn build(
+    architecture: &Architecture,
+    parameters: Vec<Parameter>,
+    device: &Device,
+) -> Model {
+    let mut parameters: HashMap<String, Parameter> = parameters
         .into_iter()
         .map(|parameter| (parameter.name.clone(), parameter))
         .collect();
-    Ok(Model::with_values(&architecture, device, &mut |name| {
-        let found = stored.remove(name).expect("every parameter was read");
+    Model::with_values(architecture, device, &mut |name| {
+        let found = parameters.remove(name).expect("every parameter is there");
         TensorData::new(found.values, found.shape)
-    }))
+    })
 }
 
 /// Names and shapes of the parameters of `architecture`.

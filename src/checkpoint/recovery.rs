@@ -1,10 +1,12 @@
 //! Finding the checkpoint that a run goes on from, when files have been damaged or lost.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use super::run::{OPTIMIZER, STATE};
-use super::weights::{Stored, check_sha256};
-use super::{Provenance, Run, TrainingState, atomic, files, read_json, served};
+use super::stored::check_sha256;
+use super::{Provenance, Run, Stored, TrainingState, atomic, files, read_json, served, weights};
 use crate::error::{Error, Result};
 
 /// The checkpoint that a run goes on from.
@@ -66,7 +68,10 @@ impl Run {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
         for name in [files::WEIGHTS, OPTIMIZER] {
-            Stored::read(&folder.join(name), provenance.sha256_of(name))?;
+            let stored = Stored::open(&folder.join(name), provenance.sha256_of(name))?;
+            if provenance.sha256_of(name).is_some() {
+                stored.digest()?;
+            }
         }
         let path = folder.join(STATE);
         let state: TrainingState<serde::de::IgnoredAny> = read_json(&path)?;
@@ -92,8 +97,9 @@ impl Run {
     pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Option<String>> {
         self.point_to_last(last)?;
         let mut warning = None;
-        let best_weights = best.and_then(|step| match self.weights(step) {
-            Ok(weights) => Some((step, weights)),
+        let digest = |step| self.weights(step).and_then(Stored::digest);
+        let best = best.and_then(|step| match digest(step) {
+            Ok(sha256) => Some((step, sha256)),
             Err(error) => {
                 warning = Some(format!(
                     "the best checkpoint, that of update {step}, is lost ({error}); the latest weights are served until \
@@ -102,31 +108,29 @@ impl Run {
                 None
             }
         });
-        self.point_to_best(best_weights.as_ref().map(|(step, _)| *step))?;
-        let (step, weights) = match best_weights {
+        self.point_to_best(best.as_ref().map(|(step, _)| *step))?;
+        let (step, sha256) = match best {
             Some(best) => best,
-            None => (last, self.weights(last)?),
+            None => (last, digest(last)?),
         };
         let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_served = served::read(self.dir()).is_ok_and(|(served, stored)| {
-            served == provenance && stored.bytes() == weights.bytes()
-        });
+        let is_served = served::read(self.dir(), Stored::digest)
+            .is_ok_and(|(served, found)| served == provenance && found == sha256);
         if !is_served {
-            served::replace(self.dir(), &provenance, &|path| {
-                std::fs::write(path, weights.bytes())
-            })?;
+            let weights = self.folder(step).join(files::WEIGHTS);
+            served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
         }
         Ok(warning)
     }
 
-    /// The weights of the checkpoint at `step`, checked.
+    /// The weights of the checkpoint at `step`, to be read.
     ///
     /// # Errors
-    /// A file that is missing or damaged.
+    /// A file that is missing, or damaged as far as its header shows.
     pub fn weights(&self, step: u64) -> Result<Stored> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(files::WEIGHTS);
-        Stored::read(&path, provenance.sha256_of(files::WEIGHTS))
+        Stored::open(&path, provenance.sha256_of(files::WEIGHTS))
     }
 
     /// The provenance of the checkpoint at `step`.
@@ -137,5 +141,10 @@ impl Run {
 
 fn check_file(path: &Path, sha256: &str) -> Result<()> {
     let bytes = atomic::read(path).map_err(Error::io("read", path))?;
-    check_sha256(path, &bytes, sha256)
+    check_sha256(path, &weights::sha256_of(&bytes), sha256)
+}
+
+/// Copies the content of a file, but not who may read it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
 }

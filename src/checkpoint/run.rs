@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Provenance, atomic, files, read_json, served, step_folder, to_json, weights};
+use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json, weights};
 use crate::config::Matmul;
 use crate::data::Position;
 use crate::error::{Error, Result};
@@ -31,6 +31,10 @@ pub struct TrainingState<P> {
     /// How linear maps multiplied up to here; checkpoints of older versions do not say.
     #[serde(default)]
     pub products: Option<Products>,
+    /// Whether only a stop caused this checkpoint. The next one replaces it, so that a run leaves the same checkpoints
+    /// however often it was stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub provisional: bool,
     /// What the trainer keeps beside it: schedule, best result, patience.
     pub progress: P,
 }
@@ -105,7 +109,8 @@ impl Run {
         &self.dir
     }
 
-    /// Writes a checkpoint, makes it `last`, and `best` if `best`; then deletes all but the `keep_last` latest and the best.
+    /// Writes a checkpoint, makes it `last`, and `best` if `best`; then deletes all but the `keep_last` latest and the best,
+    /// a provisional checkpoint not counted.
     ///
     /// The served weights of the run directory become those of the best checkpoint, or of this one while there is no
     /// best. Gives the checkpoint's folder.
@@ -188,7 +193,7 @@ impl Run {
     ) -> Result<Vec<Parameter>> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(OPTIMIZER);
-        weights::Stored::read(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
+        Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
     /// The updates of all finished checkpoints, in order.
@@ -197,6 +202,13 @@ impl Run {
         // A folder beyond `last` is of a save that was never finished.
         let last = self.last()?;
         steps.retain(|&step| last.is_none_or(|last| step <= last));
+        Ok(steps)
+    }
+
+    /// The updates of the checkpoints to average: [`Run::steps`] without the provisional ones, unless it is the last.
+    pub(super) fn regular_steps(&self) -> Result<Vec<u64>> {
+        let (mut steps, last) = (self.steps()?, self.last()?);
+        steps.retain(|&step| Some(step) == last || !self.is_provisional(step));
         Ok(steps)
     }
 
@@ -218,17 +230,23 @@ impl Run {
 
     fn prune(&self, keep_last: usize) -> Result<()> {
         let (last, best) = (self.last()?, self.best()?);
-        let steps: Vec<u64> = self
-            .steps()?
+        let mut steps = self.steps()?;
+        steps.retain(|&step| Some(step) != best);
+        let (provisional, steps): (Vec<u64>, Vec<u64>) = steps
             .into_iter()
-            .filter(|&step| Some(step) != best)
-            .collect();
+            .partition(|&step| self.is_provisional(step));
         let surplus = steps.len().saturating_sub(keep_last.max(1));
-        for &step in steps[..surplus].iter().filter(|&&step| Some(step) != last) {
+        let unwanted = steps[..surplus].iter().chain(&provisional);
+        for &step in unwanted.filter(|&&step| Some(step) != last) {
             let folder = self.folder(step);
             fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
         }
         Ok(())
+    }
+
+    fn is_provisional(&self, step: u64) -> bool {
+        let state: Result<TrainingState<serde::de::IgnoredAny>> = self.state(step);
+        state.is_ok_and(|state| state.provisional)
     }
 
     /// Makes `step` the last checkpoint.

@@ -11,8 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::atomic::{self, Content};
-use super::weights::{self, Stored};
-use super::{Provenance, files, missing, read_json, to_json};
+use super::{Provenance, Stored, files, missing, read_json, to_json};
 use crate::error::{Error, Result};
 
 /// Reading again this often outlasts a run that replaces the files meanwhile.
@@ -47,31 +46,32 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     let expected = provenance
         .ok()
         .and_then(|mut provenance| provenance.sha256.remove(files::WEIGHTS));
-    let found = atomic::read(&pending).map(|bytes| weights::sha256_of(&bytes));
+    let found = Stored::open(&pending, None).and_then(Stored::digest);
     match (expected, found) {
         (Some(expected), Ok(found)) if expected == found => put_in_place(dir),
         _ => fs::remove_file(&pending).map_err(Error::io("remove", &pending)),
     }
 }
 
-/// The served weights and their provenance.
+/// The provenance of the served weights, and what `read` makes of these. It may be called several times, while another
+/// process replaces them.
 ///
 /// # Errors
-/// A file that is missing or damaged, or weights that are not those of the provenance.
-pub(super) fn read(dir: &Path) -> Result<(Provenance, Stored)> {
+/// A file that is missing or damaged, weights that are not those of the provenance as far as `read` looks, and its own.
+pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let mut attempt = 1;
     loop {
         let provenance: Provenance = read_json(&dir.join(files::PROVENANCE))?;
         let sha256 = provenance.sha256_of(files::WEIGHTS);
-        let error = match Stored::read(&weights, sha256) {
-            Ok(stored) => return Ok((provenance, stored)),
+        let error = match Stored::open(&weights, sha256).and_then(&read) {
+            Ok(found) => return Ok((provenance, found)),
             Err(error) => error,
         };
         if sha256.is_some()
-            && let Ok(stored) = Stored::read(&pending, sha256)
+            && let Ok(found) = Stored::open(&pending, sha256).and_then(&read)
         {
-            return Ok((provenance, stored));
+            return Ok((provenance, found));
         }
         if attempt == ATTEMPTS {
             return Err(match error {
@@ -104,6 +104,7 @@ fn paths(dir: &Path) -> (PathBuf, PathBuf) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::weights;
     use crate::model::Parameter;
 
     fn weights_of(value: f32) -> Vec<Parameter> {
@@ -125,8 +126,9 @@ mod tests {
 
     /// The update that is served, by the provenance and by the weights.
     fn served(dir: &Path) -> (u64, f32) {
-        let (provenance, stored) = read(dir).expect("whole");
-        let parameters = stored.parameters(&[("a".into(), vec![2])]).expect("fit");
+        let expected = [("a".into(), vec![2])];
+        let (provenance, parameters) =
+            read(dir, |stored| stored.parameters(&expected)).expect("whole");
         (provenance.step, parameters[0].values[0])
     }
 

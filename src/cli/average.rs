@@ -15,7 +15,7 @@ Examples:
 /// Average the weights of a run's latest checkpoints into a new model.
 ///
 /// The mean of the last checkpoints often translates better than any of them. The run keeps as many checkpoints as its
-/// `train.keep_last` says.
+/// `train.keep_last` says. With `train.average_last` set, `attentive train` serves such a mean itself when it ends.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

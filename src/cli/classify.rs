@@ -81,10 +81,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
             return out.finish().map(drop);
         };
         let classified = pipeline.classify(first_line, &lines, count)?;
-        for (text, Classified { labels, warning }) in lines.iter().zip(&classified) {
-            if let Some(warning) = warning {
-                message::warning(warning);
-            }
+        for (text, Classified { labels, warnings }) in lines.iter().zip(&classified) {
+            message::warnings(warnings);
             if args.json {
                 out.json_line(&Line::new(text, labels))?;
             } else if args.top.is_some() {

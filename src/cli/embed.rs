@@ -57,9 +57,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         };
         let embedded = pipeline.embed(first_line, &lines)?;
         for (text, embedded) in lines.iter().zip(&embedded) {
-            if let Some(warning) = &embedded.warning {
-                message::warning(warning);
-            }
+            message::warnings(&embedded.warnings);
             let vector = embedded.vector.as_deref();
             out.json_line(&Line { text, vector })?;
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use attentive::config::Task;
 use attentive::error::{Error, Result};
-use attentive::pipeline::{Filled, Guess, Pipeline};
+use attentive::pipeline::{Filled, Guess, Pipeline, Warning};
 use attentive::text::{Joint, MASK};
 use serde::Serialize;
 
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if let Some(text) = &args.text {
         let filled = pipeline.fill(text, args.top.get());
         let filled = filled.map_err(|error| meant_as_file(error, text))?;
-        filled.warnings.iter().for_each(message::warning);
+        message::warnings(&filled.warnings);
         return write(text, &filled, args.json, &mut out);
     }
     pipeline.require(Task::Fill)?;
@@ -100,9 +100,9 @@ fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Resu
     let filled = pipeline
         .fill(text, top)
         .map_err(|error| error.about(place))?;
-    for warning in &filled.warnings {
-        message::warning(format_args!("line {}: {warning}", input.count()));
-    }
+    let on_line = |warning: &Warning| warning.clone().on_line(input.count());
+    let warnings: Vec<Warning> = filled.warnings.iter().map(on_line).collect();
+    message::warnings(&warnings);
     Ok(filled)
 }
 

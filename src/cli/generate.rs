@@ -4,7 +4,6 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use attentive::config::Units;
-use attentive::count::count;
 use attentive::decode::{Ending, SampleOptions};
 use attentive::error::Result;
 use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
@@ -105,12 +104,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
     let pipeline = Pipeline::load(&args.model)?;
     let prompt = pipeline.prompt(&args.prompt)?;
-    if prompt.unknown() > 0 {
-        message::warning(format_args!(
-            "{} of the prompt not in the model's vocabulary, read as `<unk>`",
-            count(prompt.unknown(), "token")
-        ));
-    }
+    message::warnings(prompt.warnings());
     let mut out = Output::stdout();
     for number in 0..args.samples.get() {
         let options = args.options(number);

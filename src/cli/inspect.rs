@@ -43,9 +43,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
     check(&inspection)?;
-    for warning in &inspection.warnings {
-        message::warning(warning);
-    }
+    message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows probabilities alone");
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use attentive::error::Error;
+use attentive::pipeline::Warning;
 
 /// What the library calls an option in its errors, and what this command line calls it.
 const FLAGS: [(&str, &str); 8] = [
@@ -96,6 +97,11 @@ pub(super) fn as_option(error: Error) -> Error {
 /// Says what may not be as meant.
 pub(super) fn warning(text: impl fmt::Display) {
     say(Label::Warning.line(text));
+}
+
+/// Says what of an input was not taken as it stands.
+pub(super) fn warnings(warnings: &[Warning]) {
+    warnings.iter().for_each(warning);
 }
 
 /// Says what is worth knowing.

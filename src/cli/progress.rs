@@ -80,6 +80,7 @@ impl Observer for Progress {
             }
             // Saving is routine; the last word of the command names the directory.
             Event::Saved { .. } => {}
+            Event::Averaged { steps, validation } => self.view.line(&mean_line(steps, *validation)),
         }
     }
 }
@@ -306,8 +307,37 @@ fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -
 
 fn validation_line(report: &ValidationReport) -> String {
     let mut line = format!(
-        "validation after update {}: loss {:.3}  perplexity {:.2}  accuracy {:.1} %",
+        "validation after update {}: {}",
         HumanCount(report.step),
+        measures(report)
+    );
+    if report.best {
+        line += "  (best so far)";
+    }
+    line
+}
+
+fn mean_line(steps: &[u64], validation: Option<&ValidationReport>) -> String {
+    let list: Vec<String> = steps
+        .iter()
+        .map(|&step| HumanCount(step).to_string())
+        .collect();
+    let mut line = format!(
+        "mean of the {} after {} {}",
+        plural(steps.len() as u64, "checkpoint"),
+        plural(steps.len() as u64, "update"),
+        list.join(", ")
+    );
+    if let Some(report) = validation {
+        line += &format!(": {}", measures(report));
+    }
+    line
+}
+
+/// What a validation measured.
+fn measures(report: &ValidationReport) -> String {
+    let mut line = format!(
+        "loss {:.3}  perplexity {:.2}  accuracy {:.1} %",
         report.loss,
         report.perplexity,
         100.0 * report.accuracy
@@ -317,9 +347,6 @@ fn validation_line(report: &ValidationReport) -> String {
     }
     if let Some(exact) = report.exact_match {
         line += &format!("  exact {:.1} %", 100.0 * exact);
-    }
-    if report.best {
-        line += "  (best so far)";
     }
     line
 }

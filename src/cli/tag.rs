@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use attentive::config::Task;
-use attentive::count::count;
 use attentive::data;
 use attentive::error::{Error, Result};
-use attentive::pipeline::Pipeline;
+use attentive::pipeline::{Pipeline, Warning};
 use serde::Serialize;
 
 use super::input::{self, Lines};
@@ -48,9 +47,9 @@ pub(super) struct Args {
 
 /// A line as JSON.
 #[derive(Serialize)]
-struct Tagged<'a> {
+struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<&'a str>>,
+    tokens: Option<&'a [String]>,
     tags: &'a [String],
 }
 
@@ -61,70 +60,36 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let inputs = args.input.iter().chain([&args.model]);
     let mut out = Output::open(args.output.as_deref(), inputs)?;
     let config = &pipeline.config().model;
-    let mut unknown = Unknown::default();
+    let (mut unknown, mut tokens) = (0, 0);
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
             break;
         };
-        let all_tags = match config.recurrent.d_input {
-            0 => {
-                lines
-                    .iter()
-                    .try_for_each(|line| unknown.add(line, &pipeline))?;
-                pipeline.tag(&lines)?
+        let tagged = match config.recurrent.d_input {
+            0 => pipeline.tag(first_line, &lines)?,
+            width => {
+                let vectors = vectors(&lines, width, &input, first_line)?;
+                pipeline.tag_vectors(first_line, &vectors)?
             }
-            width => pipeline.tag_vectors(&vectors(&lines, width, &input, first_line)?)?,
         };
-        for (number, (line, tags)) in (first_line..).zip(lines.iter().zip(&all_tags)) {
-            if tags.len() > config.max_len {
-                let (len, most) = (tags.len(), config.max_len);
-                message::warning(format!(
-                    "line {number}: {len} positions were read in pieces of {most}, the model's most"
-                ));
-            }
+        for line in &tagged {
+            message::warnings(&line.warnings);
+            unknown += line.unknown;
+            tokens += line.tokens.len();
             if args.json {
-                let tokens = line.split_whitespace().collect();
-                out.json_line(&Tagged {
-                    tokens: (config.recurrent.d_input == 0).then_some(tokens),
-                    tags,
+                out.json_line(&Line {
+                    tokens: (config.recurrent.d_input == 0).then_some(&line.tokens[..]),
+                    tags: &line.tags,
                 })?;
             } else {
-                out.line(tags.join(" "))?;
+                out.line(line.tags.join(" "))?;
             }
         }
         out.flush()?;
     }
-    unknown.warn();
+    message::warnings(Warning::of_unknown(unknown, tokens).as_slice());
     out.finish().map(drop)
-}
-
-/// How many of the tokens the model has never met.
-#[derive(Default)]
-struct Unknown {
-    tokens: usize,
-    of: usize,
-}
-
-impl Unknown {
-    fn add(&mut self, line: &str, pipeline: &Pipeline) -> Result<()> {
-        let tokenizer = pipeline.tokenizers().src();
-        let ids = tokenizer.encode_words(line)?;
-        let unk = tokenizer.special().unk;
-        self.tokens += ids.iter().filter(|&&id| id == unk).count();
-        self.of += ids.len();
-        Ok(())
-    }
-
-    fn warn(&self) {
-        let Self { tokens, of } = self;
-        if *tokens > 0 {
-            message::warning(format_args!(
-                "{tokens} of {} not in the model's vocabulary, read as `<unk>`",
-                count(*of, "token")
-            ));
-        }
-    }
 }
 
 /// The vectors on each line, of which the first is number `first_line`; none on a blank one.

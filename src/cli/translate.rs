@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive::error::Result;
-use attentive::pipeline::{Pipeline, TranslateOptions, Translation};
+use attentive::pipeline::{Candidate, Pipeline, TranslateOptions, Translation, Warning};
+use serde::Serialize;
 
 use super::input::{self, Lines};
 use super::message;
@@ -21,7 +22,12 @@ Examples:
 Output:
   One line for each line of the input, empty for an empty one. With `--scores` or an `--n-best` above 1, lines of three \
 columns with tabs between them: the number of the input line, counted from 1; the score, which is the sum of the tokens' \
-log-probabilities (natural logarithm) after the length penalty; and the translation. The best comes first.";
+log-probabilities (natural logarithm) after the length penalty; and the translation. The best comes first. Translations \
+that were cut off at the length limit come after all that are finished, whatever their score, and a warning on standard \
+error names the line.
+  With `--json` there is an object for each line of the input: its number `line`, and a list `translations` of objects \
+with `text`, `score`, `log_prob` (the sum before the length penalty), and `finished`, which is false for one that was cut \
+off.";
 
 /// Batches that are gathered before translating, so that sentences of like length can share one.
 const BATCHES_PER_CHUNK: usize = 32;
@@ -45,35 +51,56 @@ pub(super) struct Args {
     /// Write each translation with its line number and score.
     #[arg(long)]
     scores: bool,
+    /// Write JSON objects, one for each line of the input.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     search: SearchArgs,
 }
 
 /// What a line of the output holds.
 #[derive(Clone, Copy)]
-enum Columns {
+enum Format {
     Text,
     LineScoreText,
+    Json,
+}
+
+/// The answer to a line as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    line: usize,
+    translations: Vec<Found<'a>>,
+}
+
+/// A translation as JSON.
+#[derive(Serialize)]
+struct Found<'a> {
+    text: &'a str,
+    score: f64,
+    log_prob: f64,
+    finished: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     let options = args.search.options(pipeline.config(), args.n_best.get())?;
-    let columns = match args.scores || args.n_best.get() > 1 {
-        true => Columns::LineScoreText,
-        false => Columns::Text,
+    let format = match args.scores || args.n_best.get() > 1 {
+        _ if args.json => Format::Json,
+        true => Format::LineScoreText,
+        false => Format::Text,
     };
     let input = input::open(args.input.as_deref())?;
     let inputs = args.input.iter().chain([&args.model]);
     let out = Output::open(args.output.as_deref(), inputs)?;
-    translate(&pipeline, &options, input, columns, out)
+    translate(&pipeline, &options, input, format, out)
 }
 
 fn translate(
     pipeline: &Pipeline,
     options: &TranslateOptions,
     mut input: Lines,
-    columns: Columns,
+    format: Format,
     mut out: Output,
 ) -> Result<()> {
     let limit = options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
@@ -84,24 +111,56 @@ fn translate(
         };
         let translations = pipeline.translate_from(first_line, &lines, options)?;
         for (index, translation) in translations.iter().enumerate() {
-            write(translation, first_line + index, columns, &mut out)?;
+            write(translation, first_line + index, format, &mut out)?;
         }
         out.flush()?;
     }
 }
 
-fn write(translation: &Translation, line: usize, columns: Columns, out: &mut Output) -> Result<()> {
-    if let Some(warning) = &translation.warning {
-        message::warning(warning);
+fn write(translation: &Translation, line: usize, format: Format, out: &mut Output) -> Result<()> {
+    message::warnings(&translation.warnings);
+    let found = &translation.hypotheses;
+    match format {
+        Format::Text => found.iter().try_for_each(|found| out.line(&found.text)),
+        Format::LineScoreText => {
+            message::warnings(cut_off(line, found).as_slice());
+            found.iter().try_for_each(|found| {
+                out.line(format_args!("{line}\t{:.4}\t{}", found.score, found.text))
+            })
+        }
+        Format::Json => out.json_line(&Answer {
+            line,
+            translations: found.iter().map(Found::from).collect(),
+        }),
     }
-    for candidate in &translation.hypotheses {
-        match columns {
-            Columns::Text => out.line(&candidate.text)?,
-            Columns::LineScoreText => out.line(format_args!(
-                "{line}\t{:.4}\t{}",
-                candidate.score, candidate.text
-            ))?,
+}
+
+/// That translations of line number `line` were cut off, if any were. A blank line has none.
+fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
+    let is_cut_off = |found: &&Candidate| !found.finished && !found.tokens.is_empty();
+    let problem = match (found.iter().filter(is_cut_off).count(), found.len()) {
+        (0, _) => return None,
+        (1, 1) => "the translation was cut off at the length limit".to_owned(),
+        (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),
+        (n, all) => format!(
+            "the last {n} of {all} translations were cut off at the length limit, and come after the others whatever \
+             their score"
+        ),
+    };
+    Some(Warning {
+        line: Some(line),
+        problem,
+    })
+}
+
+impl<'a> From<&'a Candidate> for Found<'a> {
+    fn from(found: &'a Candidate) -> Self {
+        Self {
+            text: &found.text,
+            score: found.score,
+            log_prob: found.log_prob,
+            // A blank line has nothing to cut off.
+            finished: found.finished || found.tokens.is_empty(),
         }
     }
-    Ok(())
 }

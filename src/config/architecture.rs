@@ -9,8 +9,8 @@ use crate::architecture::{
 };
 
 impl ModelConfig {
-    /// The model of this configuration for vocabularies of these sizes. Language models have the target's alone; labels
-    /// are the target's tokens.
+    /// The architecture of this configuration for vocabularies of these sizes. Language models only use that of the target;
+    /// labels are target tokens.
     pub fn architecture(&self, src_vocab: usize, tgt_vocab: usize) -> Architecture {
         let read = match self.family {
             Family::EncoderOnly => tgt_vocab,
@@ -196,7 +196,7 @@ impl ModelConfig {
         }
     }
 
-    /// What predicts from the last layer, which is `d_encoder` wide behind an encoder.
+    /// The head; an encoder's output is `d_encoder` wide.
     fn head(&self, size: usize, d_encoder: usize) -> Head {
         let labels = Labels {
             size,

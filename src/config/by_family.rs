@@ -5,8 +5,8 @@ use toml::{Table, Value};
 
 use super::{Family, Task};
 
-/// Sets the keys of `[tokenizer]` that `config` leaves out and whose default depends on its family: a tagger reads whole
-/// words, and taggers and classifiers have a vocabulary of labels.
+/// Sets the missing keys of `[tokenizer]` whose default depends on the family: taggers read whole words, and taggers and
+/// classifiers have a vocabulary of labels.
 pub(super) fn fill_in(config: &mut Table) {
     let model = config.get("model").and_then(Value::as_table);
     let family = model.and_then(|model| model.get("family")).cloned();
@@ -18,7 +18,7 @@ pub(super) fn fill_in(config: &mut Table) {
         .and_then(|recurrent| recurrent.get("d_input")?.as_integer())
         .is_some_and(|width| width > 0);
     let defaults: &[(&str, &str)] = match family.task() {
-        // Vectors have no vocabulary, so there is nothing to separate.
+        // Vectors have no vocabulary to keep separate.
         Task::Tag if reads_vectors => &[("kind", "word")],
         Task::Tag => &[("kind", "word"), ("vocabulary", "separate")],
         Task::Classify => &[("vocabulary", "separate")],

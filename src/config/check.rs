@@ -1,4 +1,4 @@
-//! What the types cannot say: ranges, and values that contradict each other.
+//! Checks beyond types: ranges, and values that contradict each other.
 
 mod family;
 mod network;
@@ -14,17 +14,17 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The special tokens and at least one that is learned.
+/// Room for the special tokens and some learned ones.
 const MIN_VOCAB_SIZE: usize = 8;
 
-/// More generated pairs than fit into any machine's memory.
+/// More generated pairs than fit into the RAM of any machine.
 const MAX_PAIRS: usize = 100_000_000;
 
 /// A token and `</s>`.
 const MIN_LEN: usize = 2;
 
 impl Config {
-    /// Refuses values out of range, values that contradict each other, and values that are set in vain.
+    /// Refuses values out of range, values that contradict each other, and values without effect.
     ///
     /// # Errors
     /// [`Error::Config`] for the first mistake.
@@ -33,7 +33,7 @@ impl Config {
         unused::check(self)
     }
 
-    /// The same for a configuration out of a model directory, in which earlier versions let unused values stand.
+    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories.
     pub(super) fn validate_stored(&self) -> Result<()> {
         whole("seed", self.seed, 0)?;
         data(&self.data)?;
@@ -56,7 +56,7 @@ fn data(data: &DataConfig) -> Result<()> {
     if data.hold_out > 0.0 && data.valid.is_some() {
         return refuse(
             "data.hold_out",
-            "0, as `data.valid` is what to validate on",
+            "0, since `data.valid` is set",
             data.hold_out,
         );
     }
@@ -115,6 +115,7 @@ fn train(train: &TrainConfig) -> Result<()> {
     size("train.validate_sentences", train.validate_sentences, 0)?;
     size("train.samples", train.samples, 0)?;
     size("train.keep_last", train.keep_last, 1)?;
+    size("train.average_last", train.average_last, 0)?;
     whole("train.max_steps", train.max_steps, 1)?;
     whole("train.max_epochs", train.max_epochs, 0)?;
     whole("train.validate_every", train.validate_every, 0)?;
@@ -122,7 +123,11 @@ fn train(train: &TrainConfig) -> Result<()> {
     whole("train.save_every", train.save_every, 0)?;
     whole("train.log_every", train.log_every, 1)?;
     fraction("train.label_smoothing", train.label_smoothing)?;
-    not_negative("train.clip_norm", train.clip_norm)
+    not_negative("train.clip_norm", train.clip_norm)?;
+    let (kept, averaged) = (train.keep_last, train.average_last);
+    let expected =
+        format!("at least `train.average_last` = {averaged}, the checkpoints to average");
+    require(kept >= averaged, "train.keep_last", expected, kept)
 }
 
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
@@ -133,8 +138,8 @@ fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
     fraction("train.optimizer.momentum", optimizer.momentum)?;
     not_negative("train.optimizer.weight_decay", optimizer.weight_decay)?;
     if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
-        let hint = "set `train.optimizer.beta1` instead, or take `train.optimizer.kind = \"sgd\"`";
-        let expected = "0, as only SGD has momentum";
+        let hint = "set `train.optimizer.beta1` instead, or use `train.optimizer.kind = \"sgd\"`";
+        let expected = "0, since only SGD has momentum";
         return refuse_with(
             "train.optimizer.momentum",
             expected,
@@ -198,7 +203,7 @@ fn schedule(train: &TrainConfig) -> Result<()> {
     };
     let warmup = schedule.warmup_steps;
     let expected =
-        format!("more than `train.schedule.warmup_steps` = {warmup}, as the cosine ends here");
+        format!("more than `train.schedule.warmup_steps` = {warmup}, since the cosine ends here");
     require(end > warmup, key, expected, end)
 }
 
@@ -211,7 +216,7 @@ fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.batch_size", decode.batch_size, 1)
 }
 
-/// A stream has no sentences that could be too long.
+/// Checks `data.max_len`, which a stream does not use.
 fn lengths(config: &Config) -> Result<()> {
     if config.data.units == Units::Stream {
         return Ok(());
@@ -221,12 +226,12 @@ fn lengths(config: &Config) -> Result<()> {
     require(data <= model, "data.max_len", expected, data)
 }
 
-/// Whoever waits for validations must have some.
+/// Refuses settings that need validations in a run without any.
 fn validation(config: &Config) -> Result<()> {
     let train = &config.train;
     let data = &config.data;
     let validates = (data.valid.is_some() || data.hold_out > 0.0) && train.validate_every > 0;
-    let missing = "as nothing is validated";
+    let missing = "since nothing is validated";
     let hint = || Some("set `data.valid` and `train.validate_every`".to_owned());
     if !validates && train.patience > 0 {
         return refuse_with(
@@ -247,7 +252,11 @@ fn validation(config: &Config) -> Result<()> {
     if train.best_by == BestBy::Bleu {
         let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
         if config.model.family.task() != Task::Translate {
-            return refuse(key, expected("as this family does not translate"), "`bleu`");
+            return refuse(
+                key,
+                expected("since this family does not translate"),
+                "`bleu`",
+            );
         }
         if !validates {
             return refuse_with(key, expected(missing), "`bleu`", hint());
@@ -256,7 +265,7 @@ fn validation(config: &Config) -> Result<()> {
             let hint = Some("set `train.validate_sentences`".into());
             return refuse_with(
                 key,
-                expected("as no validation sentence is translated"),
+                expected("since no validation sentence is translated"),
                 "`bleu`",
                 hint,
             );
@@ -265,7 +274,7 @@ fn validation(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// A count from `least`; TOML holds no more than 63 bits.
+/// Checks a count of at least `least`; TOML holds no more than 63 bits.
 fn whole(key: &str, value: u64, least: u64) -> Result<()> {
     require(
         value >= least,
@@ -285,7 +294,7 @@ fn size(key: &str, value: usize, least: usize) -> Result<()> {
     whole(key, value as u64, least as u64)
 }
 
-/// Larger sizes are slips of the finger, and would end in a failed allocation.
+/// Checks an upper limit; larger sizes are typing errors, and their allocation would fail.
 fn at_most(key: &str, value: usize, most: usize) -> Result<()> {
     require(value <= most, key, format!("at most {most}"), value)
 }

@@ -1,4 +1,4 @@
-//! `[data.train]` and `[data.valid]`: where a corpus comes from.
+//! `[data.train]` and `[data.valid]`: the source of a corpus.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 
-/// The ways to name a corpus, as messages list them.
+/// The ways to name a corpus, for messages.
 pub(super) const ONE_OF: &str =
     "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
 
-/// Where a corpus comes from. Files may be gzipped, whatever their names.
+/// The source of a corpus. Files may be gzipped, whatever their names.
 ///
 /// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers from texts and
-/// their labels, and language models from `text`; the generated grammar serves them all.
+/// their labels, and language models from `text`. The built-in grammar works for all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "CorpusKeys", into = "CorpusKeys")]
 pub enum CorpusSource {
-    /// Two files aligned line by line: sentences and translations, tokens between blanks and tags, or texts and labels.
+    /// Two files aligned line by line: sentences and translations, tokens and tags separated by blanks, or texts and labels.
     Aligned {
         /// Source sentences, tokens or texts.
         src: PathBuf,
@@ -37,13 +37,14 @@ pub enum CorpusSource {
     Builtin {
         /// Which one.
         task: BuiltinTask,
-        /// How many pairs to generate.
+        /// Number of pairs to generate.
         pairs: usize,
     },
 }
 
 /// The generated corpora.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum BuiltinTask {
     /// English to German by a synchronous grammar.
@@ -52,7 +53,7 @@ pub enum BuiltinTask {
     Reverse,
 }
 
-/// A [`CorpusSource`] as it stands in the file.
+/// A [`CorpusSource`] as written in the file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CorpusKeys {
@@ -75,7 +76,7 @@ pub(super) struct CorpusKeys {
 /// Keys that name no corpus, or more than one.
 #[derive(Debug)]
 pub(super) struct Mistake {
-    /// The key that is missing or superfluous; `None` if it is the section as a whole.
+    /// The missing or superfluous key; `None` for the section as a whole.
     name: Option<&'static str>,
     expected: &'static str,
     found: String,
@@ -110,13 +111,13 @@ impl Mistake {
 }
 
 impl CorpusKeys {
-    /// The name under which serde announces this struct.
+    /// The name of this struct in serde.
     pub(super) const NAME: &'static str = "CorpusKeys";
 
-    /// A key that names a corpus by itself.
+    /// A key that is enough to name a corpus.
     pub(super) const ONE: &'static [&'static str] = &["text"];
 
-    /// The ways in which a corpus is named here, as messages list them.
+    /// The ways in which a corpus is named here, for messages.
     fn given(&self) -> Vec<&'static str> {
         let ways = [
             ("`src` + `tgt`", self.src.is_some() || self.tgt.is_some()),
@@ -148,7 +149,7 @@ impl TryFrom<CorpusKeys> for CorpusSource {
         if let (None, Some(pairs)) = (keys.builtin, keys.pairs) {
             return Err(Mistake {
                 name: Some("pairs"),
-                expected: "nothing, as `pairs` goes with `builtin` alone",
+                expected: "nothing, since `pairs` only applies to `builtin`",
                 found: pairs.to_string(),
             });
         }
@@ -163,7 +164,7 @@ impl TryFrom<CorpusKeys> for CorpusSource {
         match (keys.builtin, keys.src, keys.tgt) {
             (Some(task), ..) => match keys.pairs {
                 Some(pairs) => Ok(Self::Builtin { task, pairs }),
-                None => Err(Mistake::missing("pairs", "how many pairs to generate")),
+                None => Err(Mistake::missing("pairs", "the number of pairs to generate")),
             },
             (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt }),
             (None, Some(_), None) => Err(Mistake::missing("tgt", "a file aligned with `src`")),
@@ -202,7 +203,7 @@ impl From<CorpusSource> for CorpusKeys {
     }
 }
 
-/// Refuses sections of `config`, whose keys and types have been checked, that name no corpus or more than one.
+/// Refuses sections of `config` that name no corpus or more than one; keys and types have been checked before.
 ///
 /// # Errors
 /// [`Error::Config`] for the first mistake.
@@ -214,7 +215,7 @@ pub(super) fn check(config: &Table) -> Result<()> {
         let Some(section) = data.get(name) else {
             continue;
         };
-        // What serde refuses here it refuses again when it reads the whole configuration.
+        // Errors of serde are ignored here, since they occur again when the whole configuration is read.
         if let Ok(keys) = section.clone().try_into::<CorpusKeys>() {
             CorpusSource::try_from(keys)
                 .map_err(|mistake| mistake.in_section(&format!("data.{name}")))?;

@@ -11,28 +11,28 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
-    /// The folder that relative paths of the corpora start at; the current directory if absent.
+    /// The folder to which the paths of corpora are relative; by default the current directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
-    /// What to train on. A configuration that was read has it; one made in a program may lack it.
+    /// Training corpus. It is required in a file, but may be missing in a configuration made in a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub train: Option<CorpusSource>,
-    /// What to validate on; without it, and with `hold_out` = 0, nothing is validated.
+    /// Validation corpus; without it, and with `hold_out` = 0, nothing is validated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<CorpusSource>,
-    /// The share at the end of `train` that is validated on instead of a corpus of its own.
+    /// Fraction at the end of `train` that is held out for validation, instead of `valid`.
     pub hold_out: f64,
-    /// How a text is cut for language models.
+    /// Division of text for language models.
     pub units: Units,
-    /// Longer sentences, in tokens with `</s>`, are dropped from training and counted; a stream has none.
+    /// Sentences longer than this many tokens, with `</s>`, are dropped from training and counted. Unused by streams.
     pub max_len: usize,
 }
 
 impl DataConfig {
-    /// What to train on.
+    /// The training corpus.
     ///
     /// # Errors
-    /// [`Error::Config`] if there is nothing.
+    /// [`Error::Config`] if there is none.
     pub fn training(&self) -> Result<&CorpusSource> {
         self.train.as_ref().ok_or_else(|| Error::Config {
             key: "data.train".into(),
@@ -56,12 +56,12 @@ impl Default for DataConfig {
     }
 }
 
-/// How a text is cut for language models.
+/// Division of text for language models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Units {
-    /// Every line is a text of its own.
+    /// Every line is a separate text.
     Lines,
-    /// The whole file is one text, learned in windows of `model.max_len` tokens.
+    /// The whole file is one text, read in windows of `model.max_len` tokens.
     Stream,
 }

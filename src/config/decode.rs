@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Wider beams would only take memory.
+/// The widest beam; wider ones only cost RAM.
 pub const MAX_BEAM_WIDTH: usize = 1000;
 
 /// `[decode]`: defaults of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
-    /// Hypotheses kept at each step; 1 is greedy.
+    /// Hypotheses kept at each decoding step; 1 for greedy search.
     pub beam_width: usize,
-    /// How scores of different lengths compare.
+    /// Normalisation of scores by length.
     pub length_penalty: LengthPenalty,
     /// The penalty's exponent α.
     pub alpha: f64,
     /// A translation has at most `max_new_factor` · source tokens + `max_new_extra` tokens.
     pub max_new_factor: f64,
-    /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`, and that name is still read.
+    /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`; that name is still read.
     pub max_new_extra: usize,
-    /// Sentences that are translated together.
+    /// Sentences translated together.
     pub batch_size: usize,
 }
 

@@ -1,13 +1,14 @@
-//! Whether a run can go on under another configuration.
+//! Differences between configurations that prevent resuming a run.
 
 use toml::Value;
 
 use super::{Config, ScheduleKind};
 
-/// What may change between two stretches of one run: limits, what is watched and kept, and how translations are searched.
+/// Keys that may change when a run is resumed: limits, validation, checkpoints, and search.
 const FREE: &[&str] = &[
     "data.valid",
     "decode",
+    "train.average_last",
     "train.best_by",
     "train.keep_last",
     "train.log_every",
@@ -33,7 +34,7 @@ pub struct Difference {
 }
 
 impl Config {
-    /// The first key in which `other` differs such that a run begun under `self` could not go on as the same run.
+    /// The first difference of `other` that prevents resuming a run started with `self`.
     pub fn difference_that_matters(&self, other: &Config) -> Option<Difference> {
         let (ours, theirs) = (flatten(self), flatten(other));
         let value_in = |list: &[(String, String)], key: &str| {
@@ -58,7 +59,7 @@ impl Config {
     }
 }
 
-/// What the learning rate's course depends on, though it is free under other schedules.
+/// Keys that the learning rate depends on under this schedule, though other schedules leave them free.
 fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static str] {
     match kind {
         ScheduleKind::Cosine if decay_steps == 0 => &["train.max_steps"],

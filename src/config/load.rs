@@ -1,4 +1,4 @@
-//! Strict reading: from TOML text and overrides to a [`Config`] whose every value has been checked.
+//! Strict reading: from TOML text and overrides to a checked [`Config`].
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::strict::{check_key, check_table};
 use super::{Config, by_family, corpus};
 use crate::error::{Error, Result};
 
-/// What stands in an error message for the place of an override.
+/// The location of an override in error messages.
 const OVERRIDE: &str = "an override";
 
 impl Config {
-    /// Reads the file `path`, then applies `overrides` in their order.
+    /// Reads the file `path`, then applies `overrides` in order.
     ///
-    /// An override is `KEY=VALUE`, as in `train.batch_tokens=2048`. Its value is read as TOML, and taken as a string if it
-    /// is none, so that `tokenizer.kind=word` needs no quotes.
+    /// An override is `KEY=VALUE`, for example `train.batch_tokens=2048`. A value that is not TOML is taken as a string, so
+    /// that `tokenizer.kind=word` needs no quotes.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, and those of [`Config::parse`].
@@ -26,8 +26,8 @@ impl Config {
         Self::parse(&text, path, overrides)
     }
 
-    /// Reads the resolved configuration `path` of a model directory, in which earlier versions let values stand that
-    /// nothing reads.
+    /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since earlier versions
+    /// wrote them.
     ///
     /// # Errors
     /// Those of [`Config::load`].
@@ -36,11 +36,11 @@ impl Config {
         Self::parse_as(&text, path, &[], Self::validate_stored)
     }
 
-    /// Reads `text`, the content of a file `path` that messages name, then applies `overrides` as [`Config::load`] does.
+    /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
-    /// [`Error::Toml`] if `text` is no TOML, [`Error::Usage`] if an override is no `KEY=VALUE`, and [`Error::Config`] with
-    /// key and place for unknown keys, wrong types and what [`Config::validate`] refuses.
+    /// [`Error::Toml`] if `text` is not TOML, [`Error::Usage`] if an override is not `KEY=VALUE`, and [`Error::Config`] with
+    /// key and location for unknown keys, wrong types and values that [`Config::validate`] refuses.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         Self::parse_as(text, path, overrides, Self::validate)
     }
@@ -70,7 +70,7 @@ impl Config {
             .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
         by_family::fill_in(&mut table);
 
-        // Whatever serde could refuse, the checks above have refused with a better message.
+        // The checks above have already refused, with better messages, everything that serde could refuse.
         let config: Self = table
             .try_into()
             .map_err(|error: toml::de::Error| Error::Toml {
@@ -82,20 +82,20 @@ impl Config {
         Ok(config)
     }
 
-    /// The whole configuration as TOML, every default written out; [`Config::parse`] reads it back equal.
+    /// The whole configuration as TOML, with every default written out. [`Config::parse`] reads back an equal value.
     ///
     /// # Panics
-    /// If a number exceeds TOML's 63 bits or a path is not UTF-8; [`Config::validate`] refuses both.
+    /// If a number exceeds TOML's 63 bits or a path is not UTF-8. [`Config::validate`] refuses both.
     pub fn to_toml(&self) -> String {
         toml::to_string(self)
             .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
     }
 }
 
-/// Keys of earlier versions, and what they are called now.
+/// Renamed keys: section, old name, new name.
 const OLD_KEYS: [(&str, &str, &str); 1] = [("decode", "max_new_tokens", "max_new_extra")];
 
-/// Gives the keys of earlier versions their present names.
+/// Replaces the keys of earlier versions.
 fn rename_old_keys(table: &mut Table) {
     for (section, old, new) in OLD_KEYS {
         if let Some(Value::Table(section)) = table.get_mut(section)
@@ -107,7 +107,7 @@ fn rename_old_keys(table: &mut Table) {
     }
 }
 
-/// The present name of `key`.
+/// The current name of `key`.
 fn current_name(key: &str) -> String {
     let renamed = OLD_KEYS
         .iter()
@@ -142,19 +142,19 @@ impl Override {
         })
     }
 
-    /// True if the override gives `key` its value, by itself or as a part of its section.
+    /// Whether the override sets `key`, directly or through its section.
     fn sets(&self, key: &str) -> bool {
         is_within(key, &self.key)
     }
 }
 
-/// True if `key` is `section` or one of its keys.
+/// Whether `key` is `section` or one of its keys.
 fn is_within(key: &str, section: &str) -> bool {
     key.strip_prefix(section)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Puts `value` at `key`, a known key, into `table`, whose sections have been checked to be sections.
+/// Sets the known key `key` of `table`, whose sections have been checked.
 fn set(table: &mut Table, key: &str, value: Value) {
     match key.split_once('.') {
         None => {
@@ -171,7 +171,7 @@ fn set(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Adds to an [`Error::Config`] the place where the value stands.
+/// Adds the location of the value to an [`Error::Config`].
 fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
     match error {
         Error::Config {
@@ -192,7 +192,7 @@ fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
     }
 }
 
-/// Where the value of `key` comes from: an override, the file, or neither.
+/// The origin of the value of `key`: an override, the file, or neither.
 fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
     if overrides.iter().any(|o| o.sets(key)) {
         OVERRIDE.to_owned()

@@ -1,6 +1,6 @@
-//! Every knob that a person may set, with its default. One TOML file, read strictly: see [`Config::load`].
+//! User settings with their defaults: one TOML file, read strictly. See [`Config::load`].
 //!
-//! The resolved configuration, every default written out, is part of the model directory, so nothing is stored twice.
+//! The resolved configuration, with every default written out, is part of the model directory.
 
 mod architecture;
 mod by_family;
@@ -41,14 +41,14 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Seeds everything random: initialisation, shuffling, dropout, built-in corpora.
     pub seed: u64,
-    /// What is learned from.
+    /// The corpora.
     pub data: DataConfig,
-    /// How text becomes ids.
+    /// Tokenization.
     pub tokenizer: TokenizerConfig,
     /// The network.
     pub model: ModelConfig,
-    /// How it is trained.
+    /// Training.
     pub train: TrainConfig,
-    /// How it translates, in validation and afterwards, unless the command line says otherwise.
+    /// Search, in validation and, by default, afterwards.
     pub decode: DecodeConfig,
 }

@@ -8,20 +8,20 @@ use crate::architecture::{
 };
 use crate::error::Result;
 
-/// `[model]`: which family, and the values that make its variants. A key that the chosen architecture has no use for is
-/// refused if its value is not the default.
+/// `[model]`: the family and its variants. Keys that the chosen architecture does not use are refused, unless they have their
+/// default value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Which family.
+    /// The family, which sets the defaults of `encoder` and `decoder`.
     pub family: Family,
-    /// The encoder's stack; by default what the family's name says, and a recurrent one for taggers.
+    /// The encoder's stack; by default that of the family, which is recurrent for taggers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<StackKind>,
-    /// The decoder's stack; by default what the family's name says.
+    /// The decoder's stack; by default that of the family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder: Option<StackKind>,
-    /// What mixes the positions of a Transformer decoder: self-attention, or a recurrent cell in its place.
+    /// Mixing of the positions in a Transformer decoder: self-attention or a recurrent cell.
     pub decoder_mixing: MixingKind,
     /// Width of the embeddings and of every sublayer's output.
     pub d_model: usize,
@@ -39,64 +39,75 @@ pub struct ModelConfig {
     pub n_decoder_layers: usize,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
-    /// Dropout on what embeddings give, and between layers; never on vectors that a tagger reads in place of tokens.
+    /// Dropout on embeddings and between layers; never on vectors that are read in place of tokens.
     ///
-    /// In a Transformer that is: on the sum of embedding and position, and around each sublayer, where `dropout_position`
-    /// says. In recurrent families: on the embedding, on what a layer hands to the next, and on what the prediction is made
-    /// of: a decoder's readout t, and a tagger's last layer. Nothing is dropped of what passes through time, nor of
-    /// what a recurrent encoder hands to its decoder.
+    /// In a Transformer, it acts on the sum of embedding and position and around each sublayer (see `dropout_position`). In
+    /// recurrent stacks, it acts on the embedding, between layers, and on the input of the prediction: a decoder's readout
+    /// t, or a tagger's last layer. It never acts on states within a layer, nor between a recurrent encoder and its decoder.
     pub dropout: f64,
     /// Dropout on the attention weights.
     pub attention_dropout: f64,
     /// Dropout after the feed-forward networks' activation.
     pub activation_dropout: f64,
-    /// Where dropout acts around a sublayer.
+    /// Position of dropout around a sublayer.
     pub dropout_position: DropoutPosition,
-    /// Where the norm stands around a sublayer.
+    /// Position of the norm around a sublayer.
     pub norm_position: NormPosition,
-    /// Which norm.
+    /// Kind of norm.
     pub norm: NormKind,
     /// ε of the norms.
     pub norm_epsilon: f64,
-    /// Normalises the sum of embedding and position.
+    /// Whether the sum of embedding and position is normalised.
     pub embedding_norm: bool,
-    /// Closes each stack with a norm; by default if `norm_position` is `pre`.
+    /// Whether each stack ends with a norm; by default if `norm_position` is `pre`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_norm: Option<bool>,
-    /// The feed-forward networks' non-linearity.
+    /// Activation function of the feed-forward networks.
     pub activation: ActivationKind,
     /// Multiplies the activation by a second linear map of the input (gated linear units, Shazeer 2020).
     pub feed_forward_gate: bool,
-    /// Gives the feed-forward networks' maps biases.
+    /// Whether the maps of feed-forward networks have biases.
     pub feed_forward_bias: bool,
-    /// How a position is told to the model.
+    /// Encoding of positions.
     pub positions: Positions,
-    /// The row of the table of learned positions that position 0 takes.
+    /// The row of position 0 in the table of learned positions.
     pub position_offset: usize,
     /// Base of the wavelengths of rotary positions.
     pub rotary_base: f64,
-    /// Buckets of distances of relative positions.
+    /// Number of distance buckets of relative positions.
     pub relative_buckets: usize,
-    /// Distances from here on share the last bucket.
+    /// Distances from here on share the last bucket of relative positions.
     pub relative_distance: usize,
     /// Multiplies embeddings by √d_model (section 3.4 of the paper).
     pub scale_embeddings: bool,
-    /// Which embeddings and projections are one matrix.
+    /// Sharing of embeddings and the output projection.
     pub tie_embeddings: TieEmbeddings,
-    /// Gives the query, key, value and output projections of attention a bias.
+    /// Whether the query, key, value and output projections of attention have biases.
     pub attention_bias: bool,
-    /// Multiplies the scores of attention; by default 1/√d_head.
+    /// Factor of the attention scores; by default 1/√d_head.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention_scale: Option<f64>,
-    /// Gives the output projection a bias.
+    /// Whether the output projection has a bias.
     pub output_bias: bool,
-    /// Multiplies the last layer before the output projection.
+    /// Factor of the last layer before the output projection.
     pub logit_scale: f64,
-    /// How a classifier makes one vector of a text.
+    /// Reduction of a text to one vector, for classifiers.
     pub pooling: Pooling,
-    /// How weights start.
+    /// The token that the decoder reads first, in training and afterwards; by default `<s>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoder_start: Option<String>,
+    /// The token that every translation is made to begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced_first: Option<String>,
+    /// The token that a translation is made to end with where it reaches the length limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced_last: Option<String>,
+    /// Tokens that no translation has; by default `<pad>` and `<s>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub never_generated: Option<Vec<String>>,
+    /// Initialisation of the weights.
     pub init: Init,
-    /// What recurrent stacks have besides.
+    /// Values of recurrent stacks.
     pub recurrent: RecurrentConfig,
 }
 
@@ -110,7 +121,7 @@ impl ModelConfig {
     }
 }
 
-/// Which network.
+/// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -128,7 +139,7 @@ pub enum Family {
     Classifier,
 }
 
-/// Which kind of stack.
+/// A kind of stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StackKind {
@@ -138,7 +149,7 @@ pub enum StackKind {
     Recurrent,
 }
 
-/// What mixes the positions of a Transformer decoder.
+/// Mixing of the positions in a Transformer decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MixingKind {
@@ -157,7 +168,7 @@ pub enum MixingKind {
 }
 
 impl Family {
-    /// What it does.
+    /// The task of the family.
     pub fn task(self) -> Task {
         match self {
             Self::Transformer | Self::Seq2seq => Task::Translate,
@@ -168,7 +179,7 @@ impl Family {
         }
     }
 
-    /// Its stacks unless the configuration names others; `None` for one that it does not have.
+    /// The default stacks of encoder and decoder; `None` for a missing one.
     fn stacks(self) -> [Option<StackKind>; 2] {
         let (transformer, recurrent) = (Some(StackKind::Transformer), Some(StackKind::Recurrent));
         match self {
@@ -194,7 +205,7 @@ impl ModelConfig {
         decoder.map(|default| self.decoder.unwrap_or(default))
     }
 
-    /// Whether a stack of `kind` is part of the model.
+    /// Whether the model contains a stack of `kind`.
     pub fn has(&self, kind: StackKind) -> bool {
         [self.encoder(), self.decoder()].contains(&Some(kind))
     }
@@ -204,13 +215,13 @@ impl ModelConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecurrentConfig {
-    /// Which cell.
+    /// The cell.
     pub cell: CellKind,
     /// Width of a layer's output.
     pub d_hidden: usize,
-    /// Lets the encoder read from both ends: each direction gives half of a layer's output.
+    /// Whether the encoder reads in both directions; each gives half of a layer's output.
     pub bidirectional: bool,
-    /// How the decoder attends to the source.
+    /// Attention of the decoder to the source.
     pub attention: AttentionKind,
     /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
     pub d_input: usize,
@@ -255,6 +266,10 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            decoder_start: None,
+            forced_first: None,
+            forced_last: None,
+            never_generated: None,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),
         }

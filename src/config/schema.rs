@@ -1,19 +1,19 @@
-//! Which keys a configuration has and what each takes, found out from the structs themselves.
+//! The keys of a configuration and their types, derived from the structs themselves.
 //!
-//! An [`Explorer`] poses as a file that holds every key: the structs' `Deserialize` ask it for their fields one by one,
-//! and it notes what they ask for. So no list of keys is written down twice.
+//! An [`Explorer`] poses as a file that holds every key. The `Deserialize` implementations of the structs ask it for their
+//! fields one by one, and it records the requested types, so no list of keys is written twice.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::{Error, MapAccessDeserializer};
+use serde::de::value::{Error, MapAccessDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::Config;
 use super::corpus::CorpusKeys;
 
-/// What a key takes.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Further keys.
@@ -26,11 +26,13 @@ pub(super) enum Kind {
     Number,
     /// A string.
     Text,
+    /// A list of strings.
+    Texts,
     /// One of these strings.
     OneOf(&'static [&'static str]),
 }
 
-/// Every key, with its sections and dots, and what it takes.
+/// The type of every key, keyed by its dotted path.
 pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     let mut keys = BTreeMap::new();
     let explored = Config::deserialize(Explorer {
@@ -44,7 +46,7 @@ pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     keys
 });
 
-/// `section.name`, or `name` alone at the top.
+/// `section.name`, or `name` at the top level.
 pub(super) fn join(section: &str, name: &str) -> String {
     if section.is_empty() {
         name.to_owned()
@@ -53,7 +55,7 @@ pub(super) fn join(section: &str, name: &str) -> String {
     }
 }
 
-/// Stands for the value of `key`, and notes what it is taken for.
+/// Stands for the value of `key` and records its type.
 struct Explorer<'a> {
     key: String,
     keys: &'a mut BTreeMap<String, Kind>,
@@ -90,6 +92,12 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
         visitor.visit_str("")
     }
 
+    /// Every list is one of strings.
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        self.note(Kind::Texts);
+        visitor.visit_seq(SeqDeserializer::new(std::iter::once("")))
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
@@ -114,7 +122,7 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
         self.note(Kind::Section);
         let mut given = fields;
         if name == CorpusKeys::NAME {
-            // All keys at once name no corpus: they are noted apart, and one of them is given.
+            // All keys together do not name one corpus: they are recorded separately, and then only one is given.
             CorpusKeys::deserialize(MapAccessDeserializer::new(Fields {
                 section: section.clone(),
                 fields: fields.iter(),
@@ -140,7 +148,7 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str bytes byte_buf
-        unit unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
+        unit unit_struct newtype_struct tuple tuple_struct map identifier ignored_any
     }
 }
 

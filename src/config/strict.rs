@@ -1,17 +1,17 @@
-//! Keys and types of a TOML table, held against the schema.
+//! Checks of the keys and types of a TOML table against the schema.
 
 use toml::{Table, Value};
 
 use super::schema::{Kind, SCHEMA, join};
 use crate::error::{Error, Result};
 
-/// Refuses unknown keys and wrong types in the section `section` ("" for the whole file) that holds `table`.
+/// Refuses unknown keys and wrong types in `table`, the content of `section` ("" for the whole file).
 ///
 /// # Errors
 /// [`Error::Config`] for the first mistake.
 pub(super) fn check_table(section: &str, table: &Table) -> Result<()> {
     for (name, value) in table {
-        // A quoted key may hold a dot; with its quotes it is not mistaken for a path.
+        // A quoted key may contain a dot; its quotes are kept so that it is not mistaken for a path.
         let key = if name.contains('.') {
             join(section, &format!("{name:?}"))
         } else {
@@ -22,7 +22,7 @@ pub(super) fn check_table(section: &str, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Refuses `key` if it is unknown or `value` is none that it takes.
+/// Refuses `key` if it is unknown or `value` has the wrong type.
 ///
 /// # Errors
 /// [`Error::Config`] for the first mistake.
@@ -35,6 +35,7 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
         (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
         (Kind::Whole, Value::Integer(0..)) => Ok(()),
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
+        (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
         (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
         _ => Err(Error::Config {
             key: key.to_owned(),
@@ -52,6 +53,7 @@ fn expected(kind: Kind) -> String {
         Kind::Whole => "a whole number, 0 or more".into(),
         Kind::Number => "a number".into(),
         Kind::Text => "a string".into(),
+        Kind::Texts => "a list of strings".into(),
         Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
     }
 }
@@ -65,7 +67,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// How `value` might have been meant.
+/// A guess at what `value` was meant to be.
 fn hint(kind: Kind, value: &Value) -> Option<String> {
     let write = |value: String| format!("write `{value}`");
     match (kind, value) {
@@ -91,6 +93,7 @@ fn hint(kind: Kind, value: &Value) -> Option<String> {
         (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
+        (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{text}\"]`")),
         (Kind::OneOf(allowed), Value::String(text)) => {
             let near =
                 |name: &str| strsim::jaro_winkler(name, &text.to_lowercase().replace('-', "_"));
@@ -114,7 +117,7 @@ fn unknown_key(key: &str) -> Error {
     }
 }
 
-/// The keys of the section that `key` is said to be in, or all sections if there is none such.
+/// The keys of the section of `key`, or all sections if that section does not exist.
 fn keys_beside(key: &str) -> String {
     let (section, _) = split(key);
     let keys = SCHEMA.keys().map(|known| split(known));
@@ -126,9 +129,9 @@ fn keys_beside(key: &str) -> String {
     }
 }
 
-/// How much an unknown key looks like a known one, up to 1: its name counts most, and its section a little.
+/// Similarity of an unknown key to a known one, up to 1: mostly that of the names, and a little that of the sections.
 fn likeness(known: &str, unknown: &str) -> f64 {
-    /// What a section that is not alike at all costs: about as much as a misspelt name.
+    /// Penalty of an entirely different section: about that of a misspelt name.
     const SECTION: f64 = 0.2;
     let unquoted = unknown.replace('"', "");
     let ((section, name), (known_section, known_name)) = (split(&unquoted), split(known));
@@ -141,7 +144,7 @@ fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('.').unwrap_or(("", key))
 }
 
-/// The name that is most alike, if any is at all; of equals the shortest, and of these the first.
+/// The most similar name, if any is similar enough; among equals the shortest, then the first.
 fn nearest<'a>(
     names: impl Iterator<Item = &'a str>,
     likeness: impl Fn(&str) -> f64,

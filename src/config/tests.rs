@@ -1,4 +1,4 @@
-//! Reading: keys, types, overrides, files, and what is said about mistakes in them.
+//! Reading: keys, types, overrides, files, and messages about mistakes.
 
 mod family;
 mod ranges;
@@ -10,7 +10,7 @@ use super::schema::{Kind, SCHEMA};
 use super::{Config, CorpusSource, Positions};
 use crate::error::{Error, Result};
 
-/// The least that a config must hold.
+/// A minimal configuration.
 const CORPUS: &str = "data.train = { src = 'a', tgt = 'b' }";
 
 fn parse(text: &str, overrides: &[&str]) -> Result<Config> {
@@ -18,13 +18,13 @@ fn parse(text: &str, overrides: &[&str]) -> Result<Config> {
     Config::parse(text, Path::new("x.toml"), &overrides)
 }
 
-/// The whole message: what the program prints, and its hint.
+/// The error message followed by its hint.
 fn message(result: Result<Config>) -> String {
     let error = result.expect_err("the config is wrong");
     format!("{error} | {}", error.hint().unwrap_or_default())
 }
 
-/// Each of `cases` is a line added to [`CORPUS`], the key that is complained about, and a part of the message.
+/// Each of `cases` is a line added to [`CORPUS`], the key in the error, and a part of the message.
 fn refuses(cases: &[(&str, &str, &str)]) {
     for (line, key, part) in cases {
         let message = message(parse(&format!("{CORPUS}\n{line}\n"), &[]));
@@ -57,6 +57,7 @@ fn the_schema_knows_keys_and_kinds() {
         ("data.valid", Kind::Section),
         ("data.valid.pairs", Kind::Whole),
         ("data.train.src", Kind::Text),
+        ("model.never_generated", Kind::Texts),
         ("train.optimizer.beta1", Kind::Number),
         ("model.scale_embeddings", Kind::Switch),
         ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
@@ -67,7 +68,7 @@ fn the_schema_knows_keys_and_kinds() {
 }
 
 #[test]
-fn an_empty_section_has_the_defaults() {
+fn empty_sections_have_defaults() {
     let config = parse(&format!("{CORPUS}\n[train]"), &[]).unwrap();
     assert_eq!(config.train, super::TrainConfig::default());
     let aligned = |src: &str, tgt: &str| CorpusSource::Aligned {
@@ -78,7 +79,7 @@ fn an_empty_section_has_the_defaults() {
 }
 
 #[test]
-fn written_out_it_reads_back_equal() {
+fn a_written_configuration_reads_back_equal() {
     let overrides = [
         "data.dir=/corpora/multi 30k",
         "data.valid.builtin=reverse",
@@ -93,12 +94,16 @@ fn written_out_it_reads_back_equal() {
     assert_eq!(parse(&text, &[]).unwrap(), config);
     assert_eq!(parse(&text, &[]).unwrap().to_toml(), text);
     let table: toml::Table = text.parse().unwrap();
-    // These are written out only where they are set.
+    // These are only written out if set.
     let optional = [
         "model.encoder",
         "model.decoder",
         "model.final_norm",
         "model.attention_scale",
+        "model.decoder_start",
+        "model.forced_first",
+        "model.forced_last",
+        "model.never_generated",
     ];
     let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {
@@ -132,7 +137,7 @@ fn unused_keys_are_refused() {
         (
             "model.family = 'seq2seq'\nmodel.n_heads = 2",
             "model.n_heads",
-            "its default, 4, as the model has no Transformer stack, found 2",
+            "its default, 4, since the model has no Transformer stack, found 2",
         ),
         (
             "model.recurrent.cell = 'gru'",
@@ -158,7 +163,7 @@ fn unused_keys_are_refused() {
 }
 
 #[test]
-fn unknown_keys_come_with_the_nearest_known_one() {
+fn unknown_keys_are_refused_with_the_nearest_known_one() {
     refuses(&[
         (
             "batch_tokens = 1",
@@ -221,7 +226,7 @@ fn unknown_keys_come_with_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_come_with_the_right_one() {
+fn wrong_types_are_refused_with_the_right_one() {
     refuses(&[
         (
             "model.d_ff = 'abc'",
@@ -262,7 +267,7 @@ fn wrong_types_come_with_the_right_one() {
 }
 
 #[test]
-fn wrong_choices_come_with_all_and_the_nearest() {
+fn wrong_choices_are_refused_with_all_choices_and_the_nearest() {
     refuses(&[
         (
             "train.best_by = 'blue'",
@@ -294,7 +299,7 @@ fn wrong_choices_come_with_all_and_the_nearest() {
 }
 
 #[test]
-fn overrides_win_and_may_open_sections() {
+fn overrides_win_and_may_add_sections() {
     let text = format!("{CORPUS}\n[train]\nbatch_tokens = 1");
     let overrides = [
         "train.batch_tokens = 2",
@@ -316,7 +321,7 @@ fn overrides_win_and_may_open_sections() {
 }
 
 #[test]
-fn overrides_are_read_as_strictly() {
+fn overrides_are_read_strictly() {
     let cases = [
         (
             "train.batch_tokens",
@@ -383,7 +388,7 @@ fn overrides_are_read_as_strictly() {
 }
 
 #[test]
-fn what_is_no_toml_comes_with_its_line() {
+fn invalid_toml_is_refused_with_its_line() {
     for (text, line) in [
         ("seed = 1\nnothing here", 2),
         ("seed = 1\nseed = 2", 2),
@@ -401,7 +406,7 @@ fn what_is_no_toml_comes_with_its_line() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named() {
+fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Config::load(&folder.path().join("none.toml"), &[]).unwrap_err();
     assert!(

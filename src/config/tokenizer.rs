@@ -1,26 +1,26 @@
-//! `[tokenizer]`: how text becomes ids.
+//! `[tokenizer]`: tokenization.
 
 use serde::{Deserialize, Serialize};
 
-/// `[tokenizer]`: how text becomes ids, learned from the training text.
+/// `[tokenizer]`: tokenization, learned from the training text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// What a token is.
+    /// Kind of tokens.
     pub kind: TokenizerKind,
     /// The size of a vocabulary, special tokens included.
     pub vocab_size: usize,
-    /// One vocabulary for both sides, or one each.
+    /// Whether the two sides share a vocabulary.
     pub vocabulary: Vocabulary,
-    /// Tokens seen less often are not learned.
+    /// Minimum number of occurrences of a learned token.
     pub min_frequency: u64,
-    /// Lower-cases the text.
+    /// Whether the text is lower-cased.
     pub lowercase: bool,
     /// Unicode normalisation.
     pub normalization: Normalization,
 }
 
-/// What a token is.
+/// A kind of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenizerKind {
@@ -48,7 +48,7 @@ pub enum Vocabulary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalization {
-    /// Text is taken as it is.
+    /// No normalisation.
     None,
     /// Canonical composition.
     Nfc,

@@ -1,8 +1,8 @@
-//! `[train]`: batches, loss, optimiser, schedule, validation, checkpoints.
+//! `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 
 use serde::{Deserialize, Serialize};
 
-/// `[train]`: batches, loss, optimiser, validation, checkpoints.
+/// `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
@@ -10,58 +10,61 @@ pub struct TrainConfig {
     pub max_steps: u64,
     /// Stop after this many passes over the corpus; 0 for no such limit.
     pub max_epochs: u64,
-    /// Target tokens in a micro-batch, padding counted.
+    /// Target tokens in a micro-batch, including padding.
     pub batch_tokens: usize,
-    /// Micro-batches whose gradients make one update.
+    /// Micro-batches per update (gradient accumulation).
     pub accumulate: usize,
-    /// Memory that training may take, in millions of bytes; 0 for what is free.
+    /// Limit of the RAM used by training, in millions of bytes; 0 for what is free.
     pub max_memory_mb: u64,
     /// Probability mass that label smoothing spreads over the whole vocabulary.
     pub label_smoothing: f64,
-    /// How exactly the products of linear maps are computed.
+    /// Precision of the matrix products of linear maps.
     pub matmul: Matmul,
-    /// Scales gradients down to this global norm; 0 for no clipping.
+    /// Gradients are scaled down to this global norm; 0 for no clipping.
     pub clip_norm: f64,
     /// Updates between validations; 0 for none.
     pub validate_every: u64,
-    /// Validation sentences that are translated; the loss is always over all. 0 for no translations.
+    /// Validation sentences that are translated; 0 for none. The loss is always that of the whole corpus.
     pub validate_sentences: usize,
     /// Sample translations shown after a validation.
     pub samples: usize,
-    /// What "best" means.
+    /// Criterion of the best checkpoint.
     pub best_by: BestBy,
     /// Stop after this many validations without a better result; 0 for never.
     pub patience: u64,
     /// Updates between checkpoints; 0 saves once an epoch.
     pub save_every: u64,
-    /// How many of the latest checkpoints to keep.
+    /// Latest checkpoints to keep.
     pub keep_last: usize,
+    /// How many of the latest checkpoints are averaged into the weights that are served when training ends; 0 serves the
+    /// best checkpoint, or the last without validation.
+    pub average_last: usize,
     /// Updates between lines in `metrics.jsonl`.
     pub log_every: u64,
-    /// The optimiser.
+    /// The optimizer.
     pub optimizer: OptimizerConfig,
-    /// The learning rate's course.
+    /// The learning rate schedule.
     pub schedule: ScheduleConfig,
-    /// How often the decoder reads its own predictions in training.
+    /// Scheduled sampling.
     pub scheduled_sampling: SamplingConfig,
 }
 
-/// How exactly the products of linear maps are computed in training. Validation and everything else is `f32`.
+/// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
-/// A run resumes to the bit on CPUs with the same instructions only: those for bfloat16 sum in orders of their own, and
-/// [`Matmul::Auto`] may even choose another precision. Resuming by others is noted.
+/// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
+/// [`Matmul::Auto`] may even choose another precision. Resuming with other instructions is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matmul {
-    /// In `f32`.
+    /// `f32`.
     F32,
-    /// From operands rounded to bfloat16, with sums in `f32`: much faster on CPUs with AMX or AVX-512-BF16.
+    /// Operands rounded to bfloat16, sums in `f32`: much faster on CPUs with AMX or AVX-512-BF16.
     Bf16,
-    /// `bf16` where the CPU is faster with it, else `f32`.
+    /// `bf16` where the CPU is faster with it, otherwise `f32`.
     Auto,
 }
 
-/// What the best checkpoint is best by.
+/// Criterion of the best checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BestBy {
@@ -89,6 +92,7 @@ impl Default for TrainConfig {
             patience: 0,
             save_every: 500,
             keep_last: 3,
+            average_last: 0,
             log_every: 10,
             optimizer: OptimizerConfig::default(),
             schedule: ScheduleConfig::default(),
@@ -97,26 +101,26 @@ impl Default for TrainConfig {
     }
 }
 
-/// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference's token, else the
+/// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference token, otherwise the
 /// model's own prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingConfig {
-    /// The course of ε.
+    /// Decay of ε.
     pub kind: SamplingKind,
-    /// ε falls no lower.
+    /// Lower limit of ε.
     pub least: f64,
-    /// How slowly ε falls, in updates: k in the formulas.
+    /// Time scale of the decay in updates: k in the formulas.
     pub decay_steps: f64,
 }
 
-/// The course of ε over the updates i.
+/// Decay of ε over updates i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplingKind {
     /// 1: the decoder reads the reference (teacher forcing).
     None,
-    /// `least` throughout.
+    /// Always `least`.
     Constant,
     /// 1 − i/k.
     Linear,
@@ -140,23 +144,23 @@ impl Default for SamplingConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerConfig {
-    /// Which optimiser.
+    /// Kind of optimizer.
     pub kind: OptimizerKind,
-    /// The peak of the schedule (for `noam` a factor).
+    /// Peak of the schedule (for `noam` a factor).
     pub learning_rate: f64,
-    /// Adam's decay of the mean of gradients.
+    /// Adam's decay rate of the mean of gradients.
     pub beta1: f64,
-    /// Adam's decay of the mean of squared gradients.
+    /// Adam's decay rate of the mean of squared gradients.
     pub beta2: f64,
     /// Adam's ε.
     pub epsilon: f64,
     /// SGD's momentum.
     pub momentum: f64,
-    /// AdamW's decoupled weight decay; for SGD and Adam an L2 term of the gradient. Biases and norms are exempt.
+    /// AdamW's decoupled weight decay; for SGD and Adam an L2 term of the gradient. It applies to matrices only.
     pub weight_decay: f64,
 }
 
-/// Which optimiser.
+/// A kind of optimizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
@@ -186,33 +190,33 @@ impl Default for OptimizerConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleConfig {
-    /// Which schedule.
+    /// Kind of schedule.
     pub kind: ScheduleKind,
-    /// Updates during which the learning rate rises.
+    /// Updates of warm-up, during which the learning rate rises.
     pub warmup_steps: u64,
-    /// `cosine` reaches its end here; 0 means `max_steps`.
+    /// Update at which `cosine` ends; 0 for `max_steps`.
     pub decay_steps: u64,
-    /// `cosine` and `plateau` do not fall below this fraction of the peak.
+    /// Lower limit of `cosine` and `plateau`, as a fraction of the peak.
     pub min_factor: f64,
-    /// `plateau`: factor after `plateau_patience` validations without a better loss.
+    /// Factor by which `plateau` lowers the rate after `plateau_patience` validations without a better loss.
     pub plateau_factor: f64,
-    /// `plateau`: validations to wait.
+    /// Validations that `plateau` waits.
     pub plateau_patience: u64,
 }
 
-/// The learning rate's course.
+/// A learning rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleKind {
-    /// The same rate throughout, after warm-up.
+    /// Linear warm-up, then constant.
     Constant,
     /// learning_rate · d_model^-½ · min(step^-½, step · warmup^-1½) (paper, equation 3).
     Noam,
-    /// Linear warm-up to the peak, then falling with the inverse square root of the step.
+    /// Linear warm-up to the peak, then decay with the inverse square root of the step.
     InverseSqrt,
     /// Linear warm-up to the peak, then half a cosine.
     Cosine,
-    /// Linear warm-up, then lowered whenever the validation loss stops falling.
+    /// Linear warm-up, then lower whenever the validation loss stops falling.
     Plateau,
 }
 

@@ -1,4 +1,4 @@
-//! Batches of pairs of similar length, within a budget of tokens, in an order that can be taken up again anywhere.
+//! Batches of examples of similar length, within a token budget, in an order that can be resumed at any point.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use super::masking::Masking;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
-use crate::text::SpecialTokens;
+use crate::text::{Sides, SpecialTokens};
 
-/// Epoch `n` is shuffled by this stream of the seed plus `n`.
+/// Base of the random streams that shuffle the epochs; epoch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
 
-/// Pairs are sorted by length within windows that fill about this many batches.
+/// Pairs are sorted by length within windows of about this many batches.
 const BATCHES_PER_WINDOW: usize = 100;
 
-/// How large a batch may be.
+/// Maximum size of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     tgt_tokens: usize,
@@ -25,8 +25,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// At most `batch_tokens` target tokens (`</s>` and padding counted), and at most twice as many source tokens, so that
-    /// a few very long sources cannot take all the memory.
+    /// At most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source tokens,
+    /// so that a few very long sources cannot exhaust the RAM.
     pub fn new(batch_tokens: usize) -> Self {
         Self {
             tgt_tokens: batch_tokens,
@@ -38,17 +38,17 @@ impl Budget {
         rows * tgt_len <= self.tgt_tokens && rows * src_len <= self.src_tokens
     }
 
-    /// The tokens of the smallest budget that allows each pair, if there is one.
+    /// The smallest `batch_tokens` with which every pair fits into a batch, or `None` without pairs.
     fn least(pairs: &[Example]) -> Option<usize> {
         let needed = |pair: &Example| pair.tgt_len().max(pair.src_len().div_ceil(2));
         pairs.iter().map(needed).max()
     }
 
-    /// Refuses an empty corpus, and pairs that exceed the budget all alone.
+    /// Rejects an empty corpus, and any pair that exceeds the budget.
     fn check(&self, pairs: &[Example]) -> Result<()> {
         match Self::least(pairs) {
             None => Err(Error::Data {
-                problem: "there are no sentence pairs to make batches of".into(),
+                problem: "there are no sentence pairs to batch".into(),
                 hint: None,
             }),
             Some(needed) if needed > self.tgt_tokens => Err(Error::Config {
@@ -62,26 +62,26 @@ impl Budget {
     }
 }
 
-/// Tokens of a batch, padding counted.
+/// Number of tokens in a batch, including padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchSize {
-    /// On the source side.
+    /// Source tokens.
     pub src_tokens: usize,
-    /// On the target side.
+    /// Target tokens.
     pub tgt_tokens: usize,
 }
 
-/// A place in the endless sequence of batches: that of the next one.
+/// A position in the endless sequence of batches: that of the next batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Whole passes over the corpus that lie behind.
+    /// Number of completed epochs.
     pub epoch: u64,
-    /// Batches of this epoch that lie behind.
+    /// Number of batches of this epoch that have been returned.
     pub batch: usize,
 }
 
 impl Position {
-    /// Refuses a place that is not in its epoch, which has `n_batches`.
+    /// Rejects a position beyond its epoch, which has `n_batches`.
     pub(super) fn check(self, n_batches: usize) -> Result<()> {
         let Self { epoch, batch } = self;
         if batch < n_batches {
@@ -89,41 +89,41 @@ impl Position {
         }
         Err(Error::Data {
             problem: format!(
-                "cannot go on at batch {batch} of epoch {epoch}, which has {n_batches} batches"
+                "cannot resume at batch {batch} of epoch {epoch}, which has {n_batches} batches"
             ),
-            hint: Some("the training data differ from those of the saved run: restore them, or begin another run".into()),
+            hint: Some("the training data differ from those of the saved run: restore them, or start a new run".into()),
         })
     }
 }
 
-/// Deals out the pairs of a corpus in batches, each pair once an epoch, without end.
+/// An endless sequence of batches, with each pair once per epoch.
 ///
-/// Each epoch is shuffled; then pairs of similar length come together, and the batches are shuffled. The order depends on
-/// nothing but the pairs, the budget, the seed and the epoch.
+/// Each epoch is shuffled, then pairs of similar length are grouped into batches, and the batches are shuffled. The
+/// order depends only on the pairs, the budget, the seed and the epoch.
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Vec<Example>,
     budget: Budget,
     seed: u64,
-    special: SpecialTokens,
+    special: Sides,
     /// For masked language models.
     masking: Option<Masking>,
     position: Position,
-    /// The current epoch: indices of pairs, and the stretches of them that make the batches.
+    /// Order of the pairs in the current epoch, and its division into batches.
     order: Vec<usize>,
     batches: Vec<Range<usize>>,
 }
 
 impl Batcher {
-    /// Stands at the first batch of epoch 0.
+    /// Starts at the first batch of epoch 0.
     ///
     /// # Errors
-    /// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
+    /// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.
     pub fn new(
         examples: Vec<Example>,
         budget: Budget,
         seed: u64,
-        special: SpecialTokens,
+        special: impl Into<Sides>,
         masking: Option<Masking>,
     ) -> Result<Self> {
         budget.check(&examples)?;
@@ -132,7 +132,7 @@ impl Batcher {
             examples,
             budget,
             seed,
-            special,
+            special: special.into(),
             masking,
             position,
             order,
@@ -142,15 +142,15 @@ impl Batcher {
         Ok(batcher)
     }
 
-    /// The place of the next batch. After the last batch of an epoch that is the first of the next epoch.
+    /// The position of the next batch. After the last batch of an epoch, this is the first one of the next epoch.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Goes to the place where [`Batcher::position`] once stood: the same batches follow as then.
+    /// Moves to a position returned by [`Batcher::position`]: the same batches follow as then.
     ///
     /// # Errors
-    /// [`Error::Data`] if the epoch has no such batch, so that the place must come from another corpus.
+    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
         position.check(self.batches.len())?;
@@ -175,30 +175,30 @@ impl Batcher {
         batch
     }
 
-    /// Batches of the current epoch. Other epochs may have a few more or less, as other pairs come together.
+    /// Number of batches in the current epoch. It varies slightly between epochs, as different pairs are grouped.
     pub fn batches_per_epoch(&self) -> usize {
         self.batches.len()
     }
 
-    /// The most source tokens and the most target tokens of any batch of the current epoch.
+    /// The maximum number of source and of target tokens over all batches of the current epoch.
     pub fn largest(&self) -> BatchSize {
         self.largest_of(&self.order, &self.batches)
     }
 
-    /// What [`Batcher::largest`] would be with another budget, which allows each pair.
+    /// The result of [`Batcher::largest`] for another budget, into which every pair must fit.
     pub fn largest_within(&self, budget: Budget) -> BatchSize {
         let (order, batches) = self.laid_out(budget, self.position.epoch);
         self.largest_of(&order, &batches)
     }
 
-    /// The smallest `batch_tokens` that allow each pair.
+    /// The smallest `batch_tokens` with which every pair fits.
     pub fn least_batch_tokens(&self) -> usize {
         Budget::least(&self.examples).unwrap_or(0)
     }
 
-    /// Bytes that the pairs and their order take at most.
+    /// Upper bound of the size of the pairs and their order, in bytes.
     pub fn bytes(&self) -> usize {
-        // What an allocator adds to a small block.
+        // Allocator overhead of a small block.
         const BLOCK: usize = 16;
         let ids = |example: &Example| {
             let vectors = example.vectors.capacity();
@@ -225,20 +225,20 @@ impl Batcher {
         largest
     }
 
-    /// Lays out `epoch` and stands at its beginning.
+    /// Lays out `epoch` and moves to its beginning.
     fn plan(&mut self, epoch: u64) {
         (self.order, self.batches) = self.laid_out(self.budget, epoch);
         self.position = Position { epoch, batch: 0 };
     }
 
-    /// The order of the pairs in `epoch`, and the stretches of it that make the batches.
+    /// The order of the pairs in `epoch`, and its division into batches.
     fn laid_out(&self, budget: Budget, epoch: u64) -> (Vec<usize>, Vec<Range<usize>>) {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
         let mut order: Vec<usize> = (0..self.examples.len()).collect();
         random.shuffle(&mut order);
         let (mut batches, mut start) = (Vec::new(), 0);
         for window in order.chunks_mut(window_len(&self.examples, budget)) {
-            // Stable, so that pairs of the same lengths stay shuffled.
+            // The sort is stable, so pairs of equal lengths remain shuffled.
             window.sort_by_key(|&index| lengths(&self.examples[index]));
             let sorted = window.iter().map(|&index| &self.examples[index]);
             batches.extend(
@@ -253,16 +253,17 @@ impl Batcher {
     }
 }
 
-/// All examples in batches of similar length, shortest first: for validation. Masks, if any, are always the same.
+/// All examples in batches of similar length, shortest first, for validation. Masks, if any, are always the same.
 ///
 /// # Errors
-/// [`Error::Config`] if a pair exceeds the budget all alone, [`Error::Data`] if there are no pairs.
+/// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.
 pub fn fixed_batches(
     mut examples: Vec<Example>,
     budget: Budget,
-    special: SpecialTokens,
+    special: impl Into<Sides>,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
+    let special = special.into();
     budget.check(&examples)?;
     examples.sort_by_key(lengths);
     let batches = cut(examples.iter(), budget);
@@ -282,14 +283,14 @@ fn lengths(pair: &Example) -> (usize, usize) {
     (pair.tgt_len(), pair.src_len())
 }
 
-/// Pairs in a window: all, if there are not enough for two windows.
+/// Number of pairs per window; all pairs if there are not enough for two windows.
 fn window_len(pairs: &[Example], budget: Budget) -> usize {
     let tokens: usize = pairs.iter().map(Example::tgt_len).sum();
     let windows = tokens / budget.tgt_tokens.saturating_mul(BATCHES_PER_WINDOW);
     pairs.len().div_ceil(windows.max(1))
 }
 
-/// Cuts pairs sorted by length into stretches that keep to the budget.
+/// Splits pairs sorted by length into batches within the budget.
 fn cut<'a>(sorted: impl Iterator<Item = &'a Example>, budget: Budget) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let (mut src_len, mut tgt_len) = (0, 0);
@@ -307,25 +308,22 @@ fn cut<'a>(sorted: impl Iterator<Item = &'a Example>, budget: Budget) -> Vec<Ran
     batches
 }
 
-fn assemble<'a>(
-    examples: impl Iterator<Item = &'a Example> + Clone,
-    special: SpecialTokens,
-) -> Batch {
-    let rows = |side: fn(&Example) -> &[u32]| -> Padded {
+fn assemble<'a>(examples: impl Iterator<Item = &'a Example> + Clone, special: Sides) -> Batch {
+    let rows = |side: fn(&Example) -> &[u32], special: SpecialTokens| -> Padded {
         let rows: Vec<&[u32]> = examples.clone().map(side).collect();
         Padded::new(&rows, special.pad)
     };
-    let src = rows(|example| &example.src);
+    let src = rows(|example| &example.src, special.src);
     Batch {
         vectors: vectors(examples.clone(), src.width()),
         src,
-        tgt_in: rows(|example| &example.tgt_in),
-        tgt_out: rows(|example| &example.tgt_out),
+        tgt_in: rows(|example| &example.tgt_in, special.tgt),
+        tgt_out: rows(|example| &example.tgt_out, special.tgt),
         lines: examples.map(|example| example.line).collect(),
     }
 }
 
-/// The vectors of all examples in rows of `width` vectors, zeros at padding; empty if they have none.
+/// The vectors of all examples in rows of `width` vectors, zero at padding; empty if they have none.
 fn vectors<'a>(examples: impl Iterator<Item = &'a Example> + Clone, width: usize) -> Vec<f32> {
     let d = examples
         .clone()

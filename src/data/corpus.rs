@@ -1,4 +1,4 @@
-//! Lines to learn from, and what was left out.
+//! Corpora and statistics of dropped lines.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::stored::SourceFile;
 use crate::count::count;
 use crate::error::{Error, Result};
 
-/// The lines of a corpus, all of one [`Form`], and where they come from.
+/// The lines of a corpus, all of the same [`Form`], and the files that they come from.
 #[derive(Clone, Debug)]
 pub struct Corpus {
     form: Form,
@@ -18,16 +18,16 @@ pub struct Corpus {
     sources: Vec<SourceFile>,
 }
 
-/// Lines that were read, and those that were dropped, each for one reason.
+/// Counts of lines read and dropped; each dropped line is counted under one reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Lines read.
     pub lines: usize,
-    /// Dropped because a side is empty or white space.
+    /// Dropped because a side is empty or only white space.
     pub empty: usize,
-    /// Dropped because a side is longer than [`MAX_LINE_BYTES`].
+    /// Dropped because a side exceeds [`MAX_LINE_BYTES`].
     pub too_long: usize,
-    /// Dropped because a side holds NUL or another control character that is not white space.
+    /// Dropped because a side contains NUL or another control character other than white space.
     pub control: usize,
 }
 
@@ -69,10 +69,10 @@ impl Corpus {
         }
     }
 
-    /// A corpus of `form` with these lines, less those that [`ReadStats`] counts.
+    /// A corpus of `form` with these lines, except those that [`ReadStats`] counts as dropped.
     ///
     /// # Errors
-    /// [`Error::Data`] if tags and what they stand at differ in number.
+    /// [`Error::Data`] if the number of tags differs from the number of tokens or vectors.
     pub fn from_items(form: Form, items: impl IntoIterator<Item = Item>) -> Result<Self> {
         let mut corpus = Self::new(form, Vec::new());
         for item in items {
@@ -83,27 +83,27 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// What it consists of.
+    /// The form of its lines.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Its lines in the order of the file; a [`Form::Stream`] is a single one.
+    /// Its lines in order; a [`Form::Stream`] has a single one.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What was read and what was dropped.
+    /// Statistics of lines read and dropped.
     pub fn stats(&self) -> ReadStats {
         self.stats
     }
 
-    /// The files it was read from; none for a built-in corpus.
+    /// The files that it was read from; empty for a built-in corpus.
     pub fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
-    /// The whole text, if it is a [`Form::Stream`].
+    /// The whole text of a [`Form::Stream`].
     pub fn stream(&self) -> Option<&str> {
         match (self.form, self.entries.as_slice()) {
             (
@@ -119,7 +119,7 @@ impl Corpus {
         }
     }
 
-    /// Sentences with their translations; none if it consists of something else.
+    /// Sentences with their translations; empty for other forms.
     pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|entry| match &entry.item {
             Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
@@ -127,8 +127,8 @@ impl Corpus {
         })
     }
 
-    /// All text of the source side, from which its vocabulary is learned: sentences, tokens or texts. Language models and
-    /// vectors have none.
+    /// All source text from which a vocabulary is learned: sentences, tokens or texts. Empty for language models and
+    /// vectors.
     pub fn src_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
         for Entry { item, .. } in &self.entries {
@@ -149,7 +149,7 @@ impl Corpus {
         texts
     }
 
-    /// All text of the target side: sentences, tags, labels or texts.
+    /// All target text: sentences, tags, labels or texts.
     pub fn tgt_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
         for Entry { item, .. } in &self.entries {
@@ -163,12 +163,12 @@ impl Corpus {
         texts
     }
 
-    /// Keeps the lines that `keep` accepts.
+    /// Keeps only the lines accepted by `keep`.
     pub fn retain(&mut self, keep: impl Fn(&Item) -> bool) {
         self.entries.retain(|entry| keep(&entry.item));
     }
 
-    /// What is wrong with a line.
+    /// An error about a line.
     pub(super) fn error(&self, line: usize, problem: String) -> Error {
         match self.sources.last() {
             Some(file) => Error::line(&file.path, line, problem),
@@ -179,7 +179,7 @@ impl Corpus {
         }
     }
 
-    /// Refuses a corpus of nothing.
+    /// Rejects an empty corpus.
     pub(super) fn check_not_empty(&self) -> Result<()> {
         if !self.entries.is_empty() {
             return Ok(());
@@ -189,21 +189,17 @@ impl Corpus {
             .map(|file| format!("`{}`", file.path.display()))
             .collect();
         Err(Error::Data {
-            problem: format!(
-                "nothing to learn from in {}: {}",
-                names.join(" and "),
-                self.stats
-            ),
+            problem: format!("no usable data in {}: {}", names.join(" and "), self.stats),
             hint: Some("check that these are the right files".into()),
         })
     }
 
-    /// Notes a file that was read to its end.
+    /// Records a file that has been read completely.
     pub(super) fn add_source(&mut self, file: Option<SourceFile>) {
         self.sources.extend(file);
     }
 
-    /// Takes up the next line, or counts why not; else says what is wrong with it.
+    /// Adds the next line, or counts it as dropped; otherwise describes the problem.
     pub(super) fn add(&mut self, item: Item) -> Result<(), String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);
@@ -218,7 +214,7 @@ impl Corpus {
         Ok(())
     }
 
-    /// Counts a line that is left out.
+    /// Counts a dropped line.
     pub(super) fn skip(&mut self, fault: Fault) {
         self.stats.lines += 1;
         match fault {
@@ -228,7 +224,7 @@ impl Corpus {
         }
     }
 
-    /// Takes up the next line of the one text that a [`Form::Stream`] is, unless it holds control characters.
+    /// Appends the next line to the text of a [`Form::Stream`], unless it contains control characters.
     pub(super) fn append(&mut self, line: &str) {
         if has_control(line) {
             self.skip(Fault::Control);
@@ -253,10 +249,10 @@ impl Corpus {
         }
     }
 
-    /// Takes the share `share` at the end away, and returns it as a corpus of its own.
+    /// Removes the fraction `share` from the end and returns it as a separate corpus.
     ///
     /// # Errors
-    /// [`Error::Config`] if that leaves nothing in one of the two.
+    /// [`Error::Config`] if one of the two parts would be empty.
     pub fn hold_out(&mut self, share: f64) -> Result<Self> {
         let mut held = Self::new(self.form, self.sources.clone());
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
@@ -285,8 +281,7 @@ impl Corpus {
         if is_empty(self) || is_empty(&held) {
             return Err(Error::Config {
                 key: "data.hold_out".into(),
-                expected: "a share that leaves something to train on and something to validate on"
-                    .into(),
+                expected: "a fraction that leaves data for both training and validation".into(),
                 found: share.to_string(),
                 hint: None,
             });

@@ -12,23 +12,23 @@ use crate::batch::TokenId;
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
-use crate::text::{SpecialTokens, Tokenizer, Tokenizers};
+use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers};
 
-/// Lines that are encoded in parallel between two calls of a [`Watch`].
+/// Lines encoded in parallel between two calls of a [`Watch`].
 const LINES_PER_CALL: usize = 1 << 14;
 
-/// A line of a corpus as the model reads it.
+/// A line of a corpus, encoded for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
-    /// What the encoder reads: a source or text closed by `</s>`, or tokens.
+    /// Encoder input: a source or text closed by `</s>`, or tokens.
     pub src: Vec<TokenId>,
-    /// Vectors that the encoder reads in place of tokens, which then only tell how many they are.
+    /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
     pub vectors: Vec<f32>,
-    /// What the decoder reads: `<s>` and the target.
+    /// What the decoder reads: the start token, usually `<s>`, and the target.
     pub tgt_in: Vec<TokenId>,
-    /// What is to be predicted: the target closed by `</s>`, or tags, or one label.
+    /// Expected output: the target closed by `</s>`, or tags, or one label.
     pub tgt_out: Vec<TokenId>,
-    /// The line in the corpus, counted from 1.
+    /// Line number in the corpus, starting at 1.
     pub line: usize,
 }
 
@@ -37,30 +37,31 @@ impl Example {
     pub fn translation(
         mut src: Vec<TokenId>,
         tgt: &[TokenId],
-        special: SpecialTokens,
+        special: impl Into<Sides>,
         line: usize,
     ) -> Self {
+        let special = special.into();
         // Without room for a sentence of twice the length.
         src.reserve_exact(1);
-        src.push(special.eos);
+        src.push(special.src.eos);
         Self {
             src,
             line,
-            ..Self::text(tgt, special, line)
+            ..Self::text(tgt, special.tgt, line)
         }
     }
 
     /// A text for a causal language model.
     pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         Self {
-            tgt_in: [&[special.bos], tgt].concat(),
+            tgt_in: [&[special.start], tgt].concat(),
             tgt_out: [tgt, &[special.eos]].concat(),
             line,
             ..Self::default()
         }
     }
 
-    /// A text for a masked language model, before anything is masked.
+    /// A text for a masked language model, before masking.
     pub fn whole(mut tgt: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         tgt.reserve_exact(1);
         tgt.push(special.eos);
@@ -72,7 +73,7 @@ impl Example {
         }
     }
 
-    /// Tokens to label, without their tags.
+    /// Tokens to tag, without their tags.
     pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
         Self {
             src,
@@ -81,7 +82,7 @@ impl Example {
         }
     }
 
-    /// Vectors of `width` numbers to label, one behind the other, without their tags.
+    /// Vectors to tag, `width` numbers each and concatenated, without their tags.
     pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
         Self {
             src: vec![special.pad; vectors.len() / width],
@@ -91,56 +92,56 @@ impl Example {
         }
     }
 
-    /// A text without `</s>` to label, without its label.
+    /// A text to classify, without `</s>` and label.
     pub fn unlabelled(mut text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         text.reserve_exact(1);
         text.push(special.eos);
         Self::tokens(text, line)
     }
 
-    /// Positions that the encoder reads.
+    /// Length of the encoder input.
     pub fn src_len(&self) -> usize {
         self.src.len()
     }
 
-    /// Tokens to predict.
+    /// Number of tokens to predict.
     pub fn tgt_len(&self) -> usize {
         self.tgt_out.len()
     }
 }
 
-/// What became of the lines of a corpus.
+/// Counts of lines kept and dropped during encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeStats {
-    /// Pairs that are kept.
+    /// Lines kept.
     pub kept: usize,
-    /// Pairs that were dropped because a side has too many tokens.
+    /// Lines dropped because a side has too many tokens.
     pub dropped_long: usize,
-    /// Texts for a masked language model that were dropped because it could be asked for none of their tokens.
+    /// Texts dropped because a masked language model could predict none of their tokens.
     pub dropped_unknown: usize,
-    /// The most tokens that a side may have, with `</s>`.
+    /// Maximum number of tokens per side, including `</s>`.
     pub max_len: usize,
 }
 
 impl EncodeStats {
-    /// Pairs that were dropped for whatever reason.
+    /// Number of dropped lines.
     pub fn dropped(&self) -> usize {
         self.dropped_long + self.dropped_unknown
     }
 
-    /// What to say where no pair is kept.
+    /// The error for the case that no line is kept.
     fn nothing_left(&self) -> Error {
         let (lines, max_len) = (self.dropped(), self.max_len);
         let (problem, hint) = match self.dropped_unknown {
             0 => (
-                format!("every one of {lines} lines has a side of more than {max_len} tokens"),
+                format!("all {lines} lines have a side of more than {max_len} tokens"),
                 "raise `data.max_len` and `model.max_len`",
             ),
             _ => (
                 format!(
-                    "no line of {lines} has both a token that the vocabulary knows and at most {max_len} tokens"
+                    "none of the {lines} lines has both a known token and at most {max_len} tokens"
                 ),
-                "give a text in the language that the tokenizer learned",
+                "use text in the language that the tokenizer was trained on",
             ),
         };
         Error::Data {
@@ -172,12 +173,12 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes all lines, in parallel. Those with a side of more than `max_len` tokens, special ones counted, are dropped, and
-/// texts for a masked language model that hold nothing to hide ([`can_be_hidden`]).
+/// Encodes all lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and
+/// texts for a masked language model without a token that [`can_be_hidden`].
 ///
 /// # Errors
-/// [`Error::Data`] if that leaves nothing, or if a tokenizer from another program cannot encode a text; [`Error::Line`] if
-/// a tag or label is not in the vocabulary.
+/// [`Error::Data`] if no line is left, or if a tokenizer from another program cannot encode a text; [`Error::Line`]
+/// if a tag or label is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
     task: Task,
@@ -220,7 +221,7 @@ pub fn encode(
     Ok((examples, stats))
 }
 
-/// A line as the model reads it.
+/// Encodes one line.
 fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Example> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
@@ -228,14 +229,14 @@ fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Ex
     Ok(match &entry.item {
         Item::Translation { src: from, tgt: to } => {
             let (from, to) = (src.encode(from)?, tgt.encode(to)?);
-            Example::translation(from, &to, special, line)
+            Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
             let example = match input {
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
-                    Example::vectors(vectors.clone(), width.max(1), special, line)
+                    Example::vectors(vectors.clone(), width.max(1), src.special(), line)
                 }
             };
             Example {
@@ -245,7 +246,7 @@ fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Ex
         }
         Item::Labelled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
-            ..Example::unlabelled(src.encode(text)?, special, line)
+            ..Example::unlabelled(src.encode(text)?, src.special(), line)
         },
         Item::Text(text) if task == Task::Fill => Example::whole(tgt.encode(text)?, special, line),
         Item::Text(text) => Example::text(&tgt.encode(text)?, special, line),
@@ -259,7 +260,7 @@ fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
         .collect()
 }
 
-/// Refuses a tag or label that is not in the vocabulary.
+/// Rejects a tag or label that is not in the vocabulary.
 fn check_known(
     ids: &[TokenId],
     entry: &Entry,
@@ -276,7 +277,7 @@ fn check_known(
         Some((_, name)) => Err(corpus.error(
             entry.line,
             format!(
-                "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` has no room for it"
+                "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"
             ),
         )),
     }

@@ -1,21 +1,21 @@
-//! What training is fed with.
+//! The stream of training batches.
 
 use super::batcher::{BatchSize, Batcher, Budget, Position};
 use super::stream::Stream;
 use crate::batch::Batch;
 use crate::error::Result;
 
-/// Batches without end, in an order that can be taken up again anywhere.
+/// An endless sequence of batches, in an order that can be resumed at any point.
 #[derive(Clone, Debug)]
 pub enum Feed {
-    /// Of lines.
+    /// Batches of lines.
     Lines(Batcher),
-    /// Of windows of one text.
+    /// Batches of windows of one text.
     Stream(Stream),
 }
 
 impl Feed {
-    /// The place of the next batch.
+    /// The position of the next batch.
     pub fn position(&self) -> Position {
         match self {
             Self::Lines(lines) => lines.position(),
@@ -23,10 +23,10 @@ impl Feed {
         }
     }
 
-    /// Goes to the place where [`Feed::position`] once stood: the same batches follow as then.
+    /// Moves to a position returned by [`Feed::position`]: the same batches follow as then.
     ///
     /// # Errors
-    /// As for [`Batcher::seek`].
+    /// See [`Batcher::seek`].
     pub fn seek(&mut self, position: Position) -> Result<()> {
         match self {
             Self::Lines(lines) => lines.seek(position),
@@ -42,7 +42,7 @@ impl Feed {
         }
     }
 
-    /// Batches of the current epoch.
+    /// Number of batches in the current epoch.
     pub fn batches_per_epoch(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.batches_per_epoch(),
@@ -50,7 +50,7 @@ impl Feed {
         }
     }
 
-    /// The most tokens of any batch of the current epoch.
+    /// The maximum number of source and of target tokens over all batches of the current epoch.
     pub fn largest(&self) -> BatchSize {
         match self {
             Self::Lines(lines) => lines.largest(),
@@ -58,7 +58,7 @@ impl Feed {
         }
     }
 
-    /// What [`Feed::largest`] would be with another `batch_tokens`, which allows each example.
+    /// The result of [`Feed::largest`] for another `batch_tokens`, into which every example must fit.
     pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
         match self {
             Self::Lines(lines) => lines.largest_within(Budget::new(batch_tokens)),
@@ -66,7 +66,7 @@ impl Feed {
         }
     }
 
-    /// The smallest `batch_tokens` that allow each example.
+    /// The smallest `batch_tokens` with which every example fits.
     pub fn least_batch_tokens(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.least_batch_tokens(),
@@ -74,7 +74,7 @@ impl Feed {
         }
     }
 
-    /// Bytes that the examples and their order take at most.
+    /// Upper bound of the size of the examples and their order, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.bytes(),

@@ -1,26 +1,26 @@
-//! What a corpus consists of.
+//! The form of a corpus.
 
 use crate::config::{Config, Task, Units};
 
-/// What a corpus consists of.
+/// The form of the lines of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Sentences and their translations.
     Translations,
-    /// Tokens, and a tag for each.
+    /// Tokens with one tag each.
     TaggedTokens,
-    /// Vectors of this width, and a tag for each.
+    /// Vectors of this width with one tag each.
     TaggedVectors(usize),
-    /// Texts, and a label for each.
+    /// Texts with one label each.
     Labelled,
     /// Texts, one per line.
     Lines,
-    /// One text.
+    /// One continuous text.
     Stream,
 }
 
 impl Form {
-    /// What the configured family learns from.
+    /// The form that the configured family is trained on.
     pub fn of(config: &Config) -> Self {
         match (config.model.family.task(), config.model.recurrent.d_input) {
             (Task::Translate, _) => Self::Translations,
@@ -34,7 +34,7 @@ impl Form {
         }
     }
 
-    /// What it is called in messages.
+    /// The name used in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Translations => "pairs of sentences",

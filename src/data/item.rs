@@ -1,9 +1,9 @@
-//! One line of a corpus.
+//! The content of one line of a corpus.
 
 use super::form::Form;
 use super::lines::MAX_LINE_BYTES;
 
-/// What one line of a corpus holds.
+/// The content of one line of a corpus.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A sentence and its translation.
@@ -13,43 +13,43 @@ pub enum Item {
         /// The target.
         tgt: String,
     },
-    /// A sequence with a tag for each position.
+    /// A sequence with one tag per position.
     Tagged {
-        /// What the tags stand at.
+        /// The tagged tokens or vectors.
         input: TagInput,
-        /// As many as there are positions.
+        /// One tag per position.
         tags: Vec<String>,
     },
     /// A text with a label.
     Labelled {
         /// The text.
         text: String,
-        /// Its label, without white space.
+        /// Its label, which contains no white space.
         label: String,
     },
-    /// A text for language models.
+    /// A text for a language model.
     Text(String),
 }
 
-/// What a tagger reads.
+/// Input of a tagger.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TagInput {
     /// Tokens without white space.
     Tokens(Vec<String>),
-    /// Vectors of the same width, one behind the other.
+    /// Concatenated vectors of equal width.
     Vectors(Vec<f32>),
 }
 
-/// An [`Item`] and where it stands.
+/// An [`Item`] and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What the line holds.
+    /// The content of the line.
     pub item: Item,
-    /// Its line in the file, or its place in a generated corpus, counted from 1.
+    /// The line number in the file, or the index in a generated corpus, starting at 1.
     pub line: usize,
 }
 
-/// Why a line is left out of a corpus.
+/// The reason why a line is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Empty,
@@ -58,7 +58,7 @@ pub(super) enum Fault {
 }
 
 impl Item {
-    /// The item of `form` that two columns of text make, or what is wrong with them.
+    /// An item of `form` from two columns of text; otherwise describes the problem.
     pub(super) fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
         match form {
             Form::Translations => Ok(Self::Translation {
@@ -76,16 +76,16 @@ impl Item {
         }
     }
 
-    /// A text and its label, or what is wrong with the label.
+    /// A text with its label; describes the problem if the label is invalid.
     pub(super) fn labelled(text: String, label: &str) -> Result<Self, String> {
         if label.contains(char::is_whitespace) {
-            return Err(format!("the label `{label}` holds white space"));
+            return Err(format!("the label `{label}` contains white space"));
         }
         let label = label.to_owned();
         Ok(Self::Labelled { text, label })
     }
 
-    /// What the model is given: a source, the tokens with blanks between them, or a text; nothing for vectors.
+    /// The model's input: a source, space-separated tokens, or a text; empty for vectors.
     pub fn input(&self) -> String {
         match self {
             Self::Translation { src: text, .. }
@@ -98,7 +98,7 @@ impl Item {
         }
     }
 
-    /// Why the item is left out of a corpus, if it is.
+    /// The reason why the item must be dropped, if any.
     pub(super) fn fault(&self) -> Option<Fault> {
         let measures = match self {
             Self::Translation { src, tgt } => [Measure::of(src), Measure::of(tgt)],
@@ -124,7 +124,7 @@ impl Item {
         }
     }
 
-    /// What is wrong with the number of tags, if anything is.
+    /// Describes a wrong number of tags.
     pub(super) fn misfit(&self, form: Form) -> Option<String> {
         let Self::Tagged { input, tags } = self else {
             return None;
@@ -137,11 +137,11 @@ impl Item {
             (TagInput::Vectors(vectors), _) => ("vectors", vectors.len()),
         };
         let n_tags = tags.len();
-        (n_tags != count).then(|| format!("{n_tags} tags for {count} {what}; each has one"))
+        (n_tags != count).then(|| format!("{n_tags} tags for {count} {what}; expected one each"))
     }
 }
 
-/// What decides whether one side of an item can be learned from.
+/// The properties that decide whether a side of an item is usable.
 #[derive(Clone, Copy)]
 struct Measure {
     is_blank: bool,
@@ -158,7 +158,7 @@ impl Measure {
         }
     }
 
-    /// As for the words with a blank between each two.
+    /// The measure of the words joined by spaces.
     fn of_words(words: &[String]) -> Self {
         let bytes: usize = words.iter().map(|word| word.len() + 1).sum();
         Self {
@@ -169,7 +169,7 @@ impl Measure {
     }
 }
 
-/// Whether `text` holds NUL or another control character that is not white space.
+/// Whether `text` contains NUL or another control character other than white space.
 pub(super) fn has_control(text: &str) -> bool {
     text.contains(|c: char| c.is_control() && !c.is_whitespace())
 }

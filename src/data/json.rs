@@ -1,4 +1,4 @@
-//! Lines of JSON: sentence pairs, sequences with tags, texts with labels.
+//! JSON lines: sentence pairs, tagged sequences, labelled texts.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -35,7 +35,7 @@ struct Labelled {
     label: String,
 }
 
-/// The item on a line, or what is wrong with the line.
+/// Parses the item on a line; otherwise describes the problem.
 pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     match form {
         Form::TaggedTokens => {
@@ -66,13 +66,13 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     }
 }
 
-/// The `vectors` of `width` numbers on a line, one behind the other, or what is wrong with the line.
+/// Parses the `vectors` of `width` numbers on a line and concatenates them; otherwise describes the problem.
 pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
     let Vectors { vectors } = object(line, "a list `vectors` of lists of numbers")?;
     flatten(&vectors, width)
 }
 
-/// Vectors one behind the other, if each has `width` numbers; else what is wrong.
+/// Concatenates vectors if each has `width` numbers; otherwise describes the problem.
 fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {
@@ -85,12 +85,12 @@ fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     Ok(vectors.concat())
 }
 
-/// `parts`, none of which may be empty or hold white space.
+/// Checks that no part is empty or contains white space.
 fn whole_words(parts: Vec<String>, what: &str) -> Result<Vec<String>, String> {
     for (number, part) in (1..).zip(&parts) {
         if part.is_empty() || part.contains(char::is_whitespace) {
             return Err(format!(
-                "{what} {number} is empty or holds white space: `{part}`"
+                "{what} {number} is empty or contains white space: `{part}`"
             ));
         }
     }
@@ -100,7 +100,7 @@ fn whole_words(parts: Vec<String>, what: &str) -> Result<Vec<String>, String> {
 fn object<T: DeserializeOwned>(line: &str, expected: &str) -> Result<T, String> {
     serde_json::from_str(line).map_err(|error| {
         let message = error.to_string();
-        // The parser sees one line at a time and calls each the first.
+        // The parser sees one line at a time, so its line number is always 1.
         let problem = message.split(" at line 1").next().unwrap_or_default();
         let column = error.column();
         format!("expected a JSON object with {expected}, but at column {column}: {problem}")

@@ -1,4 +1,4 @@
-//! Text line by line: from files, gzipped or not, and from pipes as it arrives.
+//! Line-by-line reading of text: from files, gzipped or not, and from pipes as it arrives.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use super::stored::{Hashed, SourceFile, Unpacked};
 use crate::error::{Error, Result};
 
-/// Sentences with a longer side are dropped: such lines are lost line ends or binary data.
+/// Maximum length of a sentence. Longer lines, usually missing line breaks or binary data, are dropped.
 pub const MAX_LINE_BYTES: usize = 100_000;
 
-/// The longest line of a format whose lines hold more than a sentence, such as JSON.
+/// Maximum length of a line in formats with more than a sentence per line, such as JSON.
 pub const MAX_RECORD_BYTES: usize = 1 << 26;
 
-/// The longest line of a text that is read as a whole: some have no line breaks.
+/// Maximum length of a line in a text that is read as a whole, which may lack line breaks.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What may stand around a line: a byte order mark and a line end, and one more byte to tell a longer line.
+/// Extra bytes around a line: a byte order mark, a line break, and one more byte to detect an overlong line.
 const AROUND_LINE: usize = BYTE_ORDER_MARK.len() + b"\r\n".len() + 1;
 
 /// A line of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// The line without its line end.
+    /// The line without its line break.
     Text(&'a str),
-    /// A line above the limit, whose content was skipped.
+    /// A line above the limit; its content was skipped.
     TooLong,
 }
 
-/// Reads lines of UTF-8 text, of which it never holds more than one, up to a limit of bytes.
+/// Reads UTF-8 text line by line with a length limit, buffering at most one line.
 ///
-/// Gzipped content is recognised by its first bytes. Line ends may be LF or CRLF; a byte order mark is dropped.
+/// Gzipped content is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark is skipped.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: BufReader<Unpacked<R>>,
@@ -43,7 +43,7 @@ pub struct Lines<R> {
 }
 
 impl Lines<Hashed<File>> {
-    /// The lines of the file at `path`, each of at most `limit` bytes.
+    /// Opens the file at `path`, with lines of at most `limit` bytes.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be opened.
@@ -52,7 +52,7 @@ impl Lines<Hashed<File>> {
         Ok(Self::new(Hashed::new(file), path, limit))
     }
 
-    /// What identifies the file, after its last line.
+    /// The identity of the file, once all lines have been read.
     pub(super) fn finish(self) -> Option<SourceFile> {
         let file = self.reader.into_inner().into_inner()?;
         Some(file.finish(self.path))
@@ -60,9 +60,9 @@ impl Lines<Hashed<File>> {
 }
 
 impl<R: Read> Lines<R> {
-    /// The lines of `reader`, each of at most `limit` bytes. Messages call it `name`.
+    /// Reads from `reader`, with lines of at most `limit` bytes. Error messages refer to it as `name`.
     pub fn new(reader: R, name: &Path, limit: usize) -> Self {
-        /// Enough for all lines that have arrived to be taken at once.
+        /// Large enough to take all lines that have arrived at once.
         const BUFFER_BYTES: usize = 1 << 20;
         Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, Unpacked::new(reader)),
@@ -73,12 +73,12 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Where they come from.
+    /// The path or name of the source.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many lines have been read.
+    /// Number of lines read so far.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -86,7 +86,7 @@ impl<R: Read> Lines<R> {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read or decompressed, [`Error::Line`] if it is not UTF-8.
+    /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         let unreadable = |error| Error::io("read", &self.path)(error);
         self.buffer.clear();
@@ -117,7 +117,7 @@ impl<R: Read> Lines<R> {
         Ok(Some(Line::Text(text)))
     }
 
-    /// The next line, which must keep to the limit.
+    /// The next line, or an error if it exceeds the limit.
     fn next_text(&mut self) -> Result<Option<&str>> {
         let (limit, number) = (self.limit, self.count + 1);
         let path = self.path.clone();
@@ -131,13 +131,12 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// The next lines: waits for one, then takes those that have arrived with it, up to `most`. `None` at the end.
+    /// The next lines: waits for one, then takes up to `most` that have already arrived. `None` at the end.
     ///
-    /// So a person at a terminal or a program at the other end of a pipe gets an answer to each line, and a file is read
-    /// in large pieces.
+    /// Each line from a terminal or pipe is thus answered immediately, while files are read in large chunks.
     ///
     /// # Errors
-    /// As for [`Lines::next_line`], and [`Error::Line`] for a line above the limit.
+    /// See [`Lines::next_line`]; also [`Error::Line`] for a line above the limit.
     pub fn next_chunk(&mut self, most: usize) -> Result<Option<Vec<String>>> {
         let mut chunk = Vec::new();
         while chunk.len() < most {
@@ -152,10 +151,10 @@ impl<R: Read> Lines<R> {
         Ok((!chunk.is_empty()).then_some(chunk))
     }
 
-    /// The lines that are left.
+    /// The remaining lines.
     ///
     /// # Errors
-    /// As for [`Lines::next_chunk`].
+    /// See [`Lines::next_chunk`].
     pub fn rest(&mut self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         while let Some(line) = self.next_text()? {
@@ -164,36 +163,36 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// Bytes that are held for a line.
+    /// Bytes buffered for the current line.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// Reads to the end and returns how many lines there are in all.
+    /// Reads to the end and returns the total number of lines.
     pub(super) fn count_all(&mut self) -> Result<usize> {
         while self.next_line()?.is_some() {}
         Ok(self.count)
     }
 }
 
-/// The lines of a UTF-8 file, empty ones included, for text in one language. See [`Lines`].
+/// The lines of a UTF-8 file, including empty ones, for monolingual text. See [`Lines`].
 ///
 /// # Errors
-/// Those of [`Lines::open`] and [`Lines::rest`].
+/// See [`Lines::open`] and [`Lines::rest`].
 pub fn read_lines(path: &Path) -> Result<Vec<String>> {
     Lines::open(path, MAX_TEXT_BYTES)?.rest()
 }
 
-/// The lines of `reader`, as [`read_lines`] reads those of a file.
+/// [`read_lines`] for any `reader`.
 ///
 /// # Errors
-/// Those of [`Lines::rest`].
+/// See [`Lines::rest`].
 pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
     Lines::new(reader, name, MAX_TEXT_BYTES).rest()
 }
 
-/// The lines of a text that is learned as a whole.
+/// Opens a text that is read as a whole.
 pub(super) fn open_text(path: &Path) -> Result<Lines<Hashed<File>>> {
     Lines::open(path, MAX_TEXT_BYTES)
 }

@@ -1,28 +1,28 @@
-//! The masks of masked language models.
+//! Masking for masked language models.
 
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::random::Random;
 use crate::text::{SpecialTokens, Tokenizer};
 
-/// The share of tokens to be predicted, and what becomes of them (Devlin et al. 2019, section 3.1).
+/// Fraction of tokens to be predicted, and how they are masked (Devlin et al. 2019, section 3.1).
 const CHOSEN: f64 = 0.15;
 const MASKED: f64 = 0.8;
 const RANDOM: f64 = 0.1;
 
-/// Line `n` of epoch `e` is masked by this stream of the seed plus both.
+/// Base of the random streams; line `n` of epoch `e` uses this plus both.
 const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 
-/// What is hidden to measure a model depends on no run's seed.
+/// Masks for evaluation do not depend on the seed of the run.
 const FIXED_SEED: u64 = 0;
 
-/// Whether a masked language model is asked for `token`: neither for `</s>`, which closes every text, nor for `<unk>`, which
-/// answers nothing.
+/// Whether a masked language model may be asked to predict `token`. `</s>`, which ends every text, and `<unk>`, which
+/// carries no information, are excluded.
 pub fn can_be_hidden(token: TokenId, special: SpecialTokens) -> bool {
     token != special.eos && token != special.unk
 }
 
-/// Hides tokens at random, `</s>` and `<unk>` never: each is chosen with a probability of 15 %, and one where none is; of the chosen 80 % become
-/// `<mask>`, 10 % any token and 10 % stay as they are. Those are to be predicted.
+/// Masks random tokens other than `</s>` and `<unk>`. Each token is chosen for prediction with a probability of 15 %,
+/// and at least one per text; of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masking {
     mask: TokenId,
@@ -32,7 +32,7 @@ pub struct Masking {
 }
 
 impl Masking {
-    /// The "epoch" of validation batches.
+    /// The epoch number used for validation batches.
     pub const VALIDATION: u64 = u32::MAX as u64;
 
     /// Masks drawn from `seed`; `None` if the tokenizer has no `<mask>`.
@@ -46,12 +46,13 @@ impl Masking {
         })
     }
 
-    /// Masks to measure models with: the same for every run. `None` if the tokenizer has no `<mask>`.
+    /// Masks for evaluation, the same for every run. `None` if the tokenizer has no `<mask>`.
     pub fn fixed(tokenizer: &Tokenizer) -> Option<Self> {
         Self::new(tokenizer, FIXED_SEED)
     }
 
-    /// Masks the sources of a batch in pass `epoch` over the corpus; what is not to be predicted is [`IGNORE`]d.
+    /// Masks the sources of a batch in pass `epoch` over the corpus; the targets of all other tokens become
+    /// [`IGNORE`].
     pub fn apply(&self, batch: &mut Batch, epoch: u64) {
         let width = batch.src.width();
         for (row, &line) in batch.lines.iter().enumerate() {
@@ -83,8 +84,8 @@ impl Masking {
             if fate < MASKED {
                 src[place] = self.mask;
             } else if fate < MASKED + RANDOM {
-                let first = self.mask as usize + 1;
-                src[place] = (first + random.below(self.vocab_size - first)) as TokenId;
+                let ordinary = self.special.n_ordinary(self.vocab_size);
+                src[place] = self.special.ordinary(random.below(ordinary));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What is learned from: reading it, encoding it, and putting it into batches.
+//! Training data: reading, encoding and batching.
 
 mod batcher;
 pub mod builtin;

@@ -1,24 +1,24 @@
-//! How far the preparation of a corpus has come.
+//! Progress of the preparation of a corpus.
 
-/// How far reading or encoding has come.
+/// Progress of reading or encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// So many lines have been read or generated.
+    /// Lines have been read or generated.
     Read {
-        /// Lines so far.
+        /// Number of lines so far.
         lines: usize,
     },
-    /// So many lines have been turned into token ids.
+    /// Lines have been converted to token ids.
     Encoded {
-        /// Lines so far.
+        /// Number of lines so far.
         done: usize,
-        /// Lines in all.
+        /// Total number of lines.
         of: usize,
     },
 }
 
-/// Called with [`Progress`] every some thousand lines.
+/// A callback that receives [`Progress`] every few thousand lines.
 pub type Watch<'a> = &'a mut dyn FnMut(Progress);
 
-/// A [`Watch`] that ignores what it is told.
+/// A [`Watch`] that does nothing.
 pub fn unwatched(_: Progress) {}

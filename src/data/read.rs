@@ -1,4 +1,4 @@
-//! Corpora from files and generators.
+//! Reading corpora from files and generators.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use crate::error::{Error, Result};
 /// Lines between two calls of a [`Watch`].
 const LINES_PER_CALL: usize = 1 << 13;
 
-/// The longest line of two sentences with a tab between them.
+/// Maximum length of a TSV line: two sentences and a tab.
 const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 
-/// Reads or generates the corpus of `form` that `source` names. Relative paths start at `dir`; `seed` is for built-in
-/// corpora.
+/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is
+/// used for built-in corpora.
 ///
-/// Lines that [`super::ReadStats`] counts are dropped. A line is never held beyond its limit: two sentences' in TSV,
-/// [`MAX_RECORD_BYTES`] in JSON, 4 GiB in the text that a stream is, and else [`MAX_LINE_BYTES`].
+/// Unusable lines are dropped and counted in [`super::ReadStats`]. At most one line, up to its limit, is
+/// buffered: two sentences in TSV, [`MAX_RECORD_BYTES`] in JSON, 4 GiB in a stream, and [`MAX_LINE_BYTES`] otherwise.
 ///
 /// # Errors
-/// [`Error::Io`] for a file that cannot be read, [`Error::Line`] for a line that is not UTF-8 or lacks the form of its
-/// file or the right number of tags, [`Error::Unaligned`] for aligned files of different lengths, [`Error::Data`] if
-/// nothing is left, and [`Error::Config`] if `source` cannot hold `form`.
+/// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the wrong number
+/// of tags, [`Error::Unaligned`] if aligned files differ in length, [`Error::Data`] if no line is usable, and
+/// [`Error::Config`] if `source` cannot provide `form`.
 pub fn read(
     source: &CorpusSource,
     form: Form,
@@ -72,13 +72,13 @@ pub fn read(
 fn unfit(form: Form, found: &str) -> Error {
     Error::Config {
         key: "data".into(),
-        expected: format!("a corpus of {}", form.name()),
+        expected: format!("a corpus with {}", form.name()),
         found: found.into(),
         hint: None,
     }
 }
 
-/// Tells `watch` now and then how many lines of `corpus` have been read.
+/// Periodically reports to `watch` the number of lines of `corpus` read so far.
 fn tell(corpus: &Corpus, watch: Watch<'_>) {
     let lines = corpus.stats().lines;
     if lines.is_multiple_of(LINES_PER_CALL) {
@@ -121,7 +121,8 @@ fn read_aligned(src: &Path, tgt: &Path, corpus: &mut Corpus, watch: Watch<'_>) -
     Ok(())
 }
 
-/// Reads lines that `parse` turns into an item, or into a problem. Blank lines count as empty.
+/// Reads lines and converts each with `parse`, which returns an item or describes a problem. Blank lines count as
+/// empty.
 fn read_each(
     mut lines: Lines<Hashed<File>>,
     corpus: &mut Corpus,
@@ -143,7 +144,7 @@ fn read_each(
     Ok(())
 }
 
-/// Reads a text as one.
+/// Reads a file as one continuous text.
 fn read_stream(path: &Path, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
     let mut lines = open_text(path)?;
     while let Some(line) = lines.next_line()? {
@@ -163,7 +164,7 @@ fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
         ([label, text], Form::Labelled) => Item::from_columns(text, label, form),
         ([src, tgt], _) => Item::from_columns(src, tgt, form),
         _ => Err(format!(
-            "expected 2 columns with a tab between them, found {}",
+            "expected 2 tab-separated columns, found {}",
             columns.len()
         )),
     }

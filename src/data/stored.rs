@@ -1,4 +1,4 @@
-//! Bytes as they are stored: compressed or not, and what identifies them.
+//! Stored bytes: compressed or not, and their identity.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::mem;
@@ -10,18 +10,18 @@ use sha2::{Digest, Sha256};
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A file that was read, and what identifies its content.
+/// A file that was read, and the identity of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
-    /// SHA-256 of the bytes as stored (compressed, if they are), in hexadecimal.
+    /// SHA-256 of the stored (possibly compressed) bytes, in hexadecimal.
     pub sha256: String,
-    /// Bytes as stored.
+    /// Size of the stored file in bytes.
     pub bytes: u64,
 }
 
-/// Hashes what is read through it.
+/// A reader that hashes everything read through it.
 #[derive(Debug)]
 pub struct Hashed<R> {
     inner: R,
@@ -38,7 +38,7 @@ impl<R> Hashed<R> {
         }
     }
 
-    /// The file at `path` that was read to its end.
+    /// The identity of the file at `path`, which must have been read completely.
     pub(super) fn finish(self, path: PathBuf) -> SourceFile {
         let hash = self.hash.finalize();
         SourceFile {
@@ -58,14 +58,14 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Decompresses what begins like a gzipped file, and passes everything else on. Nothing is read before it is asked for.
+/// A reader that decompresses gzipped content and passes on any other content. It reads nothing in advance.
 #[derive(Debug)]
 pub(super) enum Unpacked<R> {
     /// Nothing has been read.
     Unread(BufReader<R>),
     /// Plain bytes.
     Plain(BufReader<R>),
-    /// Compressed bytes.
+    /// Gzipped bytes.
     Gzip(Box<MultiGzDecoder<BufReader<R>>>),
     /// The first read failed.
     Lost,
@@ -76,7 +76,7 @@ impl<R: Read> Unpacked<R> {
         Self::Unread(BufReader::with_capacity(BUFFER_BYTES, inner))
     }
 
-    /// What the bytes come from, unless reading failed at the start.
+    /// The underlying reader, unless the first read failed.
     pub(super) fn into_inner(self) -> Option<R> {
         match self {
             Self::Unread(reader) | Self::Plain(reader) => Some(reader.into_inner()),

@@ -1,14 +1,15 @@
-//! One long text in windows.
+//! Windows of one long text.
 
 use super::batcher::{BatchSize, Position};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
 
-/// Epoch `n` is cut and shuffled by this stream of the seed plus `n`.
+/// Base of the random streams that cut and shuffle the text; epoch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7374_7265_616d_0000;
 
-/// Deals out a text in batches of windows, each token once an epoch, without end. Every epoch cuts at other places.
+/// An endless sequence of batches of windows, covering each token once per epoch. Every epoch cuts the text at
+/// different positions.
 #[derive(Clone, Debug)]
 pub struct Stream {
     ids: Vec<TokenId>,
@@ -16,15 +17,15 @@ pub struct Stream {
     rows: usize,
     seed: u64,
     position: Position,
-    /// The beginnings of the current epoch's windows.
+    /// Start positions of the windows of the current epoch.
     starts: Vec<usize>,
 }
 
 impl Stream {
-    /// Stands at the first batch of epoch 0: `rows` windows of `window` tokens.
+    /// Starts at the first batch of epoch 0, with `rows` windows of `window` tokens per batch.
     ///
     /// # Errors
-    /// [`Error::Data`] if the text is shorter than a window and the token behind it.
+    /// [`Error::Data`] if the text is shorter than a window and the following token.
     pub fn new(ids: Vec<TokenId>, window: usize, rows: usize, seed: u64) -> Result<Self> {
         check(&ids, window)?;
         let mut stream = Self {
@@ -39,15 +40,15 @@ impl Stream {
         Ok(stream)
     }
 
-    /// As [`super::Batcher::position`].
+    /// See [`super::Batcher::position`].
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// As [`super::Batcher::seek`].
+    /// See [`super::Batcher::seek`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`super::Batcher::seek`].
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
         position.check(self.batches_per_epoch())?;
@@ -55,7 +56,7 @@ impl Stream {
         Ok(())
     }
 
-    /// As [`super::Batcher::next_batch`].
+    /// See [`super::Batcher::next_batch`].
     pub fn next_batch(&mut self) -> Batch {
         let first = self.position.batch * self.rows;
         let last = self.starts.len().min(first + self.rows);
@@ -67,17 +68,17 @@ impl Stream {
         batch
     }
 
-    /// As [`super::Batcher::batches_per_epoch`].
+    /// See [`super::Batcher::batches_per_epoch`].
     pub fn batches_per_epoch(&self) -> usize {
         self.starts.len().div_ceil(self.rows)
     }
 
-    /// As [`super::Batcher::largest`].
+    /// See [`super::Batcher::largest`].
     pub fn largest(&self) -> BatchSize {
         self.largest_within(self.rows * self.window)
     }
 
-    /// What [`Stream::largest`] would be with another `batch_tokens`.
+    /// The result of [`Stream::largest`] for another `batch_tokens`.
     pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
         BatchSize {
             src_tokens: 0,
@@ -85,24 +86,24 @@ impl Stream {
         }
     }
 
-    /// As [`super::Batcher::least_batch_tokens`].
+    /// See [`super::Batcher::least_batch_tokens`].
     pub fn least_batch_tokens(&self) -> usize {
         self.window
     }
 
-    /// As [`super::Batcher::bytes`].
+    /// See [`super::Batcher::bytes`].
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.ids) + size_of_val(&*self.starts)
     }
 
-    /// Windows of the current epoch.
+    /// Number of windows in the current epoch.
     pub fn n_windows(&self) -> usize {
         self.starts.len()
     }
 
     fn plan(&mut self, epoch: u64) {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
-        // The last token of a window's target lies behind the window.
+        // The last target token of a window follows the window.
         let room = self.ids.len() - 1;
         let offset = random.below(self.window.min(room - self.window + 1));
         self.starts = (offset..=room - self.window).step_by(self.window).collect();
@@ -111,11 +112,11 @@ impl Stream {
     }
 }
 
-/// A whole text in batches of `rows` windows, cut from its beginning: for validation. Every token but the first is
+/// A whole text in batches of `rows` windows, cut from its beginning, for validation. Every token except the first is
 /// predicted once; the last window may be shorter than the others.
 ///
 /// # Errors
-/// [`Error::Data`] if the text has less than two tokens.
+/// [`Error::Data`] if the text has fewer than two tokens.
 pub fn fixed_windows(ids: &[TokenId], window: usize, rows: usize) -> Result<Vec<Batch>> {
     check(ids, 1)?;
     let starts: Vec<usize> = (0..ids.len() - 1).step_by(window).collect();
@@ -129,22 +130,23 @@ fn check(ids: &[TokenId], window: usize) -> Result<()> {
     }
     Err(Error::Data {
         problem: format!(
-            "a text of {} tokens has no window of {window} tokens and the one behind it",
+            "a text of {} tokens is too short for a window of {window} tokens and the token after it",
             ids.len()
         ),
-        hint: Some("take a longer text, or lower `model.max_len`".into()),
+        hint: Some("use a longer text, or lower `model.max_len`".into()),
     })
 }
 
-/// The windows that begin at `starts`, those at the end of the text shorter than the others.
+/// The windows that begin at `starts`; those at the end of the text may be shorter.
 fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
     let room = ids.len() - 1;
     let rows = |shift: usize| {
         let window = |&start: &usize| &ids[start + shift..room.min(start + window) + shift];
+        // Nobody looks at the padding: any token will do.
         Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
     Batch {
-        src: Padded::new::<&[TokenId]>(&[], 0),
+        src: Padded::empty(0),
         vectors: Vec::new(),
         tgt_in: rows(0),
         tgt_out: rows(1),

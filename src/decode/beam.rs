@@ -9,17 +9,17 @@ use crate::batch::TokenId;
 pub(super) struct Beam<'a> {
     options: &'a SearchOptions,
     contract: &'a TokenContract,
-    /// The most tokens of a hypothesis, `</s>` included.
+    /// Maximum length of a hypothesis, including `</s>`.
     limit: usize,
-    /// What may still grow, the likeliest first; all of the same length.
+    /// Partial hypotheses, most likely first, all of the same length.
     live: Vec<Partial>,
-    /// Closed by `</s>`, the best first, at most `n_best`.
+    /// Hypotheses closed by `</s>`, best first, at most `n_best`.
     finished: Vec<Hypothesis>,
-    /// Ended without `</s>`.
+    /// Hypotheses that ended without `</s>`.
     cut_off: Vec<Hypothesis>,
 }
 
-/// A hypothesis that grows.
+/// A partial hypothesis.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     tokens: Vec<TokenId>,
@@ -27,17 +27,17 @@ struct Partial {
     log_prob: f64,
 }
 
-/// A partial hypothesis and what may come next.
+/// A partial hypothesis with a next token.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     parent: usize,
     next: NextToken,
-    /// Of the whole.
+    /// log P of the extended hypothesis.
     log_prob: f64,
 }
 
 impl<'a> Beam<'a> {
-    /// Before the first step, for a source of `src_len` tokens and a model that decodes `max_len` at most.
+    /// The initial beam for a source of `src_len` tokens and a model that decodes at most `max_len` tokens.
     pub(super) fn new(
         options: &'a SearchOptions,
         contract: &'a TokenContract,
@@ -62,20 +62,20 @@ impl<'a> Beam<'a> {
         beam
     }
 
-    /// How many hypotheses still grow; 0 once the search is over.
+    /// The number of partial hypotheses; 0 when the search is over.
     pub(super) fn width(&self) -> usize {
         self.live.len()
     }
 
-    /// The newest token of each growing hypothesis, the start token for an empty one.
+    /// The last token of each partial hypothesis; the start token if it is empty.
     pub(super) fn last_tokens(&self) -> impl Iterator<Item = TokenId> {
         let start = self.contract.start;
         let last = move |partial: &Partial| partial.tokens.last().copied().unwrap_or(start);
         self.live.iter().map(last)
     }
 
-    /// Grows by one token; `next[i]` are the likeliest continuations of hypothesis `i`, the best first, none where the
-    /// model's logits are NaN. Gives the hypothesis that each of the new ones continues.
+    /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the likeliest next tokens of
+    /// hypothesis `i`, best first; none if the model's logits are NaN.
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>]) -> Vec<usize> {
         let width = self.options.beam_width;
         let candidates = self.candidates(next);
@@ -102,8 +102,8 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, the best first: finished ones before those that were cut off. None if logits of NaN
-    /// left nothing to grow.
+    /// Up to `n_best` results, best first, with finished hypotheses before those that were cut off. Empty if NaN logits ended
+    /// all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let Self {
             mut finished,
@@ -117,7 +117,7 @@ impl<'a> Beam<'a> {
         finished
     }
 
-    /// All continuations, the likeliest first; among equals those of the earlier hypothesis, then the lower token.
+    /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token.
     fn candidates(&self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for (parent, (partial, next)) in self.live.iter().zip(next).enumerate() {
@@ -139,7 +139,7 @@ impl<'a> Beam<'a> {
         candidates
     }
 
-    /// The token that must follow `partial`, which costs nothing.
+    /// The token that must follow `partial`; it has probability 1.
     fn forced(&self, partial: &Partial) -> Option<TokenId> {
         let first = self.contract.forced_first.filter(|_| partial.len() == 0);
         let is_last = partial.len() + 1 == self.limit;
@@ -154,15 +154,15 @@ impl<'a> Beam<'a> {
         self.finished.truncate(self.options.n_best);
     }
 
-    /// Drops what cannot become a result any more. This never changes the results: log-probabilities only fall, so a
-    /// score is bounded by that of the same log-probability at the length which the penalty favours most. The live
-    /// hypotheses are sorted, so those that go are the last, and none of their continuations could have pushed one of
-    /// the others out of the beam.
+    /// Drops partial hypotheses that can no longer become results. This never changes the results: log-probabilities only
+    /// fall, so a score is bounded by that of the current log-probability at the length which the penalty favours most. Live
+    /// hypotheses are sorted, so the dropped ones are the last, and none of their continuations could have displaced a
+    /// remaining one.
     fn drop_hopeless(&mut self) {
         if self.finished.len() < self.options.n_best {
             return;
         }
-        // A beam of one is greedy: it takes the first end that it meets.
+        // A beam of width 1 is greedy search, which ends at the first `</s>`.
         if self.options.beam_width == 1 {
             self.live.clear();
         }

@@ -1,4 +1,4 @@
-//! What a search finds.
+//! The results of a search.
 
 use crate::batch::TokenId;
 
@@ -7,13 +7,13 @@ use crate::batch::TokenId;
 pub struct Hypothesis {
     /// The tokens, without `<s>` and `</s>`.
     pub tokens: Vec<TokenId>,
-    /// `log_prob` after the length penalty: what hypotheses are compared by.
+    /// `log_prob` after the length penalty, by which hypotheses are compared.
     pub score: f64,
-    /// Σ log P of all tokens (natural logarithm), that of `</s>` included if `finished`.
+    /// Σ log P of all tokens (natural logarithm), including `</s>` if `finished`.
     pub log_prob: f64,
     /// The summands of `log_prob`: one more than `tokens` if `finished`.
     pub token_log_probs: Vec<f32>,
-    /// Whether the model closed it with `</s>`. Otherwise it was cut off, at the length limit or because the model gave
-    /// no usable number; such hypotheses come after all finished ones.
+    /// Whether it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were NaN; such
+    /// hypotheses come after all finished ones.
     pub finished: bool,
 }

@@ -1,8 +1,7 @@
-//! Search and sampling: the likeliest outputs of a model, or random ones, found one token at a time.
+//! Search and sampling: the most likely outputs of a model, or random ones, one token at a time.
 //!
-//! Written once against [`crate::model::Stepper`]; neither knows which model it drives. Each sentence has a `Beam` of its
-//! own, and the rows of a step are the growing hypotheses of all beams. Sentences come and go at any step, and none
-//! influences another.
+//! Both work with any [`crate::model::Stepper`]. Each sentence has its own `Beam`, and the rows of a decoding step are the
+//! partial hypotheses of all beams. Sentences are admitted and dropped at any decoding step, and none influences another.
 
 mod beam;
 mod hypothesis;

@@ -1,4 +1,4 @@
-//! Sampling: a text goes on, token by token, as chance and the model's probabilities will have it.
+//! Sampling a continuation token by token.
 
 use std::ops::ControlFlow;
 
@@ -14,26 +14,26 @@ use crate::text::SpecialTokens;
 /// Sample number `n` is drawn from this stream of the seed plus `n`.
 const FIRST_STREAM: u64 = 0x7361_6d70_6c65_0000;
 
-/// How to draw the next token.
+/// Options of sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleOptions {
-    /// Divides the logits: below 1 likely tokens become likelier still. 0 takes the likeliest, which is greedy.
+    /// Divisor of the logits; values below 1 favour likely tokens. 0 for greedy decoding.
     pub temperature: f64,
-    /// Only this many of the likeliest tokens may come (Fan et al. 2018); 0 for all.
+    /// Number of most likely tokens to draw from (Fan et al. 2018); 0 for all.
     pub top_k: usize,
-    /// Only the fewest of the likeliest tokens that have this probability together may come (Holtzman et al. 2020,
-    /// nucleus sampling), of those that `top_k` leaves; 1 for all.
+    /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities sum to this,
+    /// among those left by `top_k`; 1 for all.
     pub top_p: f64,
-    /// The same seed draws the same samples.
+    /// Seed; the same seed gives the same samples.
     pub seed: u64,
-    /// Which sample of the seed, whatever others are drawn.
+    /// Number of the sample, which does not depend on other samples of the seed.
     pub number: u64,
-    /// The most tokens to draw.
+    /// Maximum number of tokens to draw.
     pub max_new_tokens: usize,
 }
 
 impl Default for SampleOptions {
-    /// A little less random than the model.
+    /// A temperature of 0.8.
     fn default() -> Self {
         Self {
             temperature: 0.8,
@@ -47,10 +47,10 @@ impl Default for SampleOptions {
 }
 
 impl SampleOptions {
-    /// Refuses what cannot be drawn.
+    /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a temperature below 0 or infinite, a `top_p` that is not above 0 and at most 1, or no token.
+    /// [`Error::Usage`] for a negative or infinite temperature, a `top_p` that is not above 0 and at most 1, or 0 tokens.
     pub fn check(&self) -> Result<()> {
         let Self {
             temperature, top_p, ..
@@ -58,53 +58,53 @@ impl SampleOptions {
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(Error::usage(
                 format!("cannot sample at a temperature of {temperature}"),
-                "give a number from 0, which takes the likeliest token, to 1, which is the model's own distribution, or above",
+                "use a finite number, 0 or more: 0 always picks the most likely token, 1 samples from the model's distribution",
             ));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(Error::usage(
                 format!("cannot sample from a share of {top_p} of the probability"),
-                "`SampleOptions::top_p` is above 0 and at most 1, which is all of it",
+                "`SampleOptions::top_p` must be above 0 and at most 1, which keeps all tokens",
             ));
         }
         if self.max_new_tokens == 0 {
             return Err(Error::usage(
-                "0 new tokens are no text",
-                "the least is 1 token",
+                "cannot generate 0 new tokens",
+                "ask for at least 1 token",
             ));
         }
         Ok(())
     }
 }
 
-/// Why a text ended.
+/// The reason why a text ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The model closed it with `</s>`.
+    /// The model drew `</s>`.
     EndOfText,
-    /// Whoever was shown the tokens had enough.
+    /// The callback asked to stop.
     Stopped,
     /// [`SampleOptions::max_new_tokens`] were drawn.
     MaxNewTokens,
-    /// The model can read no longer text.
+    /// The model's context is full.
     ContextFull,
 }
 
-/// What [`sample`] draws.
+/// The result of [`sample`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawn {
     /// The new tokens, without `</s>`.
     pub tokens: Vec<TokenId>,
-    /// Why there are no more; `None` if the model gives no number that another could be drawn by: it is damaged.
+    /// The reason why the text ended; `None` if all logits were NaN, that is, if the model is damaged.
     pub ending: Option<Ending>,
 }
 
-/// Draws tokens that continue `text`, showing each to `on_token`, which may ask to stop.
+/// Draws tokens that continue `text`, passing each to `on_token`, which may ask to stop.
 ///
-/// Special tokens other than `</s>` are never drawn. Of `units`, lines end with `</s>`, or where the model's context is
-/// full. A stream has no end: `</s>` is never drawn, and when the context is full, the model forgets all but the last half
-/// of it, which it reads again from position 0 on, as it was trained to.
+/// Special tokens other than `</s>` are never drawn. Lines end with `</s>`, or when the model's context is full. Streams never
+/// end: `</s>` is not drawn, and when the context is full, the model restarts with its last half, read from position 0 on as
+/// in training.
 ///
 /// # Errors
 /// Those of `on_token`.
@@ -143,7 +143,7 @@ pub fn sample<S: Stepper>(
     Ok(Drawn { tokens, ending })
 }
 
-/// What the model has read and remembers.
+/// The text that the model has read, and its state.
 struct Context<'a, S: Stepper> {
     model: &'a S,
     state: S::State,
@@ -152,7 +152,7 @@ struct Context<'a, S: Stepper> {
 }
 
 impl<'a, S: Stepper> Context<'a, S> {
-    /// Reads `text`; gives the logits behind it as well.
+    /// Reads `text` and returns the logits of the next token.
     fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Vec<f32>) {
         let (given, room) = (text.len(), model.max_len());
         assert!(
@@ -169,7 +169,7 @@ impl<'a, S: Stepper> Context<'a, S> {
         (context, logits)
     }
 
-    /// Reads one more token: the logits behind it, unless there is no room.
+    /// Reads one more token and returns the logits of the next, unless the context is full.
     fn push(&mut self, token: TokenId) -> Option<Vec<f32>> {
         let room = self.model.max_len();
         if self.window.len() < room {
@@ -189,17 +189,16 @@ impl<'a, S: Stepper> Context<'a, S> {
 
     fn read(&mut self, tokens: &[TokenId]) -> Vec<f32> {
         self.window.extend(tokens);
-        let tokens = Padded::new(&[tokens], 0);
+        let tokens = Padded::single(tokens);
         let last = self.model.read(&tokens, &mut self.state);
         values(self.model.logits(last))
     }
 }
 
-/// The state of a model that has read nothing of one text.
+/// The state of a model before it reads a text.
 fn start<S: Stepper>(model: &S) -> S::State {
-    const NOTHING: &[TokenId] = &[];
     let mut state = model.start();
-    model.admit(&Padded::new(&[NOTHING], 0), &mut state);
+    model.admit(&Padded::empty(1), &mut state);
     state
 }
 
@@ -218,6 +217,7 @@ impl Sampler {
             bos,
             eos,
             mask,
+            start: _,
         } = special;
         let mut barred = vec![pad, unk, bos];
         barred.extend(mask);
@@ -231,7 +231,7 @@ impl Sampler {
         }
     }
 
-    /// A token by the logits of the vocabulary; `None` if all are NaN.
+    /// Draws a token from `logits`; `None` if all are NaN.
     fn draw(&mut self, logits: Vec<f32>) -> Option<TokenId> {
         let SampleOptions {
             temperature,
@@ -260,7 +260,7 @@ impl Sampler {
     }
 }
 
-/// How many of the first `weights` it takes to reach `sum`: at least one, and all if rounding leaves them below it.
+/// The number of leading `weights` needed to reach `sum`: at least one, and all if rounding keeps them below it.
 fn reaching(weights: &[f64], sum: f64) -> usize {
     let sums = weights.iter().scan(0.0, |sum, weight| {
         *sum += weight;

@@ -8,24 +8,24 @@ use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::model::Stepper;
 
-/// How much is decoded at a time. Results do not depend on it.
+/// Limits of what is decoded at once. Results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Sentences.
+    /// Maximum number of sentences.
     pub sentences: usize,
-    /// Source positions, counted once for each hypothesis of a beam: what a model remembers of them is most of the memory
-    /// that a search takes. A sentence that is longer than this alone is decoded alone.
+    /// Maximum number of source positions, counted once per hypothesis, which determine most of the RAM that a search needs. A
+    /// sentence that exceeds this is decoded alone.
     pub positions: usize,
 }
 
-/// Beam search, greedy where `options.beam_width` is 1: for each of `sentences`, in their order, up to `options.n_best`
-/// hypotheses, the best first; at least one, unless a model's logits are NaN, which no hypothesis survives.
+/// Beam search, or greedy search if `options.beam_width` is 1. Returns up to `options.n_best` hypotheses for each of
+/// `sentences`, in order, best first; none only if the model's logits are NaN.
 ///
-/// Sentences are taken as there is room for them: one that is finished makes room for the next at once. An empty sentence
-/// has an empty hypothesis.
+/// Sentences are taken while there is room; a finished one makes room for the next at once. An empty sentence has an empty
+/// hypothesis.
 ///
 /// # Panics
-/// If `options` ask for what [`SearchOptions::check`] refuses.
+/// If `options.n_best` is out of range; see [`SearchOptions::check`].
 pub fn search<'a, S: Stepper, I: Iterator<Item = Vec<TokenId>>>(
     model: &'a S,
     sentences: I,
@@ -55,7 +55,7 @@ pub fn search<'a, S: Stepper, I: Iterator<Item = Vec<TokenId>>>(
     }
 }
 
-/// The results of [`search`], found as they are asked for.
+/// The results of [`search`], computed on demand.
 #[derive(Debug)]
 pub struct Search<'a, S: Stepper, I> {
     model: &'a S,
@@ -64,15 +64,15 @@ pub struct Search<'a, S: Stepper, I> {
     options: &'a SearchOptions,
     capacity: Capacity,
     state: S::State,
-    /// A sentence that there was no room for.
+    /// A sentence that did not fit.
     waiting: Option<Vec<TokenId>>,
-    /// Whose rows stand in the state, in this order.
+    /// The sentences in the state, in the order of their rows.
     active: Vec<Active<'a>>,
-    /// Sentences taken so far.
+    /// Number of sentences taken.
     taken: usize,
     /// Results that wait for those of earlier sentences.
     found: BTreeMap<usize, Vec<Hypothesis>>,
-    /// Results given so far.
+    /// Number of results returned.
     given: usize,
 }
 
@@ -105,9 +105,9 @@ impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Iterator for Search<'_, S, I>
 }
 
 impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Search<'_, S, I> {
-    /// Takes sentences while there is room for them.
+    /// Takes sentences while there is room.
     fn admit(&mut self) {
-        // Each admission copies what the model remembers of the others, so a few sentences come together.
+        // Each admission copies the state of the other rows, so several sentences are admitted together.
         const AT_LEAST: usize = 4;
         let room = self.capacity.sentences.saturating_sub(self.active.len());
         if !self.active.is_empty() && room * AT_LEAST < self.capacity.sentences {
@@ -155,12 +155,12 @@ impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Search<'_, S, I> {
             && rows * longest.max(src_len) <= self.capacity.positions
     }
 
-    /// Every hypothesis grows by one token; finished sentences leave.
+    /// Extends every hypothesis by one token and drops finished sentences.
     fn advance(&mut self) {
         let beams = self.active.iter().map(|active| &active.beam);
         let last: Vec<TokenId> = beams.flat_map(|beam| beam.last_tokens()).collect();
         let layer = self.model.step(&last, &mut self.state);
-        // A row offers the end token at most once, so that these always hold `beam_width` others.
+        // The end token occurs at most once per row, so at least `beam_width` others remain.
         let count = self.options.beam_width + 1;
         let next = self.model.likeliest(layer, count, &self.contract.never);
         let mut rows = Vec::with_capacity(last.len());

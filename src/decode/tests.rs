@@ -1,4 +1,4 @@
-//! The search against naive twins, on toy models whose logits are drawn from a hash of source and prefix.
+//! The search against naive implementations, on toy models whose logits come from a hash of source and prefix.
 
 use std::cell::RefCell;
 
@@ -18,6 +18,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: None,
+    start: 2,
 };
 const VOCAB: usize = 8;
 const MAX_LEN: usize = 40;
@@ -27,7 +28,7 @@ type Logits = dyn Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB];
 
 struct Toy<'a> {
     logits: &'a Logits,
-    /// The rows of each step.
+    /// The number of rows in each decoding step.
     rows: RefCell<Vec<usize>>,
 }
 
@@ -121,7 +122,7 @@ fn contract() -> TokenContract {
     }
 }
 
-/// What is found for `sentences`, of which `together` are decoded at a time.
+/// The results for `sentences`, of which `together` are decoded at a time.
 fn find(
     toy: &Toy<'_>,
     sentences: &[&[TokenId]],
@@ -231,7 +232,7 @@ fn everything(toy: &Toy<'_>, src: &[TokenId], limit: usize) -> Vec<Found> {
     found
 }
 
-/// A beam that drops nothing early and goes on to the limit.
+/// Beam search without early stopping.
 fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptions) -> Vec<Found> {
     let mut found = Vec::new();
     let mut live = vec![(Vec::new(), 0.0)];
@@ -264,7 +265,7 @@ fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptions) -> Vec<
 }
 
 #[test]
-fn a_beam_as_wide_as_everything_equals_brute_force() {
+fn a_beam_that_holds_all_hypotheses_equals_brute_force() {
     for seed in 0..4 {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
@@ -278,7 +279,7 @@ fn a_beam_as_wide_as_everything_equals_brute_force() {
 }
 
 #[test]
-fn stopping_early_never_changes_the_results() {
+fn early_stopping_never_changes_the_results() {
     let (mut steps, mut most) = (0, 0);
     for seed in 0..60 {
         let logits = random_logits(seed);
@@ -349,9 +350,9 @@ fn a_sentence_does_not_depend_on_its_batch() {
     }
 }
 
-/// The first sentence takes longest, but results come in order.
+/// The first sentence takes longest, but results are returned in order.
 #[test]
-fn sentences_are_taken_as_there_is_room() {
+fn sentences_are_taken_when_there_is_room() {
     let logits = closing_after_source();
     let toy = Toy::new(&logits);
     let taken = std::cell::Cell::new(0);
@@ -395,7 +396,7 @@ fn long_sentences_are_decoded_alone() {
 }
 
 #[test]
-fn forced_tokens_stand_first_and_last() {
+fn forced_tokens_are_first_and_last() {
     let never =
         |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
     let toy = Toy::new(&never);
@@ -419,7 +420,7 @@ fn forced_tokens_stand_first_and_last() {
     }
 }
 
-/// Closes a sentence after as many tokens as its first source token says.
+/// Logits that close a sentence after as many tokens as its first source token says.
 fn closing_after_source() -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
     |src, prefix| {
         let mut logits = [0.0; VOCAB];
@@ -434,7 +435,7 @@ fn closing_after_source() -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
 }
 
 #[test]
-fn what_is_finished_leaves_the_batch() {
+fn finished_sentences_leave_the_batch() {
     let logits = closing_after_source();
     let toy = Toy::new(&logits);
     let src: [&[TokenId]; 3] = [&[1, 9, 9], &[4, 9, 9], &[2, 9, 9]];
@@ -469,7 +470,7 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
         assert_eq!(results[0].tokens, vec![4; expected]);
         assert!(results.iter().all(|result| !result.finished));
     }
-    // `</s>` is as unlikely as can be, yet a finished hypothesis goes before the likelier one that was cut off.
+    // `</s>` is very unlikely, yet the finished hypothesis is listed before the more likely one that was cut off.
     let rarely = |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, -3.0, 5.0, -9.0, -9.0, -9.0];
     let results = one(
         &Toy::new(&rarely),
@@ -480,8 +481,8 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
 }
 
 #[test]
-fn equal_candidates_are_taken_in_order() {
-    // `</s>` closes all hypotheses of the beam in one step, with the same score.
+fn ties_are_broken_in_order() {
+    // `</s>` closes all hypotheses of the beam in one decoding step, with the same score.
     let flat = |_: &[TokenId], _: &[TokenId]| {
         let mut logits = [0.0; VOCAB];
         logits[SPECIAL.eos as usize] = 1.0;
@@ -500,7 +501,7 @@ fn no_hypothesis_survives_nan() {
         [] | [_] => [0.0; VOCAB],
         _ => [f32::NAN; VOCAB],
     };
-    // Only what begins with token 6, which is likeliest, meets them.
+    // Only hypotheses that start with token 6, the most likely one, get NaN.
     let partly = |_: &[TokenId], prefix: &[TokenId]| {
         let mut logits = [if prefix.first() == Some(&6) {
             f32::NAN
@@ -526,7 +527,7 @@ fn no_hypothesis_survives_nan() {
 }
 
 #[test]
-fn nothing_to_read_is_nothing_to_say() {
+fn empty_sources_have_empty_outputs() {
     let logits = random_logits(0);
     let toy = Toy::new(&logits);
     let options = options(2, LengthPenalty::Length, 1.0);
@@ -538,7 +539,7 @@ fn nothing_to_read_is_nothing_to_say() {
 }
 
 #[test]
-fn impossible_options_are_refused() {
+fn invalid_options_are_refused() {
     let fits = options(5, LengthPenalty::Gnmt, 0.6);
     assert!(fits.check().is_ok());
     for wrong in [

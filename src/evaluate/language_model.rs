@@ -63,14 +63,17 @@ pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvalu
     }?;
     let forced = Forced::measure(pipeline, &batches)?;
     let unk = pipeline.tokenizers().tgt().special().unk;
-    let targets = batches.iter().flat_map(|batch| &batch.tgt_out.ids);
+    let targets = batches.iter().flat_map(|batch| {
+        let places = batch.tgt_out.ids.iter().zip(batch.tgt_out.lengths.mask());
+        places.filter_map(|(&token, is_pad)| (!is_pad).then_some(token))
+    });
     Ok(TextEvaluation {
         perplexity: forced.perplexity(),
         bits_per_character: forced.nll / LN_2 / characters as f64,
         token_accuracy: forced.tokens.fraction(),
         tokens: forced.tokens.total,
         characters: characters as u64,
-        unknown_tokens: targets.filter(|&&token| token == unk).count() as u64,
+        unknown_tokens: targets.filter(|&token| token == unk).count() as u64,
         skipped_lines,
         seconds: start.elapsed().as_secs_f64(),
     })

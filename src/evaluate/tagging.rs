@@ -30,8 +30,8 @@ pub struct TaggingEvaluation {
 pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation> {
     let start = Instant::now();
     let found = match pipeline.config().model.recurrent.d_input {
-        0 => pipeline.tag(&tokens(corpus))?,
-        _ => pipeline.tag_vectors(&vectors(corpus))?,
+        0 => pipeline.tag(1, &tokens(corpus))?,
+        _ => pipeline.tag_vectors(1, &vectors(corpus))?,
     };
     let mut evaluation = TaggingEvaluation {
         accuracy: Accuracy::default(),
@@ -40,7 +40,7 @@ pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation
         seconds: start.elapsed().as_secs_f64(),
     };
     for (found, expected) in found.iter().zip(inputs(corpus).map(|(_, tags)| tags)) {
-        evaluation.add(found, expected);
+        evaluation.add(&found.tags, expected);
     }
     Ok(evaluation)
 }
@@ -109,7 +109,8 @@ mod tests {
     fn accuracy_is_counted_in_all_and_for_each_tag() {
         let pipeline = of(Family::Tagger, 0);
         let lines = ["a dog", "two cats and two dogs", "the unheard"];
-        let mut found = pipeline.tag(&lines).unwrap();
+        let found = pipeline.tag(1, &lines).unwrap();
+        let mut found: Vec<Vec<String>> = found.into_iter().map(|line| line.tags).collect();
         let own = tagging(&pipeline, &corpus(&lines, &found)).unwrap();
         assert_eq!((own.accuracy.correct, own.accuracy.total), (9, 9));
         assert_eq!((own.exact_match.correct, own.exact_match.total), (3, 3));

@@ -130,7 +130,7 @@ fn teacher_forcing(
     if pairs.is_empty() {
         return Ok(None);
     }
-    let batches = batches(pairs, pipeline.tokenizers().tgt().special(), None)?;
+    let batches = batches(pairs, pipeline.tokenizers().sides(), None)?;
     Forced::measure(pipeline, &batches).map(Some)
 }
 
@@ -145,7 +145,7 @@ fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<
             continue;
         }
         let (src, tgt) = (tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?);
-        let pair = Example::translation(src, &tgt, tokenizers.tgt().special(), line);
+        let pair = Example::translation(src, &tgt, tokenizers.sides(), line);
         if pair.src_len().max(pair.tgt_len()) <= max_len {
             pairs.push(pair);
         }

@@ -1,23 +1,23 @@
-//! Plain accuracy, and perplexity.
+//! Accuracy and perplexity.
 
-/// How many of how many are right.
+/// A number of correct items out of a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Accuracy {
-    /// Those that are right.
+    /// Correct items.
     pub correct: u64,
-    /// All.
+    /// All items.
     pub total: u64,
 }
 
 impl Accuracy {
-    /// From 0 to 1; 0 where there is nothing.
+    /// The ratio, from 0 to 1; 0 if the total is 0.
     ///
     /// # Panics
-    /// Where more are right than there are.
+    /// If `correct` exceeds `total`.
     pub fn fraction(&self) -> f64 {
         assert!(
             self.correct <= self.total,
-            "{} correct of only {}",
+            "{} correct out of {}",
             self.correct,
             self.total
         );
@@ -29,10 +29,10 @@ impl Accuracy {
     }
 }
 
-/// How many lines equal their references in every character but a closing line break.
+/// Counts the lines that equal their references, ignoring a final line break.
 ///
 /// # Panics
-/// Where there are not as many references as hypotheses.
+/// If the numbers of hypotheses and references differ.
 pub fn exact_match<H: AsRef<str>, R: AsRef<str>>(hypotheses: &[H], references: &[R]) -> Accuracy {
     assert!(
         hypotheses.len() == references.len(),
@@ -59,15 +59,15 @@ fn without_newline(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-/// e to the mean negative log-likelihood per token, given the sum in nats: among how many equally likely tokens the
-/// model hesitates.
+/// e to the mean negative log-likelihood per token, given the sum in nats: the number of equally likely tokens that
+/// the model effectively chooses among.
 ///
 /// # Panics
-/// Where there are no tokens.
+/// If there are no tokens.
 pub fn perplexity(negative_log_likelihood: f64, n_tokens: u64) -> f64 {
     assert!(
         n_tokens > 0,
-        "no perplexity for a likelihood of {negative_log_likelihood} over {n_tokens} tokens"
+        "perplexity is undefined for a negative log-likelihood of {negative_log_likelihood} over {n_tokens} tokens"
     );
     (negative_log_likelihood / n_tokens as f64).exp()
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_match_but_for_the_newline() {
+    fn exact_match_ignores_only_the_line_break() {
         let accuracy = exact_match(
             &["a b\n", "a b ", "", "x\r\n", "A"],
             &["a b", "a b", "\n", "x\n", "a"],

@@ -1,44 +1,44 @@
-//! BLEU: how many n-grams of the output stand in a reference (Papineni et al., 2002).
+//! BLEU: n-gram precision of the output against references (Papineni et al., 2002).
 
 use super::ngrams::count_ngrams;
 use super::score::{Case, Score, signature, yes_no};
 use super::{BleuTokenizer, per_segment, text};
 
-/// The longest n-grams that BLEU counts.
+/// The maximum n-gram order of BLEU.
 pub const MAX_NGRAM_ORDER: usize = 4;
 
-/// What stands in for the precision of an order of which no n-gram matched (Chen and Cherry, 2014).
+/// Smoothing of n-gram orders without a match (Chen and Cherry, 2014).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Smoothing {
-    /// 1/2, 1/4, 1/8, … matches for the first, second, third such order: NIST's method 3.
+    /// Counts 1/2, 1/4, 1/8, … matches for the first, second, third such order: NIST's method 3.
     #[default]
     Exp,
-    /// So many matches: method 1.
+    /// Counts this many matches: method 1.
     Floor(f64),
-    /// So many added to matches and total of every order above 1, met or not: method 2.
+    /// Adds this number to the matches and totals of all orders above 1: method 2.
     AddK(f64),
-    /// Nothing: BLEU is 0 then.
+    /// No smoothing: BLEU becomes 0.
     None,
 }
 
-/// The name of a [`Smoothing`], for a command line where its value is an option of its own.
+/// The name of a [`Smoothing`] without its value, for command lines with a separate option for the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum SmoothingMethod {
-    /// The k-th n-gram order without a match counts as 1 / 2ᵏ matches.
+    /// Counts the k-th n-gram order without a match as 1 / 2ᵏ matches.
     #[default]
     Exp,
-    /// An order without a match counts as a small number of them, 0.1 unless a value is given.
+    /// Counts an order without a match as a small number of matches, 0.1 by default.
     Floor,
-    /// A number is added to matches and totals above unigrams, 1 unless a value is given.
+    /// Adds a number, 1 by default, to the matches and totals of all orders above unigrams.
     AddK,
-    /// As counted: without a match in one order BLEU is 0.
+    /// No smoothing: BLEU is 0 if any order has no match.
     None,
 }
 
 impl SmoothingMethod {
-    /// The smoothing with this `value`, or with sacreBLEU's default; methods without a value ignore it.
+    /// The smoothing with this `value`, or sacreBLEU's default; ignored by methods without a value.
     pub fn with_value(self, value: Option<f64>) -> Smoothing {
         match self {
             Self::Exp => Smoothing::Exp,
@@ -60,16 +60,16 @@ impl Smoothing {
     }
 }
 
-/// BLEU as sacreBLEU computes it; the default is the BLEU of WMT's tables.
+/// BLEU as computed by sacreBLEU; the defaults are those used at WMT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bleu {
-    /// What is a word.
+    /// Word segmentation.
     pub tokenizer: BleuTokenizer,
-    /// What to do about orders without a match.
+    /// Smoothing of orders without a match.
     pub smoothing: Smoothing,
-    /// Whether case matters.
+    /// Case sensitivity.
     pub case: Case,
-    /// Leave out the orders that are longer than the output; [`Bleu::sentence`] always does.
+    /// Ignore the orders that exceed the length of the output; [`Bleu::sentence`] always does.
     pub effective_order: bool,
 }
 
@@ -84,16 +84,16 @@ impl Default for Bleu {
     }
 }
 
-/// All that BLEU needs to know about a corpus; the sum over segments is that of the corpus.
+/// Sufficient statistics of BLEU; a corpus has the sum of its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BleuStatistics {
-    /// Words of the output.
+    /// Words in the output.
     pub hypothesis_len: u64,
-    /// Words of the references: of each segment's, the one that is nearest in length to the output.
+    /// Words in the references: for each segment, of the reference closest in length to the output.
     pub reference_len: u64,
-    /// Matching n-grams of each order.
+    /// Matching n-grams per order.
     pub correct: [u64; MAX_NGRAM_ORDER],
-    /// N-grams of the output of each order.
+    /// N-grams of the output per order.
     pub total: [u64; MAX_NGRAM_ORDER],
 }
 
@@ -109,7 +109,7 @@ impl std::ops::AddAssign for BleuStatistics {
 }
 
 impl BleuStatistics {
-    /// The factor, at most 1, that keeps short output from scoring by precision alone.
+    /// The brevity penalty, at most 1, which penalizes output shorter than the references.
     pub fn brevity_penalty(&self) -> f64 {
         if self.hypothesis_len >= self.reference_len {
             1.0
@@ -120,8 +120,8 @@ impl BleuStatistics {
         }
     }
 
-    /// The smoothed precision of each order in percent, up to the last order of which the output has n-grams; none
-    /// if nothing matches at all.
+    /// The smoothed precision of each order in percent, up to the highest order for which the output has n-grams;
+    /// empty if nothing matches.
     pub fn precisions(&self, smoothing: Smoothing) -> Vec<f64> {
         let mut precisions = Vec::with_capacity(MAX_NGRAM_ORDER);
         if self.correct == [0; MAX_NGRAM_ORDER] {
@@ -155,11 +155,11 @@ impl BleuStatistics {
 impl Bleu {
     /// BLEU of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with a line for every hypothesis. A corpus of no
-    /// lines scores 0.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty corpus
+    /// scores 0.
     ///
     /// # Panics
-    /// Without references, or where a stream has not as many lines as `hypotheses`.
+    /// If there are no references, or a stream and `hypotheses` differ in length.
     pub fn corpus<H, R>(&self, hypotheses: &[H], references: &[Vec<R>]) -> Score
     where
         H: AsRef<str> + Sync,
@@ -168,15 +168,12 @@ impl Bleu {
         self.score(&self.statistics(hypotheses, references), references.len())
     }
 
-    /// BLEU of one line, with the effective order as sacreBLEU has it for sentences.
+    /// BLEU of one sentence, with the effective order as in sacreBLEU's sentence BLEU.
     ///
     /// # Panics
-    /// Without references.
+    /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
-        assert!(
-            !references.is_empty(),
-            "a metric needs at least one reference"
-        );
+        assert!(!references.is_empty(), "at least one reference is required");
         let metric = Self {
             effective_order: true,
             ..*self
@@ -184,7 +181,7 @@ impl Bleu {
         metric.score(&metric.segment(hypothesis, references), references.len())
     }
 
-    /// What a corpus scores by; arguments and panics as for [`Bleu::corpus`].
+    /// Gathers the statistics of a corpus; for arguments and panics see [`Bleu::corpus`].
     pub fn statistics<H, R>(&self, hypotheses: &[H], references: &[Vec<R>]) -> BleuStatistics
     where
         H: AsRef<str> + Sync,
@@ -199,7 +196,7 @@ impl Bleu {
         sum
     }
 
-    /// The score that `statistics`, gathered against `n_references` references, give.
+    /// The score for `statistics` gathered against `n_references` references.
     pub fn score(&self, statistics: &BleuStatistics, n_references: usize) -> Score {
         let mut precisions = statistics.precisions(self.smoothing);
         let n_orders = if self.effective_order {
@@ -211,7 +208,7 @@ impl Bleu {
         let value = if n_orders == 0 {
             0.0
         } else {
-            // The logarithm of a precision of 0 is −∞, and makes BLEU 0.
+            // The logarithm of a precision of 0 is −∞, which makes BLEU 0.
             let mean = precisions[..n_orders].iter().map(|p| p.ln()).sum::<f64>() / n_orders as f64;
             statistics.brevity_penalty() * mean.exp()
         };

@@ -1,24 +1,24 @@
-//! chrF and chrF++: character n-grams, and words (Popović, 2015 and 2017).
+//! chrF and chrF++: F-score of character n-grams, and of word n-grams (Popović, 2015 and 2017).
 
 use super::ngrams::{NgramCounts, count_ngrams};
 use super::score::{Case, Score, signature, yes_no};
 use super::{per_segment, text};
 
-/// chrF as sacreBLEU computes it; the default is chrF2, and a `word_order` of 2 makes it chrF2++.
+/// chrF as computed by sacreBLEU; the default is chrF2, and a `word_order` of 2 makes it chrF2++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chrf {
-    /// The longest n-grams of characters.
+    /// The maximum order of character n-grams.
     pub char_order: usize,
-    /// The longest n-grams of words; 0 for none.
+    /// The maximum order of word n-grams; 0 for none.
     pub word_order: usize,
-    /// How many times recall counts as much as precision.
+    /// β: the weight of recall relative to precision.
     pub beta: u32,
-    /// Whether case matters.
+    /// Case sensitivity.
     pub case: Case,
-    /// Count white space among the characters.
+    /// Whether white space counts as characters.
     pub whitespace: bool,
-    /// Average over all orders, with ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead of over the
-    /// orders that both sides have.
+    /// Average over all orders, using ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead of over
+    /// the orders that both sides have.
     pub epsilon_smoothing: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for Chrf {
     }
 }
 
-/// N-grams of one order.
+/// N-gram counts of one order.
 #[derive(Clone, Copy, Default)]
 struct OrderStatistics {
     hypothesis: u64,
@@ -46,11 +46,11 @@ struct OrderStatistics {
 impl Chrf {
     /// chrF of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with a line for every hypothesis; each line is
-    /// measured against the reference that it scores best with. A corpus of no lines scores 0.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis; each line is
+    /// compared with the reference that gives the best score. An empty corpus scores 0.
     ///
     /// # Panics
-    /// Without references, or where a stream has not as many lines as `hypotheses`.
+    /// If there are no references, or a stream and `hypotheses` differ in length.
     pub fn corpus<H, R>(&self, hypotheses: &[H], references: &[Vec<R>]) -> Score
     where
         H: AsRef<str> + Sync,
@@ -69,15 +69,12 @@ impl Chrf {
         self.score(&sum, references.len())
     }
 
-    /// chrF of one line.
+    /// chrF of one sentence.
     ///
     /// # Panics
-    /// Without references.
+    /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
-        assert!(
-            !references.is_empty(),
-            "a metric needs at least one reference"
-        );
+        assert!(!references.is_empty(), "at least one reference is required");
         self.score(&self.segment(hypothesis, references), references.len())
     }
 
@@ -99,7 +96,7 @@ impl Chrf {
         }
     }
 
-    /// The statistics against the reference that scores best, characters first.
+    /// The statistics against the best-scoring reference, characters first.
     fn segment(&self, hypothesis: &str, references: &[&str]) -> Vec<OrderStatistics> {
         let lines: Vec<String> = std::iter::once(hypothesis)
             .chain(references.iter().copied())
@@ -193,7 +190,8 @@ impl Chrf {
     }
 }
 
-/// The first sequence of `ngrams` against another; without n-grams to match, those of the first do not count.
+/// The statistics of the first sequence of `ngrams` against another one; if that has no n-grams, those of the first
+/// are not counted.
 fn against(ngrams: &NgramCounts, reference: usize) -> OrderStatistics {
     let n_reference = ngrams.total(reference);
     OrderStatistics {
@@ -203,7 +201,8 @@ fn against(ngrams: &NgramCounts, reference: usize) -> OrderStatistics {
     }
 }
 
-/// Words with one mark of ASCII punctuation cut off: from the end, else from the beginning.
+/// Splits a line into words, separating one ASCII punctuation mark from the end, or else from the start, of each
+/// word.
 fn words(line: &str) -> Vec<&str> {
     let is_mark = |c: &char| c.is_ascii_punctuation();
     let mut pieces = Vec::new();
@@ -228,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_one_mark_off_a_word() {
+    fn separates_one_mark_from_a_word() {
         assert_eq!(
             words("(hi) «a» 'tis well, ... . ü? \u{a0}(ä"),
             [

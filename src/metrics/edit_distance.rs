@@ -1,19 +1,19 @@
-//! The edits of TER: a Levenshtein distance within a beam, and a greedy search for shifts of word runs.
+//! The edits of TER: Levenshtein distance within a beam, and a greedy search for shifts of word sequences.
 //!
-//! TER is defined by Tercom's heuristics, so limits and the order of preference are part of the result.
+//! TER is defined by Tercom's heuristics, so the limits and tie-breaking rules are part of the result.
 
-/// The longest run of words that is shifted.
+/// Maximum length of a shifted phrase.
 const MAX_SHIFT_LEN: usize = 10;
-/// How far a shifted run may lie from its place in the reference.
+/// Maximum distance between a shifted phrase and its position in the reference.
 const MAX_SHIFT_DISTANCE: usize = 50;
-/// Shifts that are tried for one pair of sentences; the search that spends the last one is dropped.
+/// Maximum number of shifts tried per sentence pair; the search that reaches the limit is discarded.
 const MAX_SHIFTS_TRIED: usize = 1000;
-/// Cells of the distance matrix on each side of its diagonal that are computed.
+/// Cells computed on each side of the diagonal of the distance matrix.
 const BEAM_WIDTH: usize = 25;
-/// The cost of a cell outside the beam.
+/// Cost of a cell outside the beam.
 const UNREACHED: u32 = u32::MAX / 2;
 
-/// The fewest insertions, deletions, substitutions and shifts found that make `reference` out of `hypothesis`.
+/// The number of insertions, deletions, substitutions and shifts found to turn `hypothesis` into `reference`.
 pub(super) fn translation_edits(hypothesis: &[u32], reference: &[u32]) -> usize {
     if reference.is_empty() {
         return hypothesis.len();
@@ -31,7 +31,7 @@ pub(super) fn translation_edits(hypothesis: &[u32], reference: &[u32]) -> usize 
     n_shifts + distance.total(&matrix) as usize
 }
 
-/// What is done with a word, on the way from the hypothesis to the reference.
+/// An operation on a word, from the hypothesis to the reference.
 #[derive(Clone, Copy)]
 enum Edit {
     Keep,
@@ -43,14 +43,14 @@ enum Edit {
 #[derive(Clone, Copy)]
 struct Cell {
     cost: u32,
-    /// The last edit of the cheapest way here.
+    /// The last edit of the cheapest path to this cell.
     edit: Edit,
 }
 
 /// The part of a row of the distance matrix that lies within the beam.
 #[derive(Default)]
 struct Row {
-    /// The column of the first cell.
+    /// Column of the first cell.
     start: usize,
     cells: Vec<Cell>,
 }
@@ -64,11 +64,11 @@ impl Row {
     }
 }
 
-/// The distances of all orders of the hypothesis's words to one reference.
+/// Distances between permutations of the hypothesis and one reference.
 struct BeamDistance<'a> {
     reference: &'a [u32],
     n_words: usize,
-    /// Words of the reference per word of the hypothesis: the slope of the diagonal.
+    /// Reference words per hypothesis word: the slope of the diagonal.
     slope: f64,
     beam: usize,
 }
@@ -80,7 +80,7 @@ impl<'a> BeamDistance<'a> {
         } else {
             reference.len() as f64 / n_words as f64
         };
-        // Where the diagonal is steep, the beams of neighbouring rows must still overlap.
+        // If the diagonal is steep, the beams of neighbouring rows must still overlap.
         let beam = if slope / 2.0 > BEAM_WIDTH as f64 {
             (slope / 2.0 + BEAM_WIDTH as f64).ceil() as usize
         } else {
@@ -94,7 +94,7 @@ impl<'a> BeamDistance<'a> {
         }
     }
 
-    /// All rows; row i is about the first i words.
+    /// All rows; row i covers the first i words.
     fn matrix(&self, words: &[u32]) -> Vec<Row> {
         let insertions = (0..=self.reference.len() as u32).map(|cost| Cell {
             cost,
@@ -112,12 +112,12 @@ impl<'a> BeamDistance<'a> {
         rows
     }
 
-    /// The distance that a full `matrix` has come to.
+    /// The distance given by a complete `matrix`.
     fn total(&self, matrix: &[Row]) -> u32 {
         matrix[self.n_words].cost(self.reference.len())
     }
 
-    /// The distance of `words`, which differ from those of `matrix` only behind the first `n_same`.
+    /// The distance of `words`, which equal those of `matrix` in the first `n_same` words.
     fn total_after(
         &self,
         words: &[u32],
@@ -137,7 +137,7 @@ impl<'a> BeamDistance<'a> {
         row.cost(self.reference.len())
     }
 
-    /// Computes row `i`, that of `word`. Of equal costs a substitution comes before a deletion before an insertion.
+    /// Computes row `i`, that of `word`. Ties are resolved in the order substitution, deletion, insertion.
     fn fill(&self, row: &mut Row, i: usize, word: u32, previous: &Row) {
         let n_columns = self.reference.len() + 1;
         let diagonal = (i as f64 * self.slope).floor() as usize;
@@ -187,18 +187,18 @@ impl<'a> BeamDistance<'a> {
     }
 }
 
-/// Which words the cheapest edits leave wrong, and where each word of the reference belongs.
+/// Words that the cheapest edits change, and the position of each reference word in the hypothesis.
 struct Alignment {
-    /// For each word of the hypothesis: it is deleted or substituted.
+    /// For each hypothesis word: whether it is deleted or substituted.
     hypothesis_wrong: Vec<bool>,
-    /// For each word of the reference: it is inserted or substituted.
+    /// For each reference word: whether it is inserted or substituted.
     reference_wrong: Vec<bool>,
-    /// For each word of the reference: the words of the hypothesis up to and with its counterpart.
+    /// For each reference word: the number of hypothesis words up to and including its counterpart.
     words_up_to: Vec<usize>,
 }
 
 impl Alignment {
-    /// Walks back through the matrix.
+    /// Traces the cheapest path back through the matrix.
     fn of(matrix: &[Row], n_words: usize, n_reference: usize) -> Self {
         let mut alignment = Self {
             hypothesis_wrong: vec![false; n_words],
@@ -224,12 +224,12 @@ impl Alignment {
     }
 }
 
-/// A run of words and where it goes.
+/// A phrase and its destination.
 #[derive(Clone, Copy)]
 struct Shift {
     start: usize,
     len: usize,
-    /// The run is put before the word that stands here.
+    /// The phrase is moved in front of the word at this position.
     target: usize,
 }
 
@@ -249,14 +249,14 @@ impl Shift {
         } else if target > start + len {
             shifted[start..target].rotate_left(len);
         } else {
-            // A target within the run means that the run moves on by as many words.
+            // If the target lies within the phrase, the phrase moves on by that many words.
             shifted[start..words.len().min(target + len)].rotate_left(len);
         }
     }
 }
 
-/// The shift that saves most edits, if one saves any and there are tries left. Of equals it is the longest, then the
-/// one that starts first, then the one that ends up first.
+/// The shift that saves most edits, if any does and the limit is not reached. Ties are resolved in favour of the
+/// longest phrase, then of the lowest start, then of the lowest destination.
 fn best_shift(
     distance: &BeamDistance<'_>,
     words: &[u32],
@@ -293,14 +293,14 @@ fn best_shift(
         .map(|(_, shift)| shift)
 }
 
-/// Words that follow each other in hypothesis and reference.
+/// A sequence of words that occurs in both hypothesis and reference.
 struct CommonRun {
     start: usize,
     reference_start: usize,
     len: usize,
 }
 
-/// All runs, by their start in the hypothesis, then in the reference, then by length.
+/// All common runs, ordered by start in the hypothesis, start in the reference, and length.
 fn common_runs(words: &[u32], reference: &[u32]) -> impl Iterator<Item = CommonRun> {
     (0..words.len()).flat_map(move |start| {
         let first = start.saturating_sub(MAX_SHIFT_DISTANCE);
@@ -322,7 +322,7 @@ fn common_runs(words: &[u32], reference: &[u32]) -> impl Iterator<Item = CommonR
 }
 
 impl CommonRun {
-    /// A run is shifted only if something is wrong with it on both sides, and not into itself.
+    /// Whether both sides contain an error and the target lies outside the phrase.
     fn is_worth_shifting(&self, alignment: &Alignment) -> bool {
         let Self {
             start,
@@ -335,7 +335,7 @@ impl CommonRun {
             && !(start + 1..=start + len).contains(&counterpart_end)
     }
 
-    /// The shifts to behind the counterpart of each word of the reference from the one before the run on.
+    /// The candidate shifts: after the counterpart of each reference word, beginning with the one before the phrase.
     fn shifts(&self, alignment: &Alignment) -> impl Iterator<Item = Shift> {
         let Self {
             start,

@@ -1,8 +1,8 @@
-//! How good an output is: strings in, numbers out.
+//! Evaluation metrics on strings.
 //!
-//! BLEU, chrF and TER give the numbers that sacreBLEU 2.x gives for the same strings, and carry a signature with the
-//! same fields in the same order, so that a score can be reproduced. Only the last field differs: `version` names this
-//! program, as in `version:attentive-0.1.0`.
+//! BLEU, chrF and TER give the same numbers as sacreBLEU 2.x for the same strings. Each score carries a signature
+//! with sacreBLEU's fields in the same order, so that it can be reproduced; only the last field differs: `version`
+//! names this program, as in `version:attentive-0.1.0`.
 //!
 //! ```
 //! use attentive::metrics::Bleu;
@@ -36,7 +36,7 @@ pub use tokenize::BleuTokenizer;
 
 use rayon::prelude::*;
 
-/// Applies `measure` to every hypothesis and its references, in parallel; the answers are in the order of the lines.
+/// Applies `measure` to every hypothesis and its references in parallel; results are in the order of the lines.
 fn per_segment<H, R, S>(
     hypotheses: &[H],
     references: &[Vec<R>],
@@ -49,7 +49,7 @@ where
 {
     assert!(
         !references.is_empty(),
-        "a metric needs at least one stream of references"
+        "at least one stream of references is required"
     );
     for (stream, lines) in references.iter().enumerate() {
         assert!(

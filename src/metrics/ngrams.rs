@@ -1,23 +1,23 @@
-//! Counts of n-grams, for words and characters alike.
+//! N-gram counts of words or characters.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
-/// How often each n-gram of one order stands in each of several sequences.
+/// Counts of the n-grams of one order in several sequences.
 pub(super) struct NgramCounts {
     /// `[sequence][n-gram]`.
     counts: Vec<Vec<u32>>,
-    /// N-grams in each sequence, repetitions included.
+    /// Number of n-grams in each sequence, repetitions included.
     totals: Vec<u64>,
 }
 
 impl NgramCounts {
-    /// The n-grams of a sequence, repetitions included.
+    /// Number of n-grams in a sequence, repetitions included.
     pub(super) fn total(&self, sequence: usize) -> u64 {
         self.totals[sequence]
     }
 
-    /// The n-grams of `sequence` that some one of `others` holds as often.
+    /// Number of n-grams of `sequence` that match, clipped to the maximum count in any one of `others`.
     pub(super) fn matches(&self, sequence: usize, others: std::ops::Range<usize>) -> u64 {
         let others = &self.counts[others];
         self.counts[sequence]
@@ -32,10 +32,10 @@ impl NgramCounts {
     }
 }
 
-/// Counts the n-grams of the orders 1 to `max_order` in `sequences`; the first answer is that for order 1.
+/// Counts the n-grams of orders 1 to `max_order` in `sequences`; the first element is for order 1.
 ///
-/// The n-grams of an order are numbered: an n-gram is the number of its first n − 1 symbols and its last symbol, so that
-/// each costs the same whatever n is.
+/// N-grams are numbered: an n-gram is identified by the number of its first n − 1 symbols and its last symbol, so the
+/// cost per n-gram does not depend on n.
 pub(super) fn count_ngrams<T: Hash + Eq>(
     sequences: Vec<Vec<T>>,
     max_order: usize,
@@ -71,7 +71,7 @@ pub(super) fn count_ngrams<T: Hash + Eq>(
         .collect()
 }
 
-/// Makes n-grams of `order` out of those of the order before; returns how many distinct ones there are.
+/// Extends the n-grams of the previous order to `order` and returns the number of distinct ones.
 fn extend(ngrams: &mut [Vec<u32>], symbols: &[Vec<u32>], order: usize) -> usize {
     let mut numbers = HashMap::<u64, u32, BuildHasherDefault<PairHasher>>::default();
     for (ngrams, symbols) in ngrams.iter_mut().zip(symbols) {
@@ -84,7 +84,7 @@ fn extend(ngrams: &mut [Vec<u32>], symbols: &[Vec<u32>], order: usize) -> usize 
     numbers.len()
 }
 
-/// The number of `key`: the next free one where it is new.
+/// The number of `key`, assigning the next free number to a new key.
 pub(super) fn number<K: Hash + Eq, S: BuildHasher>(
     numbers: &mut HashMap<K, u32, S>,
     key: K,
@@ -93,7 +93,7 @@ pub(super) fn number<K: Hash + Eq, S: BuildHasher>(
     *numbers.entry(key).or_insert(next)
 }
 
-/// Hashes a pair of numbers by one multiplication: they are ours, so nobody can choose them to collide.
+/// Hashes a pair of numbers with one multiplication. The keys are internal numbers, so no input can force collisions.
 #[derive(Default)]
 struct PairHasher(u64);
 
@@ -105,7 +105,7 @@ impl Hasher for PairHasher {
     }
 
     fn write_u64(&mut self, pair: u64) {
-        // 2⁶⁴ divided by the golden ratio. The high bits of a product are the well mixed ones; the table uses both ends.
+        // 2⁶⁴ divided by the golden ratio. The high bits of the product are well mixed; the table uses both ends.
         let product = (self.0 ^ pair).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ product >> 32;
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_like_a_naive_count() {
+    fn matches_a_naive_count() {
         let sequences: Vec<Vec<char>> = ["abababcab", "babcabab", "", "ab"]
             .iter()
             .map(|s| s.chars().collect())

@@ -1,24 +1,26 @@
-//! A score that can be reproduced.
+//! A reproducible score.
 
 use std::fmt;
 
 use super::text;
 
-/// What a metric says about a corpus or a sentence.
+/// The score of a corpus or a sentence.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Score {
-    /// The metric as sacreBLEU calls it: `BLEU`, `chrF2`, `chrF2++`, `TER`.
+    /// The metric's name in sacreBLEU: `BLEU`, `chrF2`, `chrF2++`, `TER`.
     pub name: String,
-    /// In percent. TER is a rate of errors, so less is better, and can exceed 100.
+    /// The score in percent. TER is an error rate: lower is better, and it can exceed 100.
     pub value: f64,
-    /// Everything that the value depends on besides the strings, as in `nrefs:1|case:mixed|…|version:attentive-0.1.0`:
-    /// sacreBLEU's fields in sacreBLEU's order.
+    /// All settings that the value depends on, in sacreBLEU's format, such as
+    /// `nrefs:1|case:mixed|…|version:attentive-0.1.0`.
     pub signature: String,
-    /// What sacreBLEU prints behind the value: for BLEU the precisions, the brevity penalty and the lengths, else empty.
+    /// Details that sacreBLEU prints after the value: for BLEU the precisions, the brevity penalty and the lengths;
+    /// otherwise empty.
     pub detail: String,
 }
 
-/// sacreBLEU's line: name, signature, value, detail. The value has two decimals unless the format says otherwise.
+/// Formats the score like sacreBLEU: name, signature, value, detail. The value has two decimals unless the format
+/// specifies a precision.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);
@@ -34,19 +36,19 @@ impl fmt::Display for Score {
     }
 }
 
-/// Whether `A` and `a` are the same.
+/// Case sensitivity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
-    /// They differ.
+    /// Case-sensitive.
     Mixed,
-    /// Everything is put into lower case first.
+    /// Case-insensitive: everything is lowercased first.
     Lower,
 }
 
 impl Case {
-    /// `line` as it is compared.
+    /// Applies the setting to `line`.
     pub(super) fn apply(self, line: &str) -> String {
         match self {
             Self::Mixed => line.to_owned(),
@@ -63,7 +65,7 @@ impl Case {
     }
 }
 
-/// The signature of a score: the number of references, the metric's own `fields`, our version.
+/// The signature of a score: the number of references, the metric's own `fields`, the program version.
 pub(super) fn signature(n_references: usize, fields: &[(&str, &str)]) -> String {
     let fields: String = fields
         .iter()
@@ -75,7 +77,7 @@ pub(super) fn signature(n_references: usize, fields: &[(&str, &str)]) -> String 
     )
 }
 
-/// A flag as signatures write it.
+/// A boolean in a signature.
 pub(super) fn yes_no(flag: bool) -> &'static str {
     if flag { "yes" } else { "no" }
 }

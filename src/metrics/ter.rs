@@ -1,4 +1,4 @@
-//! TER: how many edits, shifts of word runs among them, make the output a reference (Snover et al., 2006).
+//! TER: the number of edits, including phrase shifts, that turn the output into a reference (Snover et al., 2006).
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use super::ngrams::number;
 use super::score::{Case, Score, signature, yes_no};
 use super::{per_segment, text, tokenize};
 
-/// TER as sacreBLEU and Tercom compute it. By default case does not matter and words are what stands between white space.
+/// TER as computed by sacreBLEU and Tercom. By default it is case-insensitive and splits words at white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ter {
-    /// Whether case matters.
+    /// Case sensitivity.
     pub case: Case,
     /// Resolve XML entities and separate punctuation from words.
     pub normalized: bool,
-    /// Drop punctuation.
+    /// Remove punctuation.
     pub remove_punctuation: bool,
-    /// Let normalisation cut Chinese and Japanese into characters, and removal know their punctuation.
+    /// Split Chinese and Japanese text into characters when normalizing, and remove Asian punctuation as well.
     pub asian_support: bool,
 }
 
@@ -31,23 +31,23 @@ impl Default for Ter {
     }
 }
 
-/// What one segment adds to the rate.
+/// Contribution of one segment.
 #[derive(Clone, Copy)]
 struct Edits {
-    /// Edits towards the reference that needs the fewest.
+    /// Edits needed for the closest reference.
     edits: usize,
-    /// The mean length of the references.
+    /// Mean length of the references.
     reference_len: f64,
 }
 
 impl Ter {
     /// TER of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with a line for every hypothesis. A corpus of no
-    /// lines, or of empty ones, scores 0; output without references to it 100.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty corpus,
+    /// or one of empty lines, scores 0; output with empty references scores 100.
     ///
     /// # Panics
-    /// Without references, or where a stream has not as many lines as `hypotheses`.
+    /// If there are no references, or a stream and `hypotheses` differ in length.
     pub fn corpus<H, R>(&self, hypotheses: &[H], references: &[Vec<R>]) -> Score
     where
         H: AsRef<str> + Sync,
@@ -59,15 +59,12 @@ impl Ter {
         self.score(&segments, references.len())
     }
 
-    /// TER of one line.
+    /// TER of one sentence.
     ///
     /// # Panics
-    /// Without references.
+    /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
-        assert!(
-            !references.is_empty(),
-            "a metric needs at least one reference"
-        );
+        assert!(!references.is_empty(), "at least one reference is required");
         self.score(&[self.segment(hypothesis, references)], references.len())
     }
 
@@ -95,7 +92,7 @@ impl Ter {
                 .collect()
         };
         let hypothesis = words_of(&self.tokenize(hypothesis));
-        // sacreBLEU prepares references twice, and the second time can find more to do: `a's,` becomes `a's ,`, and
+        // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes `a's ,`, and
         // only then `a 's ,`.
         let references: Vec<Vec<u32>> = references
             .iter()
@@ -112,7 +109,7 @@ impl Ter {
         }
     }
 
-    /// The words of a line, one blank between them.
+    /// The words of a line, separated by single spaces.
     fn tokenize(&self, line: &str) -> String {
         let mut line = self.case.apply(text::strip_end(line));
         if self.normalized {

@@ -1,11 +1,11 @@
-//! Words and case as Python's `str` sees them, because sacreBLEU counts with Python's methods.
+//! Word splitting and lowercasing like Python's `str`, on which sacreBLEU relies.
 
-/// `str.isspace` of one character: Unicode's white space and the four ASCII separators that Rust leaves out.
+/// `str.isspace` of one character: Unicode white space and the four ASCII separators that Rust excludes.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// `str.split()`: the words between runs of white space.
+/// `str.split()`: the words separated by white space.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_space).filter(|word| !word.is_empty())
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_at_pythons_white_space() {
+    fn splits_at_python_white_space() {
         let line = "\u{1c}a\u{1d}b\u{1f}\u{a0}c\u{3000}d\u{85}e\u{200b}f\u{feff}";
         assert_eq!(
             words(line).collect::<Vec<_>>(),
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn lowers_like_python() {
+    fn lowercases_like_python() {
         assert_eq!(lower("ΟΔΟΣ ΣΑΣ İ ẞ"), "οδος σας i\u{307} ß");
     }
 }

@@ -1,36 +1,36 @@
-//! How sacreBLEU cuts lines into words: BLEU's tokenizers and TER's.
+//! sacreBLEU's tokenizers for BLEU and TER.
 //!
-//! Every function returns the line with blanks between the words; runs of blanks mean nothing.
+//! Every function returns the line with words separated by spaces; repeated spaces are not significant.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What BLEU counts as a word.
+/// Word segmentation for BLEU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BleuTokenizer {
-    /// `mteval-v13a`, the one of WMT's tables: separates ASCII punctuation but not the comma and dot of a number.
+    /// `mteval-v13a`, as used at WMT: separates ASCII punctuation except commas and dots in numbers.
     #[default]
     #[serde(rename = "13a")]
     #[cfg_attr(feature = "cli", value(name = "13a"))]
     Mteval13a,
-    /// `mteval-v14 --international-tokenization`: separates every punctuation mark and symbol of Unicode.
+    /// `mteval-v14 --international-tokenization`: separates every Unicode punctuation mark and symbol.
     #[serde(rename = "intl")]
     #[cfg_attr(feature = "cli", value(name = "intl"))]
     International,
-    /// Every character is a word.
+    /// Each character is a word.
     #[serde(rename = "char")]
     #[cfg_attr(feature = "cli", value(name = "char"))]
     Character,
-    /// Words are what stands between white space: for text that is tokenized already.
+    /// Words are separated by white space; for text that is already tokenized.
     #[serde(rename = "none")]
     #[cfg_attr(feature = "cli", value(name = "none"))]
     None,
 }
 
 impl BleuTokenizer {
-    /// The line with blanks between its words.
+    /// Separates the words of the line with spaces.
     pub(super) fn tokenize(self, line: &str) -> String {
         match self {
             Self::Mteval13a => mteval_13a(line),
@@ -74,33 +74,33 @@ fn pattern(source: &str) -> Regex {
         .unwrap_or_else(|error| panic!("the pattern `{source}` is not valid: {error}"))
 }
 
-/// TER's normalisation of Western text.
+/// TER's normalization of Western text.
 pub(super) fn tercom_western(line: &str) -> String {
-    // Tercom means to undo hyphenation, but looks for the hyphen behind the line break.
+    // Tercom intends to undo hyphenation but looks for the hyphen after the line break.
     let line = line.replace("\n-", "").replace('\n', " ");
     let line = surround(&format!(" {} ", unescape(line)), is_western_mark);
     split_numbers(&line.replace("'s ", " 's "))
 }
 
-/// TER's normalisation of Chinese and Japanese text, after [`tercom_western`]: each such character is a word.
+/// TER's normalization of Chinese and Japanese text, after [`tercom_western`]: each such character becomes a word.
 ///
-/// Kana stay together: the rules that sacreBLEU has for them ask for a line that begins with kana, and a line that
-/// was normalised begins with a blank.
+/// Kana are not split: sacreBLEU's rules for them require a line that starts with kana, but a normalized line starts
+/// with a space.
 pub(super) fn tercom_asian(line: &str) -> String {
     surround(line, |c| is_ideograph(c) || is_asian_mark(c))
 }
 
-/// The line without the marks that TER knows.
+/// Removes the ASCII punctuation marks known to TER.
 pub(super) fn without_western_marks(line: &str) -> String {
     line.replace(['.', ',', '?', ':', ';', '!', '"', '(', ')'], "")
 }
 
-/// The line without the ideographic and full-width marks that TER knows.
+/// Removes the ideographic and full-width punctuation marks known to TER.
 pub(super) fn without_asian_marks(line: &str) -> String {
     line.replace(is_asian_mark, "")
 }
 
-/// Resolves the four XML entities, one after the other: `&amp;lt;` becomes `<`.
+/// Resolves the four XML entities one after the other: `&amp;lt;` becomes `<`.
 fn unescape(line: String) -> String {
     if !line.contains('&') {
         return line;
@@ -111,7 +111,7 @@ fn unescape(line: String) -> String {
         .replace("&gt;", ">")
 }
 
-/// Separates dots and commas except between digits, and the dash behind a digit.
+/// Separates dots and commas except between digits, and a dash after a digit.
 fn split_numbers(line: &str) -> String {
     let is_point = |c| matches!(c, '.' | ',');
     let is_digit = |c: char| c.is_ascii_digit();
@@ -122,7 +122,7 @@ fn split_numbers(line: &str) -> String {
     rewrite_pairs(&line, |a, b| is_digit(a) && b == '-', second_apart)
 }
 
-/// Puts a blank on both sides of the characters that are `special`.
+/// Surrounds the characters that satisfy `special` with spaces.
 fn surround(line: &str, special: impl Fn(char) -> bool) -> String {
     let mut spaced = String::with_capacity(2 * line.len());
     for c in line.chars() {
@@ -135,7 +135,7 @@ fn surround(line: &str, special: impl Fn(char) -> bool) -> String {
     spaced
 }
 
-/// Replaces the neighbours that are `wanted` from left to right; a replaced character takes part in no second pair.
+/// Replaces adjacent pairs that satisfy `wanted`, from left to right and without overlaps.
 fn rewrite_pairs(
     line: &str,
     wanted: impl Fn(char, char) -> bool,
@@ -152,12 +152,12 @@ fn rewrite_pairs(
     rewritten
 }
 
-/// ASCII's marks and symbols but `'`, `,`, `-` and `.`.
+/// ASCII punctuation and symbols except `'`, `,`, `-` and `.`.
 fn is_western_mark(c: char) -> bool {
     c.is_ascii_punctuation() && !matches!(c, '\'' | ',' | '-' | '.')
 }
 
-/// The blocks whose characters TER takes for words of their own: radicals, strokes, enclosed and compatibility forms,
+/// The Unicode blocks whose characters TER treats as words: radicals, strokes, enclosed and compatibility forms,
 /// extension A, unified ideographs.
 fn is_ideograph(c: char) -> bool {
     matches!(c,

@@ -1,4 +1,4 @@
-//! The model of any architecture, and the contract that every search is written against.
+//! The model of any architecture, and its interface for search.
 
 mod next_token;
 mod parameters;
@@ -24,31 +24,31 @@ use crate::nn::{
 };
 use crate::ops::{self, CrossEntropy, Epilogue, LossSums, Map, Starts};
 
-/// The loss of a batch: summed over what is to be predicted, with its gradient and as numbers.
+/// The loss of a batch, summed over all targets: a tensor with gradients, and plain sums.
 pub type Loss = CrossEntropy;
 
-/// Rows whose logits [`Model::predict`] holds at a time.
+/// Rows whose logits [`Model::predict`] computes at a time.
 const PREDICTED_ROWS: usize = 256;
 
 /// A model of any architecture, with its weights.
 #[derive(Module, Debug)]
 pub struct Model {
-    /// What the encoder reads.
+    /// The encoder's input.
     pub src: Option<Input>,
-    /// What the decoder reads.
+    /// The decoder's input.
     pub tgt: Option<Input>,
-    /// Reads whole sequences.
+    /// The encoder.
     pub encoder: Option<Encoder>,
-    /// Writes token by token.
+    /// The decoder.
     pub decoder: Option<Decoder>,
-    /// Predicts from the last layer.
+    /// Turns the last layer into predictions.
     pub head: Head,
     #[module(skip)]
     architecture: Arc<Architecture>,
 }
 
 /// A stack that reads whole sequences.
-// A model has one: its size does not matter.
+// Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Encoder {
@@ -59,7 +59,7 @@ pub enum Encoder {
 }
 
 /// A stack that writes token by token.
-// A model has one: its size does not matter.
+// Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Decoder {
@@ -69,10 +69,10 @@ pub enum Decoder {
     Recurrent(RecurrentDecoder),
 }
 
-/// What predicts from the last layer.
+/// Turns the last layer into predictions.
 #[derive(Module, Debug)]
 pub enum Head {
-    /// Tokens, at every position.
+    /// A token for every position.
     Vocabulary(Vocabulary),
     /// A label for every position.
     Positions(Labels),
@@ -80,7 +80,7 @@ pub enum Head {
     Sequence(Labels),
 }
 
-/// What an encoder makes of sequences.
+/// The output of an encoder.
 #[derive(Clone, Debug)]
 pub struct Memory {
     /// A vector for every position.
@@ -96,8 +96,7 @@ impl Model {
         Self::with_values(architecture, device, &mut |name| initializer.draw(name))
     }
 
-    /// A model whose parameters have the values that `values` gives for the names of
-    /// [`Architecture::parameters`].
+    /// A model whose parameters are `values(name)` for the names of [`Architecture::parameters`].
     pub fn with_values(
         architecture: &Architecture,
         device: &Device,
@@ -105,7 +104,7 @@ impl Model {
     ) -> Self {
         let construction = Construction::new(device, values);
         let root = construction.root();
-        // Dropout sites are numbered in this order, from which every mask is drawn.
+        // Dropout sites are numbered in this order, and masks depend on their numbers.
         let encoder = architecture.encoder.as_ref();
         let encoder = encoder.map(|stack| Encoder::new(stack, root.at("encoder")));
         let decoder = architecture.decoder.as_ref();
@@ -129,15 +128,15 @@ impl Model {
         &self.architecture
     }
 
-    /// The longest sequence that the model accepts, in tokens; for a decoder the start token counts.
+    /// The longest sequence that the model accepts, in tokens; a decoder's includes the start token.
     pub fn max_len(&self) -> usize {
         self.architecture.max_len
     }
 
-    /// What the encoder makes of the source.
+    /// Encodes the source.
     ///
     /// # Panics
-    /// For a model without an encoder.
+    /// If the model has no encoder.
     pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Memory {
         let (input, encoder) = (self.src.as_ref())
             .zip(self.encoder.as_ref())
@@ -167,7 +166,7 @@ impl Model {
         encoder.forward(Sequence { x, lengths }, pass)
     }
 
-    /// The last layer at every position that has something to predict, under teacher forcing: `[rows, d]`.
+    /// The last layer at every predicted position, under teacher forcing: `[rows, d]`.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
         match (&self.head, &self.decoder, memory) {
@@ -181,7 +180,7 @@ impl Model {
         }
     }
 
-    /// The decoder's output for every position of `tgt_in`, given those before it: `[batch · len, d_model]`.
+    /// The decoder's output for every position of `tgt_in`, given earlier ones: `[batch · len, d_model]`.
     fn decode(
         &self,
         decoder: &Decoder,
@@ -216,7 +215,7 @@ impl Model {
         }
     }
 
-    /// Embedded target tokens of `rows` sequences that begin at `starts`.
+    /// Embedded target tokens of `rows` sequences that start at `starts`.
     fn embed_target(
         &self,
         ids: &[TokenId],
@@ -238,7 +237,7 @@ impl Model {
         own.unwrap_or_else(|| self.src_table())
     }
 
-    /// From the last layer to logits.
+    /// The linear map from the last layer to logits.
     fn projection(&self) -> Map {
         match (&self.head, &self.decoder) {
             (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
@@ -253,7 +252,7 @@ impl Model {
         self.projection().weight.device()
     }
 
-    /// The label-smoothed loss of a batch, summed over what is to be predicted.
+    /// The label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
         let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
@@ -263,7 +262,7 @@ impl Model {
         loss
     }
 
-    /// The sums of the teacher-forced loss over `batches`, without dropout.
+    /// The sums of the teacher-forced loss of `batches`, without dropout.
     pub fn sums(&self, batches: &[Batch], label_smoothing: f64) -> LossSums {
         let mut total = LossSums::default();
         for batch in batches {
@@ -272,13 +271,12 @@ impl Model {
         total
     }
 
-    /// Logits `[rows, classes]` of every position of the batch (of every sequence, for a classifier), under teacher
-    /// forcing.
+    /// Logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher forcing.
     pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         self.logits(self.last_layer(batch, pass), pass)
     }
 
-    /// The likeliest token, or label, at every position of the batch, under teacher forcing.
+    /// The most likely token or label of every position of the batch (or every sequence), under teacher forcing.
     pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
         let pass = &Pass::inference();
         let x = self.last_layer(batch, pass);
@@ -291,7 +289,7 @@ impl Model {
         chunks.flat_map(predict).collect()
     }
 
-    /// `x` through the projection.
+    /// Applies the projection.
     fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         ops::linear(
             x,
@@ -300,7 +298,7 @@ impl Model {
         )
     }
 
-    /// The model as a search sees it, whose steps compute as `pass` says.
+    /// The model's interface for search, whose decoding steps use `pass`.
     pub fn steps<'a>(&'a self, pass: Pass<'a>) -> Steps<'a> {
         Steps::new(self, pass)
     }
@@ -374,7 +372,7 @@ impl Head {
     }
 }
 
-/// The index of the largest logit of each row; the first of equals.
+/// The index of the largest logit of each row; the first one among equals.
 pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
     let [_, vocab] = logits.dims();
     let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();

@@ -1,4 +1,4 @@
-//! The likeliest tokens at a place, such as the next ones of each hypothesis.
+//! The most likely tokens of each row of logits.
 
 use std::cmp::Ordering;
 
@@ -7,19 +7,19 @@ use rayon::prelude::*;
 
 use crate::batch::TokenId;
 
-/// A token that may come next, or stand there.
+/// A predicted token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextToken {
     /// Its id.
     pub token: TokenId,
-    /// log P, natural; never above 0.
+    /// Its natural log-probability; never above 0.
     pub log_prob: f64,
 }
 
-/// The `count` likeliest tokens of each row, the likeliest first and the lower id first among equals.
+/// The `count` most likely tokens of each row, most likely first; ties go to the lower id.
 ///
-/// `barred` tokens are left out, but the others' probabilities stay those of the model. NaN counts as impossible, and so
-/// a row of nothing else has no next token.
+/// `barred` tokens are left out without renormalising the probabilities of the others. NaN counts as impossible, so a row of
+/// NaN has no next token.
 ///
 /// # Shapes
 /// - `logits`: `[rows, vocab]`
@@ -45,16 +45,16 @@ pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec
         .collect()
 }
 
-/// The numbers of `logits`, row after row.
+/// The values of `logits`, row after row.
 pub(crate) fn values(logits: Tensor<2>) -> Vec<f32> {
     let data = logits.into_data().convert::<f32>();
     data.try_into_vec().expect("logits were made f32")
 }
 
-/// The `count` largest numbers of `row` and where they stand, the largest first and the first one first among equals;
-/// NaN, -∞ and `barred` places are passed over.
+/// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
+/// indices are skipped.
 pub(crate) fn largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
-    /// Up to here inserting is quicker than sorting.
+    /// Up to this count, insertion is faster than sorting.
     const FEW: usize = 64;
     if count <= FEW {
         insert_largest(row, count, barred)
@@ -75,7 +75,7 @@ fn sort_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, Toke
 }
 
 fn insert_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
-    // Nearly all chunks hold nothing above the floor, and that can be seen with vector instructions.
+    // Nearly all chunks hold no value above the floor, which vector instructions can check.
     const CHUNK: usize = 64;
     let mut best: Vec<(f32, TokenId)> = Vec::with_capacity(count + 1);
     let mut floor = f32::NEG_INFINITY;
@@ -98,9 +98,9 @@ fn insert_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, To
     best
 }
 
-/// ln Σ eˣ over the numbers of `row`, of which `max` is the largest.
+/// ln Σ eˣ over `row`, whose largest value is `max`.
 fn log_sum_exp(row: &[f32], max: f32) -> f64 {
-    // Many sums side by side, so that none waits for another; each is short enough for f32.
+    // Many independent sums, so that none waits for another; each is short enough for f32.
     let mut sums = [0.0f32; 16];
     for chunk in row.chunks(sums.len()) {
         for (sum, &x) in sums.iter_mut().zip(chunk) {
@@ -120,7 +120,7 @@ fn power(x: f32, max: f32) -> f32 {
     }
 }
 
-/// +∞ would make NaN of differences.
+/// `x` without +∞, which would turn differences into NaN.
 fn finite(x: f32) -> f32 {
     if x == f32::INFINITY { f32::MAX } else { x }
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn log_probs_are_those_of_a_softmax_in_f64() {
+    fn log_probs_equal_a_softmax_in_f64() {
         let logits: Vec<f32> = (0..1000).map(|i| ((i * 37) % 1000) as f32 * 0.02).collect();
         let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
         let best = &likeliest(rows(&logits, 1000), 1000, &[])[0];
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn sorting_finds_what_inserting_does() {
+    fn sorting_and_insertion_agree() {
         let mut row: Vec<f32> = (0..500).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
         row[7] = f32::NAN;
         row[8] = f32::NEG_INFINITY;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_impossible() {
+    fn nan_is_impossible() {
         let (nan, inf) = (f32::NAN, f32::INFINITY);
         let best = likeliest(
             rows(

@@ -1,4 +1,4 @@
-//! A model's parameters as named rows of numbers: what is saved, loaded, averaged and optimised.
+//! A model's parameters as named vectors, for saving, loading, averaging and the optimizer.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
@@ -6,7 +6,7 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData};
 /// A parameter, or anything of its shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The path of fields to it, as in `encoder.layers.0.self_attention.query.weight`.
+    /// Its field path, for example `encoder.layers.0.self_attention.query.weight`.
     pub name: String,
     /// Its dimensions.
     pub shape: Vec<usize>,
@@ -27,14 +27,14 @@ pub fn parameters<M: Module>(model: &M) -> Vec<Parameter> {
     found
 }
 
-/// Names and shapes alone.
+/// The names and shapes of all parameters.
 pub fn shapes<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     let mut found = Vec::new();
     visit(model, |name, tensor| found.push((name, tensor.shape)));
     found
 }
 
-/// The gradient of each parameter, in the order of [`parameters`], taken out of `gradients`; zeros where there is none.
+/// The gradient of each parameter, in the order of [`parameters`], removed from `gradients`; zeros if there is none.
 pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Parameter> {
     struct Taker<'a> {
         path: Path,
@@ -71,7 +71,7 @@ pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Pa
     taker.found
 }
 
-/// The model with every parameter's elements changed by `change`, which sees its name and shape.
+/// The model with the values of every parameter replaced by `change(name, shape, values)`.
 pub fn map_parameters<M: Module>(
     model: M,
     device: &Device,
@@ -146,7 +146,7 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("parameters and their gradients are f32")
 }
 
-/// Names of fields; a variant of an enum has none.
+/// Field names; enum variants have none.
 #[derive(Default)]
 struct Path(Vec<Option<String>>);
 

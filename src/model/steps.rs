@@ -1,4 +1,4 @@
-//! Decoding, one token at a time.
+//! Decoding one token at a time.
 
 use burn::tensor::Tensor;
 
@@ -8,62 +8,62 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::nn::{Pass, RecurrentState, TransformerState};
 use crate::ops::{self, Lengths, Starts};
 
-/// What search and sampling need of a model, written once for all.
+/// The interface of a model for search and sampling.
 ///
 /// A state holds rows, each at its own position of its own sentence. Rows are admitted, repeated and dropped between any
-/// two steps, and what a row computes depends on that row alone.
+/// two decoding steps, and the results of a row depend on that row only.
 pub trait Stepper {
-    /// What the model remembers of its rows.
+    /// The decoding state of the rows.
     type State;
-    /// What the next token of each row is predicted from.
+    /// The last layer, from which the next token of each row is predicted.
     type Last;
 
     /// A state without rows.
     fn start(&self) -> Self::State;
 
-    /// Reads the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
+    /// Encodes the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
     fn admit(&self, src: &Padded, state: &mut Self::State);
 
     /// Reads the next token of each row.
     fn step(&self, next: &[TokenId], state: &mut Self::State) -> Self::Last;
 
-    /// Reads several tokens of each row; rows that are behind each other's positions go on by [`Stepper::step`] alone.
+    /// Reads several tokens of each row. Rows at different positions must use [`Stepper::step`].
     ///
     /// # Panics
-    /// If a row is given no token, or if rows are at different positions.
+    /// If a row gets no token, or if rows are at different positions.
     fn read(&self, tokens: &Padded, state: &mut Self::State) -> Self::Last;
 
-    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     fn select(&self, rows: &[usize], state: &mut Self::State);
 
-    /// The `count` likeliest next tokens of each row, without those in `never`; see [`likeliest`]. The logits of all
-    /// tokens need never exist at once.
+    /// The `count` most likely next tokens of each row, without those in `never`; see [`likeliest`]. An implementation need
+    /// not compute the logits of all tokens at once.
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
 
     /// The logits `[rows, vocab]` of the next token.
     fn logits(&self, last: Self::Last) -> Tensor<2>;
 
-    /// The most tokens of a row, the start token included.
+    /// Maximum number of tokens of a row, including the start token.
     fn max_len(&self) -> usize;
 }
 
-/// The last layer of each row behind the token that it read last, `[rows, d_model]`.
+/// The last layer at the last token of each row, `[rows, d_model]`.
 #[derive(Clone, Debug)]
 pub struct LastLayer(Tensor<2>);
 
-/// A model and how its steps compute.
+/// A model with the pass that its decoding steps use.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'a> {
     model: &'a Model,
     pass: Pass<'a>,
 }
 
-/// The rows that a model is writing.
+/// The decoding state of a model.
 #[derive(Clone, Debug)]
 pub enum State {
-    /// Of a Transformer decoder.
+    /// State of a Transformer decoder.
     Transformer(TransformerState),
-    /// Of a recurrent decoder.
+    /// State of a recurrent decoder.
     Recurrent(RecurrentState),
 }
 
@@ -73,7 +73,7 @@ impl<'a> Steps<'a> {
     }
 
     /// # Panics
-    /// For models that do not decode, which [`crate::architecture::Task`] tells.
+    /// If the model has no decoder; see [`crate::architecture::Task`].
     fn decoder(&self) -> &'a Decoder {
         let decoder = self.model.decoder.as_ref();
         decoder.expect("a model that decodes")

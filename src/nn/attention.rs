@@ -9,16 +9,16 @@ use crate::ops::{
     self, Attended, AttentionShape, Causality, Lengths, Rotary, ScoreBias, Scores, Starts,
 };
 
-/// Queries, keys and values of all heads by one matrix each, attention head by head, and the output projection.
+/// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output projection.
 #[derive(Module, Debug)]
 pub struct MultiHeadAttention {
-    /// `[n_heads · d_head, d_model]`: rows h·d_head .. (h+1)·d_head make head h's queries.
+    /// `[n_heads · d_head, d_model]`: rows h·d_head .. (h+1)·d_head give the queries of head h.
     pub query: Linear,
     /// `[n_kv_heads · d_head, d_memory]`: as `query`, for keys.
     pub key: Linear,
     /// As `key`, for values.
     pub value: Linear,
-    /// `[d_model, n_heads · d_head]`: joins the heads.
+    /// `[d_model, n_heads · d_head]`: the output projection.
     pub output: Linear,
     #[module(skip)]
     heads: Heads,
@@ -42,14 +42,14 @@ struct Heads {
 #[derive(Clone, Debug)]
 pub struct KeysValues(pub Tensor<2>);
 
-/// Which keys a query sees, and what is added to their scores.
+/// The keys that a query sees, and a bias of their scores.
 #[derive(Clone, Debug)]
 pub struct Visible<'a> {
-    /// Keys of each sequence.
+    /// The number of keys of each sequence.
     pub keys: Option<&'a Lengths>,
     /// Whether later positions are hidden.
     pub causality: Causality,
-    /// Added to the scores.
+    /// Bias of the scores.
     pub bias: Option<ScoreBias>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Visible<'a> {
 }
 
 impl MultiHeadAttention {
-    /// The attention at `scope`, number `layer` of its `site`.
+    /// The attention at `scope`, layer `layer` of its `site`.
     pub fn new(
         attention: &architecture::Attention,
         site: AttentionSite,
@@ -98,12 +98,15 @@ impl MultiHeadAttention {
         }
     }
 
-    /// Keys and values of a memory.
+    /// Keys and values of the memory `x`.
     pub fn keys_values(&self, x: Tensor<2>, pass: &Pass<'_>) -> KeysValues {
         KeysValues(Linear::forward_all([&self.key, &self.value], x, pass))
     }
 
-    /// Whole sequences attend to themselves: `[batch · len, d_model]` to the same.
+    /// Self-attention of whole sequences.
+    ///
+    /// # Shapes
+    /// - `x`, result: `[batch · len, d_model]`
     pub fn attend_itself(
         &self,
         x: Tensor<2>,
@@ -115,7 +118,7 @@ impl MultiHeadAttention {
         self.attend(Attended::Itself(all), batch, visible, pass)
     }
 
-    /// Queries, keys and values of the next positions of `batch` sequences, which begin at `starts`.
+    /// Queries, keys and values of the next positions of `batch` sequences, which start at `starts`.
     pub fn project_next(
         &self,
         x: Tensor<2>,
@@ -130,7 +133,10 @@ impl MultiHeadAttention {
         (queries, KeysValues(all.narrow(1, d_query, width - d_query)))
     }
 
-    /// What `batch` sequences of queries from `x` gather from a memory: `[batch · tgt_len, d_model]` to the same.
+    /// Cross-attention of `batch` sequences to a memory.
+    ///
+    /// # Shapes
+    /// - `x`, result: `[batch · tgt_len, d_model]`
     pub fn attend_memory(
         &self,
         x: Tensor<2>,
@@ -143,7 +149,7 @@ impl MultiHeadAttention {
         self.attend_keys(queries, memory, batch, visible, pass)
     }
 
-    /// What `queries` of `batch` sequences gather from keys and values: `[batch · tgt_len, d_model]`.
+    /// Attention of the queries of `batch` sequences to keys and values: `[batch · tgt_len, d_model]`.
     pub fn attend_keys(
         &self,
         queries: Tensor<2>,
@@ -159,7 +165,7 @@ impl MultiHeadAttention {
         self.attend(attended, batch, visible, pass)
     }
 
-    /// Queries, keys and values side by side, positions turned into the first two.
+    /// Queries, keys and values side by side, the first two rotated by their positions if those are rotary.
     fn project(&self, x: Tensor<2>, batch: usize, starts: &Starts, pass: &Pass<'_>) -> Tensor<2> {
         let all = Linear::forward_all([&self.query, &self.key, &self.value], x, pass);
         let Some(rotary) = &self.rotary else {

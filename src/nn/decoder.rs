@@ -16,7 +16,7 @@ use crate::ops::{Causality, Direction, Lengths, ScoreBias, Starts, select_rows};
 pub struct TransformerDecoder {
     /// Relative positions.
     pub distance_bias: Option<DistanceBias>,
-    /// The layers, from the embeddings up.
+    /// The layers, from the bottom up.
     pub layers: Vec<DecoderLayer>,
     /// The final norm.
     pub norm: Option<Norm>,
@@ -41,8 +41,8 @@ impl TransformerDecoder {
         }
     }
 
-    /// All positions at once, each seeing itself and those before it: `[batch · len, d_model]`. `memory` is there if
-    /// the stack has cross-attention.
+    /// All positions at once, each seeing itself and earlier ones: `[batch · len, d_model]`. `memory` is required by
+    /// cross-attention.
     pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Tensor<2> {
         let (batch, lengths) = (tgt.batch(), &tgt.lengths);
         let bias = self.distance_bias(&Starts::All(0), lengths.width(), lengths.width());
@@ -64,7 +64,7 @@ impl TransformerDecoder {
         })
     }
 
-    /// What decoding remembers before any row is admitted.
+    /// A state without rows.
     pub fn start(&self) -> TransformerState {
         TransformerState::new(self.layers.iter().map(|layer| match &layer.self_attention {
             SelfMixer::Attention(_) => LayerState::with_keys(),
@@ -89,10 +89,13 @@ impl TransformerDecoder {
         state.admit(count, keys_values, &device);
     }
 
-    /// Further positions of every row: `[rows · len, d_model]` to the same, of which the first `real[i]` of row i count.
+    /// Computes the next positions of every row, of which the first `real[i]` of row i are real.
+    ///
+    /// # Shapes
+    /// - `x`, result: `[rows · len, d_model]`
     ///
     /// # Panics
-    /// If rows at different positions are given more than one.
+    /// If rows at different positions get more than one position each.
     pub fn extend(
         &self,
         x: Tensor<2>,
@@ -105,7 +108,9 @@ impl TransformerDecoder {
         let causality = match (len, &starts) {
             (1, _) => Causality::Full,
             (_, Starts::All(_)) => Causality::Causal,
-            (_, Starts::Each(_)) => panic!("rows at different positions go on one by one"),
+            (_, Starts::Each(_)) => {
+                panic!("rows at different positions extend one token at a time")
+            }
         };
         let width = state.width_after(real);
         let bias = self.distance_bias(&starts, len, width);
@@ -158,7 +163,7 @@ impl TransformerDecoder {
         Some(bias.forward(starts, tgt_len, src_len))
     }
 
-    /// Sends `x` through all layers, each as `run_layer(layer, number, x)` says, and the final norm.
+    /// Applies `run_layer(layer, number, x)` for each layer, then the final norm.
     fn run(
         &self,
         mut x: Tensor<2>,
@@ -177,26 +182,26 @@ impl TransformerDecoder {
     }
 }
 
-/// Causal self-attention or a recurrent cell, cross-attention if there is a memory, and a feed-forward network, each in a
-/// residual connection.
+/// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a residual
+/// connection.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
-    /// Every position sees itself and those before it.
+    /// Mixes each position with earlier ones.
     pub self_attention: SelfMixer,
-    /// Around it.
+    /// The residual connection around the self-attention.
     pub self_attention_residual: Residual,
-    /// Every position sees the whole memory.
+    /// Attention to the whole memory.
     pub cross_attention: Option<MultiHeadAttention>,
-    /// Around it.
+    /// The residual connection around the cross-attention.
     pub cross_attention_residual: Option<Residual>,
-    /// Each position by itself.
+    /// Applied to each position separately.
     pub feed_forward: FeedForward,
-    /// Around it.
+    /// The residual connection around the feed-forward network.
     pub feed_forward_residual: Residual,
 }
 
-/// What mixes the positions of a decoder layer.
-// A layer has one: its size does not matter.
+/// Mixes the positions of a decoder layer.
+// Each layer has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum SelfMixer {
@@ -252,7 +257,7 @@ impl DecoderLayer {
         }
     }
 
-    /// What follows the self-attention; `attend` applies the cross-attention to the memory.
+    /// The sublayers after the self-attention; `attend` applies the cross-attention to the memory.
     fn finish(
         &self,
         x: Tensor<2>,

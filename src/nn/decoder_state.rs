@@ -1,4 +1,4 @@
-//! What a Transformer decoder remembers of its rows.
+//! The decoding state of a Transformer decoder.
 
 use burn::tensor::{Device, Tensor};
 
@@ -6,24 +6,24 @@ use super::sources::{Groups, Sources};
 use super::{Ragged, Sequence};
 use crate::ops::{Lengths, Starts, select_rows};
 
-/// The rows that a Transformer decoder is writing, each at its own position of its own sentence.
+/// Rows in decoding, each at its own position of its own sentence.
 #[derive(Clone, Debug)]
 pub struct TransformerState {
     pub(super) layers: Vec<LayerState>,
-    /// The position that each row decodes next.
+    /// The next position of each row.
     positions: Vec<usize>,
     sources: Sources,
 }
 
-/// What a layer remembers.
+/// The state of a layer.
 #[derive(Clone, Debug)]
 pub(super) struct LayerState {
     own: Own,
-    /// Keys and values of the memory, one row a source.
+    /// Keys and values of the memory, one row per source.
     memory: Ragged,
 }
 
-/// What a layer remembers of the positions before.
+/// A layer's state of earlier positions.
 #[derive(Clone, Debug)]
 enum Own {
     /// Keys and values.
@@ -50,13 +50,13 @@ impl LayerState {
         }
     }
 
-    /// Keys and values of all positions, once `new` ones are behind those before.
+    /// Appends `new` keys and values and returns those of all positions.
     ///
     /// # Panics
-    /// For the state of a cell.
+    /// If this is the state of a cell.
     pub(super) fn append(&mut self, new: Tensor<2>, real: &Lengths) -> (Tensor<2>, Lengths) {
         let Own::Keys(cache) = &mut self.own else {
-            panic!("a layer that attends remembers keys and values");
+            panic!("a layer with attention keeps keys and values");
         };
         cache.append(new, real.width(), real.lens());
         cache.view()
@@ -116,7 +116,7 @@ impl TransformerState {
         }
     }
 
-    /// Adds `count` rows at position 0, with each layer's keys and values of their memories.
+    /// Adds `count` rows at position 0, with the keys and values of their memory for each layer.
     pub(super) fn admit(
         &mut self,
         count: usize,
@@ -138,7 +138,7 @@ impl TransformerState {
         self.positions.len()
     }
 
-    /// The position that each row decodes next.
+    /// The next position of each row.
     pub fn starts(&self) -> Starts {
         match self.positions.as_slice() {
             [] => Starts::All(0),
@@ -147,7 +147,7 @@ impl TransformerState {
         }
     }
 
-    /// Positions of the longest row once `new` ones are behind it.
+    /// Length of the longest row after `new` positions are appended.
     pub(super) fn width_after(&self, new: &Lengths) -> usize {
         let both = self.positions.iter().zip(new.lens());
         both.map(|(old, new)| old + new).max().unwrap_or(0)
@@ -164,7 +164,7 @@ impl TransformerState {
         self.sources.groups()
     }
 
-    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     pub fn select(&mut self, rows: &[usize]) {
         if rows.iter().copied().eq(0..self.rows()) {
             return;

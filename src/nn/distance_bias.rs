@@ -19,7 +19,7 @@ pub struct DistanceBias {
 }
 
 impl DistanceBias {
-    /// The biases of `attention`, if it has any, in a stack that sees as `causality` says.
+    /// The biases of `attention`, if it has relative position buckets.
     pub fn new(attention: &Attention, causality: Causality, scope: Scope<'_>) -> Option<Self> {
         let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
             return None;
@@ -31,7 +31,7 @@ impl DistanceBias {
         })
     }
 
-    /// The biases of `tgt_len` queries of each row, which begin at `starts`, and `src_len` keys from position 0 on.
+    /// The biases between `tgt_len` queries of each row, which start at `starts`, and `src_len` keys from position 0 on.
     pub fn forward(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> ScoreBias {
         let table = self.table.val();
         let [_, n_heads] = table.dims();
@@ -50,7 +50,7 @@ impl DistanceBias {
         }
     }
 
-    /// The bucket of every query and key of every row.
+    /// The bucket of every pair of query and key in every row.
     fn buckets(&self, firsts: &[usize], tgt_len: usize, src_len: usize) -> Tensor<1, Int> {
         let table = self.table.val();
         let [n_buckets, _] = table.dims();
@@ -63,8 +63,8 @@ impl DistanceBias {
         Tensor::from_data(data, &table.device())
     }
 
-    /// Half of the buckets hold one distance each, the other half distances that grow logarithmically up to
-    /// `max_distance`. Where later keys are seen, they have half of all buckets.
+    /// Half of the buckets hold one distance each, the other half logarithmically growing ranges up to `max_distance`. With
+    /// full attention, half of all buckets are for later keys.
     fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
         let (first, n_buckets) = match self.causality {
             Causality::Full => (if key > query { n_buckets / 2 } else { 0 }, n_buckets / 2),
@@ -78,7 +78,7 @@ impl DistanceBias {
         if distance < exact {
             return first + distance;
         }
-        // In f32, as the models of this kind were trained.
+        // In f32, like the published models of this kind.
         let growth = (distance as f32 / exact as f32).ln()
             / (self.max_distance as f32 / exact as f32).ln()
             * (n_buckets - exact) as f32;
@@ -102,9 +102,9 @@ mod tests {
         }
     }
 
-    /// Distances key − query and their buckets of T5: 32 buckets up to 128.
+    /// Distances key − query and their buckets in T5: 32 buckets up to 128.
     #[test]
-    fn buckets_are_those_of_t5() {
+    fn buckets_equal_those_of_t5() {
         let both = bias(Causality::Full);
         let cases = [
             (0, 0),
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_the_row_of_the_whole() {
+    fn a_decoding_step_has_its_row_of_the_full_bias() {
         let causal = bias(Causality::Causal);
         let ScoreBias::Shared(whole) = causal.forward(&Starts::All(0), 6, 6) else {
-            panic!("rows that begin together share their biases");
+            panic!("rows with the same start share their biases");
         };
         let starts = Starts::Each([4, 2].into());
         let ScoreBias::Each(steps) = causal.forward(&starts, 1, 6) else {
-            panic!("rows at different positions have biases of their own");
+            panic!("rows at different positions have separate biases");
         };
         for (row, position) in [(0, 4), (1, 2)] {
             let expected = whole.clone().narrow(1, position, 1);

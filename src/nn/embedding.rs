@@ -1,4 +1,4 @@
-//! A vector for each token.
+//! Token embeddings.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;

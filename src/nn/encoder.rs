@@ -14,7 +14,7 @@ use crate::ops::{Causality, Starts};
 pub struct TransformerEncoder {
     /// Relative positions.
     pub distance_bias: Option<DistanceBias>,
-    /// The layers, from the embeddings up.
+    /// The layers, from the bottom up.
     pub layers: Vec<EncoderLayer>,
     /// The final norm.
     pub norm: Option<Norm>,
@@ -27,7 +27,7 @@ impl TransformerEncoder {
     /// For a stack without self-attention.
     pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
         let SelfMixing::Attention(attention) = &stack.mixing else {
-            panic!("a Transformer encoder attends");
+            panic!("a Transformer encoder has self-attention");
         };
         let layers = scope.at("layers");
         let layer = |number| EncoderLayer::new(stack, attention, number, layers.at(number));
@@ -39,7 +39,7 @@ impl TransformerEncoder {
         }
     }
 
-    /// Embedded sequences to the memory that a decoder attends to.
+    /// Maps embedded sequences to the memory.
     pub fn forward(&self, src: Sequence, pass: &Pass<'_>) -> Sequence {
         let mut memory = src;
         let width = memory.lengths.width();
@@ -68,13 +68,13 @@ impl TransformerEncoder {
 /// Self-attention and a feed-forward network, each in a residual connection.
 #[derive(Module, Debug)]
 pub struct EncoderLayer {
-    /// Every position sees every real position.
+    /// Attention to every real position.
     pub self_attention: MultiHeadAttention,
-    /// Around it.
+    /// The residual connection around the self-attention.
     pub self_attention_residual: Residual,
-    /// Each position by itself.
+    /// Applied to each position separately.
     pub feed_forward: FeedForward,
-    /// Around it.
+    /// The residual connection around the feed-forward network.
     pub feed_forward_residual: Residual,
 }
 
@@ -100,7 +100,7 @@ impl EncoderLayer {
         }
     }
 
-    /// Sequences to sequences of the same shape.
+    /// Maps sequences to sequences of the same shape.
     fn forward(&self, src: Sequence, visible: Visible<'_>, pass: &Pass<'_>) -> Sequence {
         let batch = src.batch();
         let attend = |x| self.self_attention.attend_itself(x, batch, visible, pass);

@@ -7,8 +7,7 @@ use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, ActivationKind};
 use crate::ops::{self, Activation, Epilogue, Nonlinearity, dropout_add};
 
-/// activation(x·W₁ + b₁)·W₂ + b₂ for every row by itself; gated, activation(x·W₁ + b₁) ∘ (x·W₃ + b₃) in place of the
-/// activation (Shazeer 2020).
+/// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
 #[derive(Module, Debug)]
 pub struct FeedForward {
     /// `[d_ff, d_model]`: W₁.
@@ -36,7 +35,7 @@ impl FeedForward {
         }
     }
 
-    /// `[rows, d_model]` to the same.
+    /// Maps rows `[rows, d_model]` to rows of the same shape.
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         let dropout = pass.dropout(self.dropout);
         let hidden = match (&self.gate, self.activation) {

@@ -1,4 +1,4 @@
-//! From the last layer to predictions.
+//! Heads, which turn the last layer into predictions.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -10,7 +10,7 @@ use crate::ops::{self, Map};
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
 #[derive(Module, Debug)]
 pub struct Vocabulary {
-    /// `[vocab, d_model]`, unless an embedding's table takes its place.
+    /// `[vocab, d_model]`; absent if tied with an embedding.
     pub weight: Option<Param<Tensor<2>>>,
     /// `[vocab]`
     pub bias: Option<Param<Tensor<1>>>,
@@ -39,7 +39,7 @@ impl Vocabulary {
         }
     }
 
-    /// What the projection reads: the last layer times the scale.
+    /// The input of the projection: the last layer times the scale.
     pub fn scaled(&self, x: Tensor<2>) -> Tensor<2> {
         match self.scale {
             1.0 => x,
@@ -47,11 +47,11 @@ impl Vocabulary {
         }
     }
 
-    /// The linear map to logits; `embedding` is what it may be tied with.
+    /// The linear map to logits, which uses `embedding` if tied.
     pub fn as_map(&self, embedding: Option<&Embedding>) -> Map {
         let tied = embedding.map(|embedding| &embedding.weight);
         let weight = self.weight.as_ref().or(tied);
-        let weight = weight.expect("a tied projection has an embedding to be tied with");
+        let weight = weight.expect("a tied projection needs an embedding");
         Map::dense(weight.val(), self.bias.as_ref().map(Param::val))
     }
 }
@@ -66,7 +66,7 @@ impl Labels {
         }
     }
 
-    /// What labels are predicted from: `x` after dropout.
+    /// The input of the classifier: `x` after dropout.
     pub fn dropped(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         ops::dropout_add(x, None, pass.dropout(self.dropout))
     }

@@ -1,4 +1,4 @@
-//! What parameters start with.
+//! Initial values of parameters.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,10 @@ use burn::tensor::TensorData;
 use crate::architecture::{Architecture, Init, Parameter, Start};
 use crate::random::Random;
 
-/// Streams of [`Random`] below this number belong to other uses than parameters.
+/// Streams of [`Random`] below this number are used for other purposes.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// Draws a model's parameters, each from a random stream of its own, so that the same seed gives the same model on every
-/// device.
+/// Draws a model's parameters, each from its own random stream, so that a seed gives the same model on every device.
 #[derive(Debug)]
 pub struct Initializer {
     kind: Init,
@@ -20,7 +19,7 @@ pub struct Initializer {
 }
 
 impl Initializer {
-    /// For the parameters of `architecture`.
+    /// An initializer for the parameters of `architecture`.
     pub fn new(architecture: &Architecture, kind: Init, seed: u64) -> Self {
         let parameters = architecture.parameters();
         Self {
@@ -33,7 +32,7 @@ impl Initializer {
         }
     }
 
-    /// The first values of the parameter called `name`.
+    /// The initial values of the parameter `name`.
     ///
     /// # Panics
     /// If the architecture has no such parameter.
@@ -48,17 +47,17 @@ impl Initializer {
     }
 }
 
-/// A distribution of numbers.
+/// A distribution of values.
 #[derive(Clone, Copy)]
 enum Distribution {
     /// From −bound to bound.
     Uniform(f64),
-    /// With mean 0 and this standard deviation.
+    /// Mean 0 and this standard deviation.
     Normal(f64),
     Constant(f64),
 }
 
-/// The first values of `parameter`.
+/// The initial values of `parameter`.
 fn draw(parameter: &Parameter, kind: Init, random: &mut Random) -> Vec<f32> {
     if let Start::GateBias { d, open } = parameter.start
         && kind != Init::Pytorch
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn gpt2_scales_what_residual_connections_add_up() {
+    fn gpt2_scales_the_weights_before_residual_connections() {
         for (family, sublayers) in [("decoder_only", 2.0_f64), ("transformer", 3.0)] {
             let config: ModelConfig = toml::from_str(&format!(
                 "family = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = 2\nn_decoder_layers = 3\ninit = 'gpt2'"

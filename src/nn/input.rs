@@ -1,4 +1,4 @@
-//! From token ids to the vectors that a stack reads.
+//! The input of a stack: from token ids to vectors.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -7,14 +7,14 @@ use super::{Dropout, Embedding, Norm, Pass, PositionEncoding, Scope};
 use crate::architecture::{self, Items};
 use crate::ops::{self, Starts};
 
-/// Embeddings, positions and what follows them.
+/// Embeddings, positions, norm and dropout.
 #[derive(Module, Debug)]
 pub struct Input {
-    /// Absent if the encoder's table serves, or vectors are read.
+    /// Absent if shared with the encoder, or if vectors are read.
     pub embedding: Option<Embedding>,
-    /// What is added for each position.
+    /// Positional vectors.
     pub positions: PositionEncoding,
-    /// Normalises the sum.
+    /// Norm of the sum.
     pub norm: Option<Norm>,
     #[module(skip)]
     scale: f64,
@@ -22,7 +22,7 @@ pub struct Input {
     dropout: Dropout,
 }
 
-/// Token ids of a batch: rows of equal length.
+/// Token ids of a batch of rows of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids<'a> {
     /// Row after row.
@@ -49,7 +49,7 @@ impl Input {
         }
     }
 
-    /// dropout(norm(scale · embedding + position)), where `table` holds the embeddings: `[ids.len(), d_model]`.
+    /// dropout(norm(scale · embedding + position)) with the embeddings in `table`: `[ids.len(), d_model]`.
     pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Tensor<2> {
         let Ids { ids, rows, starts } = ids;
         let (table, dropout) = (table.weight.val(), pass.dropout(self.dropout));
@@ -66,7 +66,7 @@ impl Input {
         ops::dropout_add(x, None, dropout)
     }
 
-    /// Vectors `[rows · len, d_model]` as they are, but for added positions and the norm.
+    /// norm(vector + position), without dropout: `[rows · len, d_model]`.
     pub fn read_vectors(&self, vectors: Tensor<2>, rows: usize) -> Tensor<2> {
         let x = self.positions.add(vectors, rows);
         match &self.norm {

@@ -1,4 +1,4 @@
-//! A linear map with its parameters.
+//! Linear maps.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -31,7 +31,7 @@ impl Linear {
         self.forward_with(x, Epilogue::plain(pass.precision()))
     }
 
-    /// The same with what `epilogue` adds.
+    /// As [`Linear::forward`], followed by `epilogue`.
     pub fn forward_with(&self, x: Tensor<2>, epilogue: Epilogue) -> Tensor<2> {
         ops::linear(x, vec![self.as_map()], epilogue)
     }

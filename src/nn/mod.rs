@@ -1,8 +1,8 @@
-//! Layers: each is built from its value in [`crate::architecture`] at a [`Scope`], which names its parameters, and maps rows
+//! Layers. Each is built from its value in [`crate::architecture`] at a [`Scope`], which names its parameters, and maps rows
 //! of activations to rows.
 //!
-//! A batch of sequences is one [`Sequence`]: `[batch · len, d_model]` rows, so that every linear map is one matrix
-//! product. What changes from pass to pass (dropout, precision, probing, watching attention) travels in a [`Pass`].
+//! A batch of sequences is one [`Sequence`] of `[batch · len, d_model]` rows, so that every linear map is one matrix
+//! product. A [`Pass`] carries what differs between passes: dropout, precision, probes, recording of attention.
 
 mod attention;
 mod attention_map;

@@ -1,4 +1,4 @@
-//! A norm with its parameters.
+//! Norms.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -7,7 +7,7 @@ use super::Scope;
 use crate::architecture::{self, NormKind};
 use crate::ops;
 
-/// Normalises each row.
+/// A norm over the features of each row.
 #[derive(Module, Debug)]
 pub struct Norm {
     /// `[d_model]`, or `[1]` for the scalar variant.
@@ -35,7 +35,7 @@ impl Norm {
         }
     }
 
-    /// `[rows, d_model]` to the same.
+    /// Maps rows `[rows, d_model]` to rows of the same shape.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         ops::norm(self.kind, x, self.gain.val(), self.bias(), self.epsilon)
     }

@@ -1,4 +1,4 @@
-//! What changes from one forward pass to the next.
+//! Settings of a forward pass.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use super::{AttentionPlace, AttentionWatch, Dropout};
 use crate::ops::{self, Precision};
 
-/// One forward pass: inference or training, watched or not.
+/// One forward pass: inference or training, with or without recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass<'a> {
     dropout: Option<DropoutKey>,
@@ -23,12 +23,12 @@ struct DropoutKey {
 }
 
 impl<'a> Pass<'a> {
-    /// No dropout, products in `f32`.
+    /// Inference in `f32`, without dropout.
     pub fn inference() -> Self {
         Self::inference_in(Precision::F32)
     }
 
-    /// No dropout, products of linear maps in `precision`.
+    /// Inference without dropout, with matrix products of linear maps in `precision`.
     pub fn inference_in(precision: Precision) -> Self {
         Self {
             dropout: None,
@@ -38,8 +38,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed`, products of linear maps in
-    /// `precision`.
+    /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and matrix products of
+    /// linear maps in `precision`.
     pub fn training(seed: u64, micro_batch: u64, precision: Precision) -> Self {
         Self {
             dropout: Some(DropoutKey { seed, micro_batch }),
@@ -49,12 +49,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// How exactly linear maps multiply.
+    /// Precision of the matrix products of linear maps.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// The same pass, watched by `probe`.
+    /// The same pass, observed by `probe`.
     pub fn probed(self, probe: &'a Probe) -> Self {
         Self {
             probe: Some(probe),
@@ -62,7 +62,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The same pass, whose attention weights `watch` gathers.
+    /// The same pass, with attention weights recorded in `watch`.
     pub fn watched(self, watch: &'a AttentionWatch) -> Self {
         Self {
             watch: Some(watch),
@@ -70,25 +70,25 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The mask of `dropout` in this pass; `None` where nothing is dropped.
+    /// The mask of `dropout` in this pass; `None` if nothing is dropped.
     pub fn dropout(&self, dropout: Dropout) -> Option<ops::Dropout> {
         let DropoutKey { seed, micro_batch } = self.dropout?;
         (dropout.rate > 0.0).then_some(ops::Dropout {
             rate: dropout.rate as f32,
             seed,
-            step: micro_batch,
+            micro_batch,
             site: dropout.site,
         })
     }
 
-    /// Shows the probe, if there is one, what layer `name()` puts out.
+    /// Passes the output of layer `name()` to the probe, if there is one.
     pub fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
         if let Some(probe) = self.probe {
             probe.observe(name, output);
         }
     }
 
-    /// Records the weights of the attention at `place`, which are computed only if somebody watches.
+    /// Records the weights of the attention at `place`, which are only computed if there is a watch.
     pub(super) fn record_attention(
         &self,
         place: &AttentionPlace,
@@ -100,7 +100,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Finds the first layer whose output is not finite.
+/// Finds the first layer whose output is NaN or infinite.
 #[derive(Debug, Default)]
 pub struct Probe(RefCell<Option<String>>);
 
@@ -119,7 +119,7 @@ impl Probe {
         }
     }
 
-    /// The name of the layer, once a pass has gone through it.
+    /// The name of the first such layer in the pass, if any.
     pub fn first_non_finite(self) -> Option<String> {
         self.0.into_inner()
     }

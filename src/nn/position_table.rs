@@ -1,4 +1,4 @@
-//! What each position looks like to a model, as rows of numbers to look at and compare.
+//! The position encodings of a model as a table, for display and comparison.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -9,7 +9,7 @@ use crate::architecture::{
 };
 use crate::ops::{Rotary, Starts};
 
-/// A row of numbers for each position, from 0 on.
+/// A vector for each position, from 0 on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PositionTable {
     values: Vec<f32>,
@@ -17,11 +17,11 @@ pub struct PositionTable {
 }
 
 impl PositionTable {
-    /// The first `len` positions of what `architecture` reads first; learned ones as `init` and `seed` would start them.
-    /// `None` for a model that adds no positions and turns nothing by them.
+    /// The first `len` positions of the first input of `architecture`; learned ones as initialised by `init` and `seed`.
+    /// `None` for a model without added or rotary positions.
     ///
-    /// Rotary positions add no vectors, but turn those of each head. Their rows are what becomes of the vector whose first
-    /// half is ones and whose second half is zeros: the cosines, then the sines of all angles.
+    /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose first half is
+    /// ones and whose second half is zeros: the cosines, then the sines of all angles.
     pub fn new(
         architecture: &Architecture,
         len: usize,
@@ -52,7 +52,7 @@ impl PositionTable {
         }
     }
 
-    /// The rows of `values`, each of `width` numbers, such as a trained model's.
+    /// A table with the given `values`, in rows of `width`.
     pub fn rows(values: Vec<f32>, width: usize) -> Self {
         Self {
             values,
@@ -60,7 +60,7 @@ impl PositionTable {
         }
     }
 
-    /// Positions.
+    /// The number of positions.
     pub fn len(&self) -> usize {
         self.values.len() / self.width
     }
@@ -70,18 +70,18 @@ impl PositionTable {
         self.len() == 0
     }
 
-    /// Numbers in a row.
+    /// The width of a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The numbers of the first `len` positions, row after row, or of all if there are fewer.
+    /// The rows of the first `len` positions, or of all if there are fewer.
     pub fn first(&self, len: usize) -> &[f32] {
         let end = len.saturating_mul(self.width).min(self.values.len());
         &self.values[..end]
     }
 
-    /// The cosine of the angle between the row of `position` and each row; not a number for rows of zeros.
+    /// The cosine similarity between the row of `position` and each row; NaN for rows of zeros.
     ///
     /// # Panics
     /// If there is no such position.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn similarity_is_the_mean_cosine_of_the_angles_between() {
+    fn similarity_is_the_mean_cosine_of_the_angle_differences() {
         for (positions, pairs) in [
             (Positions::SinusoidalInterleaved, 8),
             (Positions::SinusoidalConcatenated, 8),

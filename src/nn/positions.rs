@@ -1,4 +1,4 @@
-//! Vectors that tell a stack the position.
+//! Positional vectors.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::Scope;
 use crate::architecture::{AddedPositions, Input, Sinusoids};
 use crate::ops::{PositionRows, Starts};
 
-/// Wavelengths run from 2π to this times 2π (*Attention Is All You Need*, section 3.5).
+/// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
 
-/// Vectors that are added to the embeddings; none where attention knows positions by itself.
+/// Positional vectors added to the embeddings; none if the attention encodes positions.
 #[derive(Module, Debug)]
 pub struct PositionEncoding {
-    /// `[rows, d_model]`, for learned positions alone.
+    /// `[rows, d_model]`, for learned positions.
     pub learned: Option<Param<Tensor<2>>>,
-    /// `[max_len, d_model]`, for sinusoids alone.
+    /// `[max_len, d_model]`, for sinusoids.
     #[module(skip)]
     fixed: Option<Arc<Vec<f32>>>,
-    /// The row of the learned table that position 0 takes.
+    /// The row of position 0 in the learned table.
     #[module(skip)]
     offset: usize,
 }
@@ -47,7 +47,7 @@ impl PositionEncoding {
         }
     }
 
-    /// The fixed vectors of `len` positions of each sequence, for the embedding to add.
+    /// The sinusoidal vectors of `len` positions of each sequence, which the embedding operation adds.
     pub fn fixed_rows(&self, starts: &Starts, len: usize) -> Option<PositionRows> {
         let table = Arc::clone(self.fixed.as_ref()?);
         Some(PositionRows {
@@ -57,7 +57,7 @@ impl PositionEncoding {
         })
     }
 
-    /// Adds the learned vectors, if these positions are learned, to `batch` sequences.
+    /// Adds the learned vectors, if any, to `batch` sequences.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, d_model]`

@@ -4,16 +4,16 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use crate::ops::Lengths;
 
-/// Rows of vectors of which each is as long as it needs: row i holds `lens[i]` vectors, then padding that is never read.
+/// Rows of different numbers of vectors: row i holds `lens[i]` vectors, then padding that is never read.
 ///
-/// This is how decoding keeps keys, values and memories while rows come and go.
+/// Decoding keeps keys, values and memories in this form while rows are admitted and dropped.
 #[derive(Clone, Debug)]
 pub struct Ragged {
     /// `[rows · width, d]`; absent while there are no vectors.
     x: Option<Tensor<2>>,
     lens: Vec<usize>,
     width: usize,
-    /// Where the rows are to be taken from once something is appended.
+    /// A pending selection of rows.
     moved: Option<Vec<usize>>,
 }
 
@@ -51,7 +51,7 @@ impl Ragged {
         self.moved.as_ref().map_or(self.lens.len(), Vec::len)
     }
 
-    /// Row `i` becomes what row `rows[i]` was. Nothing happens to rows that were never there.
+    /// Replaces row `i` by the previous row `rows[i]`; the vectors are moved later. Has no effect without rows.
     pub fn select(&mut self, rows: &[usize]) {
         if self.rows() == 0 {
             return;
@@ -62,7 +62,7 @@ impl Ragged {
         });
     }
 
-    /// All rows of `other` behind those of `self`.
+    /// Appends the rows of `other`.
     pub fn extend(&mut self, other: Self) {
         self.settle();
         let mut other = other;
@@ -77,7 +77,7 @@ impl Ragged {
         *self = Self::gather(parts.collect(), lens, at);
     }
 
-    /// `count` further vectors for each row, `[rows · count, d]`, of which `lens` are real.
+    /// Appends `count` vectors to each row, `[rows · count, d]`, of which `real` are real.
     pub fn append(&mut self, new: Tensor<2>, count: usize, real: &[usize]) {
         let rows = self.rows();
         let even =
@@ -116,7 +116,7 @@ impl Ragged {
         *self = Self::gather(vec![old, new], lens, at);
     }
 
-    /// The vectors `[rows · width, d]` and how many of each row are real.
+    /// The vectors `[rows · width, d]` and the number of real ones in each row.
     ///
     /// # Panics
     /// If there are no vectors.
@@ -126,7 +126,7 @@ impl Ragged {
         (x, Lengths::new(self.lens.clone(), self.width))
     }
 
-    /// Carries out what [`Ragged::select`] put off.
+    /// Carries out a pending selection.
     fn settle(&mut self) {
         let Some(origins) = self.moved.take() else {
             return;
@@ -141,12 +141,12 @@ impl Ragged {
         *self = Self::gather(parts, lens, at);
     }
 
-    /// Rows of `lens` vectors, of which vector `position` of `row` is vector `at(row, position)` of all parts.
+    /// Rows of `lens` vectors, where vector `position` of `row` is vector `at(row, position)` of all parts together.
     fn gather(parts: Vec<Tensor<2>>, lens: Vec<usize>, at: impl Fn(usize, usize) -> usize) -> Self {
         let width = lens.iter().copied().max().unwrap_or(0);
         let mut indices = Vec::with_capacity(lens.len() * width);
         for (row, &len) in lens.iter().enumerate() {
-            // Padding repeats some vector: it is never read.
+            // Padding repeats a vector and is never read.
             let place = |position: usize| match len {
                 0 => 0,
                 len => at(row, position.min(len - 1)),
@@ -171,7 +171,7 @@ impl Default for Ragged {
     }
 }
 
-/// The rows numbered `indices` of all `parts`, counted through; `None` without parts.
+/// The rows `indices` of the concatenated `parts`; `None` without parts.
 fn take(mut parts: Vec<Tensor<2>>, indices: Vec<i64>) -> Option<Tensor<2>> {
     let all = match parts.len() {
         0 => return None,

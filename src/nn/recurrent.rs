@@ -1,4 +1,4 @@
-//! Recurrent layers, and stacks of them that read a whole sequence.
+//! Recurrent layers and encoders.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -12,9 +12,9 @@ use crate::ops::{self, Cell, Direction, Lengths, Recurrence};
 pub struct RecurrentLayer {
     /// `[d, d_in]`: the forget gate of an SSRU, whose candidate is `input`.
     pub forget: Option<Linear>,
-    /// `[gates · d, d_in]`: the input's share of the gates, for all positions in one product.
+    /// `[gates · d, d_in]`: maps the input to the gates, for all positions in one matrix product.
     pub input: Linear,
-    /// `[gates · d, d]`: the state's share; an SSRU has none.
+    /// `[gates · d, d]`: maps the previous state to the gates; absent in an SSRU.
     pub hidden: Option<Linear>,
     #[module(skip)]
     cell: Cell,
@@ -45,7 +45,7 @@ impl RecurrentLayer {
         }
     }
 
-    /// The states of all positions, h and, where the cell has one, c behind it; zeros at padding.
+    /// The states of all positions: h, followed by c for cells that have one; zeros at padding.
     ///
     /// # Shapes
     /// - `x`: `[batch · len, d_in]`
@@ -70,7 +70,7 @@ impl RecurrentLayer {
         )
     }
 
-    /// The input's share of the gates, `[rows, gates · d]`.
+    /// The gates' projection of the input, `[rows, gates · d]`.
     pub(super) fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         match &self.forget {
             Some(forget) => Linear::forward_all([forget, &self.input], x, pass),
@@ -78,13 +78,13 @@ impl RecurrentLayer {
         }
     }
 
-    /// Width of a state, c included.
+    /// Width of a state, including c.
     pub fn state_width(&self) -> usize {
         self.cell.states() * self.d
     }
 
-    /// The states alone that the next position reads, out of [`RecurrentLayer::forward`]'s result: those of the last
-    /// position, or of the first for a layer that reads backward; `[batch, states · d]`.
+    /// The final states in the result of [`RecurrentLayer::forward`]: those of the last position, or of the first for a
+    /// backward layer; `[batch, states · d]`.
     pub fn last(&self, states: &Tensor<2>, lengths: &Lengths) -> Tensor<2> {
         ops::select_rows(
             states.clone(),
@@ -95,7 +95,7 @@ impl RecurrentLayer {
         )
     }
 
-    /// h, `[rows, d]`, out of states.
+    /// The part h of states, `[rows, d]`.
     pub fn hidden_part(&self, states: Tensor<2>) -> Tensor<2> {
         let [_, width] = states.dims();
         match self.cell.states() {
@@ -104,7 +104,7 @@ impl RecurrentLayer {
         }
     }
 
-    /// What makes a state from the one before.
+    /// The recurrence of the states.
     pub(super) fn recurrence(&self, initial: Option<Tensor<2>>) -> Recurrence {
         Recurrence {
             hidden: self.hidden.as_ref().map(Linear::as_map),
@@ -117,19 +117,19 @@ impl RecurrentLayer {
     }
 }
 
-/// A stack of recurrent layers that reads sequences from the left, or from both ends.
+/// A stack of forward or bidirectional recurrent layers.
 #[derive(Module, Debug)]
 pub struct RecurrentEncoder {
-    /// The layers, from the embeddings up.
+    /// The layers, from the bottom up.
     pub layers: Vec<RecurrentEncoderLayer>,
 }
 
-/// What [`RecurrentEncoder`] makes of sequences.
+/// The output of [`RecurrentEncoder`].
 #[derive(Clone, Debug)]
 pub struct Encoded {
     /// The top layer's h, `[batch · len, d_hidden]`.
     pub memory: Tensor<2>,
-    /// Each layer's state behind the last position, `[batch, states · d_hidden]`.
+    /// The final state of each layer, `[batch, states · d_hidden]`.
     pub finals: Vec<Tensor<2>>,
 }
 
@@ -143,7 +143,7 @@ impl RecurrentEncoder {
         }
     }
 
-    /// `x`: `[batch · len, d_in]`. Dropout acts between layers.
+    /// Encodes `x`, `[batch · len, d_in]`. Dropout acts between layers.
     pub fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> Encoded {
         let mut memory = x;
         let mut finals = Vec::with_capacity(self.layers.len());
@@ -157,14 +157,14 @@ impl RecurrentEncoder {
     }
 }
 
-/// A layer that reads from the left and, if it has a second direction, from the right.
+/// A forward layer or, with a second direction, a bidirectional one.
 #[derive(Module, Debug)]
 pub struct RecurrentEncoderLayer {
-    /// From the left.
+    /// Reads from left to right.
     pub forward: RecurrentLayer,
-    /// From the right (Schuster and Paliwal 1997).
+    /// Reads from right to left (Schuster and Paliwal 1997).
     pub backward: Option<RecurrentLayer>,
-    /// On what comes from the layer below.
+    /// Acts on the output of the layer below.
     #[module(skip)]
     dropout: Option<Dropout>,
 }
@@ -194,7 +194,7 @@ impl RecurrentEncoderLayer {
             return (h, last);
         };
         let (other_h, other_last) = run(backward);
-        // h of both directions comes first, then c of both: so the two make one state of twice the width.
+        // h of both directions, then c of both: together one state of twice the width.
         let [_, width] = last.dims();
         let parts = backward.cell.states();
         let d = width / parts;

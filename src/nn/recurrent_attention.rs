@@ -1,4 +1,4 @@
-//! How a recurrent decoder attends to the memory.
+//! Attention of a recurrent decoder to the memory.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -7,8 +7,8 @@ use super::{AttentionPlace, AttentionSite, Linear, Pass, RecurrentLayer, Scope, 
 use crate::architecture::{self, AttentionKind};
 use crate::ops::{self, Attended, AttentionShape, AttentiveRecurrence, Causality, Lengths, Scores};
 
-/// How a recurrent decoder looks at the source.
-// A model has one: its size does not matter.
+/// Attention of a recurrent decoder to the memory.
+// Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum RecurrentAttention {
@@ -18,8 +18,8 @@ pub enum RecurrentAttention {
     Multiplicative(MultiplicativeAttention),
 }
 
-/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): with the state s of the position before,
-/// e_j = vᵀ tanh(W s + U h_j), and the context Σ softmax(e)_j h_j enters the gates.
+/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): e_j = vᵀ tanh(W s + U h_j) with the previous state s;
+/// the context Σ softmax(e)_j h_j enters the gates.
 #[derive(Module, Debug)]
 pub struct AdditiveAttention {
     /// `[d_hidden, d_hidden]`: W.
@@ -28,19 +28,18 @@ pub struct AdditiveAttention {
     pub key: Linear,
     /// `[d_hidden]`: v.
     pub score: Param<Tensor<1>>,
-    /// `[gates · d_hidden, d_hidden]`: the context's share of the gates.
+    /// `[gates · d_hidden, d_hidden]`: maps the context to the gates.
     pub context: Linear,
 }
 
-/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the position's own state s, W left out
-/// for "dot".
+/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s; without W for "dot".
 #[derive(Module, Debug)]
 pub struct MultiplicativeAttention {
     /// `[d_hidden, d_hidden]`: Wᵀ of "general".
     pub query: Option<Linear>,
 }
 
-/// What attention reads of sequences.
+/// The memory as attention reads it.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     /// U h for additive attention, `[batch · src_len, d_hidden]`; h twice, side by side, for multiplicative.
@@ -67,7 +66,7 @@ impl RecurrentAttention {
         }
     }
 
-    /// What this attention reads of the encoder's output.
+    /// Keys and values of the encoder's output.
     pub(super) fn memory(&self, memory: &Sequence, pass: &Pass<'_>) -> Memory {
         let h = memory.x.clone();
         let (keys, values) = match self {
@@ -83,7 +82,7 @@ impl RecurrentAttention {
 }
 
 impl AdditiveAttention {
-    /// The layer's states and the contexts of all positions.
+    /// The states of the layer and the contexts of all positions.
     pub(super) fn run(
         &self,
         layer: &RecurrentLayer,
@@ -145,7 +144,7 @@ impl MultiplicativeAttention {
             Some(query) => query.forward(h, pass),
             None => h,
         };
-        // Both factors cancel; runs of earlier versions resume to the bit with them.
+        // This factor and the scale of the scores cancel; runs of earlier versions need both to resume to the bit.
         let attended = Attended::Other {
             queries: queries * (d as f64).sqrt(),
             keys_values: memory.keys.clone(),
@@ -159,7 +158,7 @@ impl MultiplicativeAttention {
     }
 }
 
-/// Records the weights `[batch, len, src_len]` of the one head that a recurrent decoder has.
+/// Records the weights `[batch, len, src_len]` of the only head of a recurrent decoder.
 fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
     let place = AttentionPlace {
         name: "decoder.attention".into(),
@@ -169,8 +168,8 @@ fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
     pass.record_attention(&place, || weights().unsqueeze_dim(1));
 }
 
-/// What each position finds: `initial` `[batch, d]`, and the states `[batch · len, d]` without the last of each sequence;
-/// `[batch, len, d]`.
+/// The previous state of each position, `[batch, len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
+/// the last of each sequence.
 fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
     let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
     let len = rows / batch;

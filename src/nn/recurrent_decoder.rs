@@ -13,34 +13,34 @@ use crate::ops::{self, Direction, Lengths};
 #[cfg(test)]
 mod tests;
 
-/// A stack of recurrent layers that begins with the encoder's final states. What is predicted at a position comes from
-/// t = tanh(W \[s; c\]) with the top state s and, if there is attention, the context c.
+/// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
+/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
 #[derive(Module, Debug)]
 pub struct RecurrentDecoder {
-    /// The layers, from the embeddings up.
+    /// The layers, from the bottom up.
     pub layers: Vec<RecurrentLayer>,
-    /// How the source is looked at.
+    /// Attention to the memory.
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, 2 · d_hidden]` with attention: W of t.
     pub readout: Linear,
     #[module(skip)]
     start: InitialState,
-    /// On what each layer hands to the next, and on t.
+    /// Act on the output of each layer, and on t.
     #[module(skip)]
     dropouts: Vec<Dropout>,
 }
 
-/// The rows that a recurrent decoder is writing.
+/// The decoding state of a recurrent decoder.
 #[derive(Clone, Debug)]
 pub struct RecurrentState {
-    /// Of each layer, `[rows, states · d_hidden]`; none without rows.
+    /// The state of each layer, `[rows, states · d_hidden]`; empty without rows.
     layers: Vec<Tensor<2>>,
-    /// [`Memory::keys`], one row a source.
+    /// [`Memory::keys`], one row per source.
     keys: Ragged,
-    /// [`Memory::values`], one row a source.
+    /// [`Memory::values`], one row per source.
     values: Ragged,
     sources: Sources,
-    /// The memory of each row, as long as the rows keep their sources.
+    /// The memory of each row, cached while the sources of the rows do not change.
     of_rows: Option<Memory>,
 }
 
@@ -67,7 +67,7 @@ impl RecurrentDecoder {
         Some(self.attention.as_ref()?.memory(memory, pass))
     }
 
-    /// The state of each layer before the first of `batch` sequences' positions, given the encoder's `finals`.
+    /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
     fn before(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
         let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
@@ -79,8 +79,8 @@ impl RecurrentDecoder {
         self.layers.iter().enumerate().map(state).collect()
     }
 
-    /// All positions of whole sequences: t of each, `[batch · len, d_model]`. `memory` is the encoder's output, `finals`
-    /// the final state of each of its layers if it is recurrent.
+    /// The readout t of all positions of whole sequences, `[batch · len, d_model]`. `finals` are the final states of a
+    /// recurrent encoder.
     ///
     /// # Shapes
     /// - `tgt.x`: `[batch · len, d_model]`
@@ -96,7 +96,7 @@ impl RecurrentDecoder {
         self.run(tgt.x, &tgt.lengths, &mut before, memory.as_ref(), pass)
     }
 
-    /// What decoding remembers before any row is admitted.
+    /// A state without rows.
     pub fn start(&self) -> RecurrentState {
         RecurrentState {
             layers: Vec::new(),
@@ -136,7 +136,7 @@ impl RecurrentDecoder {
         state.of_rows = None;
     }
 
-    /// Further positions of every row: t of each, `[rows · len, d_model]`.
+    /// The readout t of the next positions of every row, `[rows · len, d_model]`.
     pub fn extend(
         &self,
         x: Tensor<2>,
@@ -153,7 +153,7 @@ impl RecurrentDecoder {
         self.run(x, real, layers, of_rows.as_ref(), pass)
     }
 
-    /// All positions from `before` on, which becomes the state behind the last: t of each.
+    /// The readout t of all positions after the state `before`, which is replaced by the final state.
     fn run(
         &self,
         x: Tensor<2>,
@@ -202,7 +202,7 @@ impl RecurrentState {
         self.sources.rows()
     }
 
-    /// Row `i` becomes what row `rows[i]` was; rows that are not named are dropped.
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     pub fn select(&mut self, rows: &[usize]) {
         if rows.iter().copied().eq(0..self.rows()) {
             return;

@@ -31,7 +31,7 @@ impl Residual {
         }
     }
 
-    /// `[rows, d_model]` to the same, through `sublayer`.
+    /// Applies `sublayer` within the connection; rows `[rows, d_model]` keep their shape.
     pub fn forward(
         &self,
         x: Tensor<2>,

@@ -1,4 +1,4 @@
-//! Where the layers of a model take their parameters from while they are built.
+//! Construction of a model: the source of its parameters and their names.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -8,14 +8,14 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Dropout;
 
-/// The construction of one model: gives out its parameters by name and numbers its dropout sites.
+/// The construction of one model: provides its parameters by name and numbers its dropout sites.
 pub struct Construction<'a> {
     values: RefCell<&'a mut dyn FnMut(&str) -> TensorData>,
     sites: Cell<u32>,
     device: Device,
 }
 
-/// A place in the tree of layers, named by its path as in `encoder.layers.0`.
+/// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
 #[derive(Clone)]
 pub struct Scope<'a> {
     path: String,
@@ -23,7 +23,7 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Construction<'a> {
-    /// For a model on `device` whose parameters have the values that `values` gives for their names.
+    /// The construction of a model on `device` whose parameters are `values(name)`.
     pub fn new(device: &Device, values: &'a mut dyn FnMut(&str) -> TensorData) -> Self {
         Self {
             values: RefCell::new(values),
@@ -42,7 +42,7 @@ impl<'a> Construction<'a> {
 }
 
 impl Scope<'_> {
-    /// The place called `name` below this one.
+    /// The place `name` below this one.
     pub fn at(&self, name: impl Display) -> Self {
         Self {
             path: self.below(name),
@@ -55,7 +55,7 @@ impl Scope<'_> {
         &self.path
     }
 
-    /// The parameter called `name` here.
+    /// The parameter `name` at this place.
     pub fn parameter<const D: usize>(&self, name: &str) -> Param<Tensor<D>> {
         let Construction { values, device, .. } = self.construction;
         let values = values.borrow_mut()(&self.below(name));

@@ -3,11 +3,10 @@
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 
-/// softmax(X·Xᵀ)·X: every vector becomes a mean of all, each weighed by how well it points the same way. What is learned
-/// in [`super::MultiHeadAttention`], which vectors fit together and what is taken of them, is fixed here.
+/// softmax(X·Xᵀ)·X: every vector becomes an average of all vectors, weighted by their dot products with it. The projections
+/// of [`super::MultiHeadAttention`] are missing here.
 ///
-/// It knows no order: if its vectors change places, so do its results (permutation equivariance). That is why models
-/// that attend have to be told positions.
+/// It is permutation-equivariant: permuting the vectors permutes the results. This is why attention needs positions.
 ///
 /// # Shapes
 /// - `x`, result: `[…, len, d]`
@@ -28,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_change_places_take_their_results_along() {
+    fn permuted_vectors_give_permuted_results() {
         let device = Device::flex();
         let x = Tensor::<3>::random([2, 5, 4], Distribution::Normal(0.0, 1.0), &device);
         let order = Tensor::<1, Int>::from_data([3, 0, 4, 1, 2], &device);
@@ -49,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_vectors_stay_as_they_are() {
+    fn equal_vectors_do_not_change() {
         let x = Tensor::<2>::from_data([[0.5, -3.0, 7.0]; 4], &Device::flex());
         assert_close(self_attention(x.clone()), x);
     }

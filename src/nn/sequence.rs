@@ -9,7 +9,7 @@ use crate::ops::Lengths;
 pub struct Sequence {
     /// `[batch · width, d_model]`: all positions of the first sequence, then of the second, …
     pub x: Tensor<2>,
-    /// Real positions of each sequence, and the width of all.
+    /// The number of real positions of each sequence, and their common width.
     pub lengths: Lengths,
 }
 

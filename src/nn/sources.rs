@@ -1,6 +1,6 @@
-//! Which sentence each row of a decoder's state belongs to.
+//! The source sentence of each row of a decoder's state.
 
-/// The sources of rows: hypotheses of one sentence share what the encoder made of it.
+/// The sources of rows; hypotheses of one sentence share its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     /// The slot of each row, counted from 0 in the order of first appearance.
@@ -8,12 +8,12 @@ pub(super) struct Sources {
     n_slots: usize,
 }
 
-/// Rows ordered by their source, as queries of one sequence each.
+/// Rows grouped by source; the rows of a source are queries of one sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Sources.
+    /// The number of sources.
     pub n_groups: usize,
-    /// The row at each place `[n_groups · width]`, and the place of each row; absent if rows stand in order already.
+    /// The row at each place `[n_groups · width]`, and the place of each row; absent if rows are already in order.
     pub order: Option<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -48,7 +48,7 @@ impl Sources {
         self.n_slots += count;
     }
 
-    /// Row `i` becomes what row `rows[i]` was. Gives the slots that are kept, in order, if any go or move.
+    /// Replaces row `i` by the previous row `rows[i]`. Returns the slots that remain, in order, if any were dropped or moved.
     pub(super) fn select(&mut self, rows: &[usize]) -> Option<Vec<usize>> {
         let mut kept = Vec::new();
         let mut renamed = vec![usize::MAX; self.n_slots];
@@ -66,7 +66,7 @@ impl Sources {
         (!unchanged).then_some(kept)
     }
 
-    /// The rows by source.
+    /// The rows grouped by source.
     pub(super) fn groups(&self) -> Groups {
         let mut rows_of = vec![Vec::new(); self.n_slots];
         for (row, &slot) in self.slots.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Sources {
         let mut row_at = Vec::with_capacity(self.n_slots * width);
         for rows in &rows_of {
             for number in 0..width {
-                // Padding repeats a row: its result is dropped.
+                // Padding repeats a row, whose result is dropped.
                 let row = rows[number.min(rows.len() - 1)];
                 if number < rows.len() {
                     place_of[row] = row_at.len();
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_renamed_as_sources_go() {
+    fn slots_are_renumbered_when_sources_are_dropped() {
         let mut sources = Sources::default();
         sources.admit(3);
         assert_eq!(sources.select(&[0, 1, 2]), None);

@@ -1,4 +1,4 @@
-//! Scaled dot-product attention of all heads (*Attention Is All You Need*, equation 1).
+//! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
 
 use attentive_kernels::Lengths;
 use attentive_kernels::attention::{
@@ -12,24 +12,23 @@ use burn::tensor::{Bool, Tensor, TensorData};
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
 use super::{Dropout, buffers};
 
-/// What attends to what; a row holds the features of all heads, head after head.
-// A value lives for one call: its size does not matter.
+/// Queries, keys and values. Each row holds the features of all heads, head after head.
+// A value lives only for one call, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Attended {
-    /// A sequence to itself: queries, keys and values side by side,
-    /// `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
+    /// Self-attention: concatenated queries, keys and values, `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
     Itself(Tensor<2>),
-    /// A sequence to another.
+    /// Cross-attention.
     Other {
         /// `[batch · tgt_len, n_heads · d_head]`
         queries: Tensor<2>,
-        /// Keys and values side by side, `[batch · src_len, 2 · n_kv_heads · d_head]`.
+        /// Concatenated keys and values, `[batch · src_len, 2 · n_kv_heads · d_head]`.
         keys_values: Tensor<2>,
     },
 }
 
-/// A term added to the scaled scores, such as that of relative positions (Raffel et al. 2020).
+/// A term added to the scaled scores, for example a relative position bias (Raffel et al. 2020).
 #[derive(Clone, Debug)]
 pub enum ScoreBias {
     /// `[n_heads, tgt_len, src_len]`, the same for every sequence.
@@ -41,16 +40,16 @@ pub enum ScoreBias {
 /// The scores of attention: `scale` · q·k + `bias`.
 #[derive(Clone, Debug)]
 pub struct Scores {
-    /// The factor of the dot products.
+    /// Factor applied to the dot products.
     pub scale: f32,
-    /// Which keys a query may see.
+    /// Which keys a query may attend to.
     pub causality: Causality,
-    /// What is added to the scaled dot products.
+    /// Term added to the scaled dot products.
     pub bias: Option<ScoreBias>,
 }
 
 impl Scores {
-    /// q·k / √`d_head` (*Attention Is All You Need*, equation 1).
+    /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
     pub fn scaled(d_head: usize, causality: Causality) -> Self {
         Self {
             scale: scale_of(d_head),
@@ -62,11 +61,11 @@ impl Scores {
 
 /// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///
-/// The scores are never stored: the backward pass computes them, and the dropout mask, anew. A query that may see no key
-/// gives zeros.
+/// The scores are never stored: the backward pass recomputes them and the dropout mask. The result is zero for a
+/// query without visible keys.
 ///
 /// # Shapes
-/// - `lengths`: of the keys, `batch` rows of width `src_len`
+/// - `lengths`: lengths of the keys, `batch` rows of width `src_len`
 /// - result: `[batch · tgt_len, n_heads · d_head]`
 pub fn attention(
     shape: AttentionShape,
@@ -127,11 +126,11 @@ pub(super) fn portable(
         .reshape([shape.batch * shape.tgt_len, shape.query_width()])
 }
 
-/// The weights by which [`attention`] gathers values: zeros where a query does not see a key. To look at; attention itself
-/// never holds them.
+/// The attention weights of [`attention`], zero where a query does not see a key. For inspection only; attention
+/// itself never materializes them.
 ///
 /// # Shapes
-/// - `lengths`: of the keys, `batch` rows of width `src_len`
+/// - `lengths`: lengths of the keys, `batch` rows of width `src_len`
 /// - result: `[batch, n_heads, tgt_len, src_len]`
 pub fn attention_weights(
     shape: AttentionShape,
@@ -149,7 +148,7 @@ pub fn attention_weights(
         Some(ScoreBias::Shared(bias)) => products + bias.clone().unsqueeze(),
         Some(ScoreBias::Each(bias)) => products + bias.clone(),
     };
-    // The second fill turns the uniform weights of a row that sees nothing into zeros.
+    // The second fill zeroes the uniform weights of rows without visible keys.
     softmax(scores.mask_fill(ignored.clone(), -1e30), 3).mask_fill(ignored, 0.0)
 }
 
@@ -176,13 +175,13 @@ impl Attended {
     }
 }
 
-/// Rows of `n_heads` heads to `[batch, n_heads, len, d_head]`.
+/// Reshapes rows of `n_heads` heads to `[batch, n_heads, len, d_head]`.
 fn heads(shape: &AttentionShape, x: Tensor<2>, len: usize, n_heads: usize) -> Tensor<4> {
     x.reshape([shape.batch, len, n_heads, shape.d_head])
         .swap_dims(1, 2)
 }
 
-/// Keys or values, each head as often as heads of queries share it: `[batch, n_heads, src_len, d_head]`.
+/// Keys or values, with each head repeated for the query heads that share it: `[batch, n_heads, src_len, d_head]`.
 fn keys_of_heads(shape: &AttentionShape, x: Tensor<2>) -> Tensor<4> {
     let x = heads(shape, x, shape.src_len, shape.n_kv_heads);
     if shape.n_kv_heads == shape.n_heads {
@@ -201,7 +200,7 @@ fn keys_of_heads(shape: &AttentionShape, x: Tensor<2>) -> Tensor<4> {
         .reshape([batch, n_heads, src_len, d_head])
 }
 
-/// `[batch, n_heads, tgt_len, src_len]`: true = this query does not see this key.
+/// The mask `[batch, n_heads, tgt_len, src_len]`: true if the query does not see the key.
 fn ignored(
     shape: &AttentionShape,
     lengths: Option<&Lengths>,
@@ -230,7 +229,7 @@ fn ignored(
 }
 
 operands! {
-    /// First the queries, or queries, keys and values joined if there are no others.
+    /// `first` holds the queries, or the joined queries, keys and values if there are no other operands.
     struct AttentionOperands {
         first: One,
         keys_values: Maybe,
@@ -248,7 +247,7 @@ struct Attention {
     dropout: Option<Dropout>,
 }
 
-/// The form of a [`ScoreBias`].
+/// The kind of a [`ScoreBias`].
 #[derive(Clone, Copy, Debug)]
 enum BiasForm {
     Shared,
@@ -285,7 +284,8 @@ impl Kernel for Attention {
     type Saved = ();
     type Side = ();
 
-    /// Scores and sums; backward the scores again and the gradients of both products' operands.
+    /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of both
+    /// products.
     fn flops(&self) -> [f64; 2] {
         let AttentionShape {
             batch,

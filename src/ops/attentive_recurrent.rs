@@ -15,31 +15,31 @@ use super::fused::{self, Context, Kernel, Mode, Output};
 use super::recurrent::{real_at, step};
 use super::{Cell, Direction, Lengths, Map, Precision, Recurrence, Weight, buffers};
 
-/// What makes a state, and the context that enters it, from the state before.
+/// Parameters and context of the state update.
 #[derive(Clone, Debug)]
 pub struct AttentiveRecurrence {
-    /// The layer's own.
+    /// The recurrence of the layer itself.
     pub state: Recurrence,
-    /// `[d_key, d]`: makes the query q of the state before.
+    /// `[d_key, d]`: projects the previous state to the query q.
     pub query: Weight,
     /// `[d_key]`: v of the score vᵀ tanh(q + key).
     pub score: Tensor<1>,
-    /// `[gates · d, d_value]`: the context's share of the gates.
+    /// `[gates · d, d_value]`: projects the context to the gates.
     pub context: Weight,
     /// `[batch · src_len, d_key]`
     pub keys: Tensor<2>,
     /// `[batch · src_len, d_value]`
     pub values: Tensor<2>,
-    /// The keys of each sequence.
+    /// Keys per sequence.
     pub src_lengths: Lengths,
 }
 
-/// The states of all positions from the left, and the contexts that entered them; zeros at padding. A sequence that sees no
-/// key has contexts of zeros.
+/// Computes the states of all positions from left to right, and the contexts used by them; zero at padding. The
+/// contexts of a sequence without visible keys are zero.
 ///
 /// # Shapes
-/// - `projected`: `[batch · len, gates · d]`, the inputs' projections with their bias
-/// - result: `[batch · len, states · d + d_value]`: h, c behind it where the cell has one, and the context
+/// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias
+/// - result: `[batch · len, states · d + d_value]`: h, then c if the cell has one, then the context
 pub fn attentive_recurrent(
     cell: Cell,
     lengths: &Lengths,
@@ -125,11 +125,11 @@ pub(super) fn portable(
     Tensor::cat(outputs, 1).reshape([rows, cell.states() * d + d_value])
 }
 
-/// The weights by which [`attentive_recurrent`] gathers contexts: zeros at keys that are padding. To look at; they are
-/// computed anew, position by position.
+/// The attention weights of [`attentive_recurrent`], zero at padded keys. For inspection; they are recomputed
+/// position by position.
 ///
 /// # Shapes
-/// - `before`: `[batch, len, d]`, the h that each position finds
+/// - `before`: `[batch, len, d]`, the h before each position
 /// - result: `[batch, len, src_len]`
 pub fn attentive_recurrent_weights(
     recurrence: &AttentiveRecurrence,
@@ -153,7 +153,7 @@ fn attend(recurrence: &AttentiveRecurrence, h: Tensor<2>, precision: Precision) 
     (weights * values).sum_dim(1).reshape([batch, d_value])
 }
 
-/// softmax over j of vᵀ tanh(W h + key j), without the keys of padding: `[batch, src_len]`.
+/// softmax over j of vᵀ tanh(W h + key j), excluding padded keys: `[batch, src_len]`.
 fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>, precision: Precision) -> Tensor<2> {
     let [batch, _] = h.dims();
     let [rows, d_key] = recurrence.keys.dims();
@@ -198,7 +198,7 @@ struct AttentiveRecurrent {
     precision: Precision,
 }
 
-/// What the backward pass reads besides.
+/// Additional values read by the backward pass.
 #[derive(Clone, Debug)]
 struct Saved {
     attention_weights: Vec<f32>,

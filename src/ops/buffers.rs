@@ -1,7 +1,9 @@
-//! Memory for results, used again from one update to the next: fresh pages cost as much as a pass over them.
+//! Pools of result buffers that are reused between updates: touching fresh pages costs as much as a pass over the
+//! data.
 //!
-//! Each thread has a pool. Tensors that Burn's own operations made come by too; they are left to the allocator, since what
-//! Burn allocates in every update would pile up here. So the pool remembers the addresses of the buffers that it lent.
+//! Each thread has its own pool. It remembers the addresses of the buffers that it lent, because tensors made by
+//! Burn's own operations are offered too. These go to the allocator; otherwise they would accumulate here with every
+//! update.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,14 +14,14 @@ thread_local! {
 
 /// Smaller buffers are left to the allocator.
 const SMALLEST: usize = 1 << 12;
-/// A buffer may be this many times larger than what is asked for.
+/// Maximum ratio between the size of a reused buffer and the requested size.
 const SLACK: usize = 2;
-/// Numbers that a thread's pool keeps at most: 4 GiB.
+/// Maximum number of elements kept by a thread's pool: 4 GiB.
 const MOST_KEPT: usize = 1 << 30;
-/// Buffers that a pool remembers to have lent. More are only out if many were dropped elsewhere.
+/// Maximum number of lent buffers that a pool tracks. It is exceeded only if many were dropped elsewhere.
 const MOST_LENT: usize = 1 << 16;
 
-/// A buffer of `len` numbers that may hold anything.
+/// Returns a buffer of `len` elements with unspecified contents.
 pub(super) fn take(len: usize) -> Vec<f32> {
     if len < SMALLEST {
         return vec![0.0; len];
@@ -27,23 +29,23 @@ pub(super) fn take(len: usize) -> Vec<f32> {
     POOL.with_borrow_mut(|pool| pool.take(len))
 }
 
-/// Gives a buffer back for later use.
+/// Returns a buffer to the pool.
 pub fn give(buffer: Vec<f32>) {
     if buffer.capacity() >= SMALLEST {
         POOL.with_borrow_mut(|pool| pool.give(buffer));
     }
 }
 
-/// Buffers for later use, and which others are out.
+/// Free buffers and the addresses of lent ones.
 struct Pool {
     /// Sorted by capacity.
     free: Vec<Vec<f32>>,
-    /// Numbers in `free`.
+    /// Total number of elements in `free`.
     kept: usize,
-    /// The most that `kept` may be.
+    /// Upper limit of `kept`.
     most: usize,
-    /// The capacities of the buffers that are out, by address. One that was dropped elsewhere stays here until its address
-    /// is lent again.
+    /// Capacities of the lent buffers, by address. A buffer dropped elsewhere remains here until its address is lent
+    /// again.
     lent: HashMap<usize, usize>,
 }
 
@@ -75,7 +77,7 @@ impl Pool {
         if self.free.get(first).is_some_and(fits) {
             return Some(self.remove(first));
         }
-        // Makes room for the buffer that must now be allocated, so that changing sizes do not pile up.
+        // Frees space for the buffer to be allocated, so that buffers of changing sizes do not accumulate.
         if first > 0 {
             self.remove(first - 1);
         }
@@ -103,7 +105,7 @@ fn address(buffer: &Vec<f32>) -> usize {
     buffer.as_ptr().addr()
 }
 
-/// A size at most an eighth above `len`, so that buffers for batches of almost one size are interchangeable.
+/// Rounds `len` up by at most an eighth, so that buffers for batches of similar sizes are interchangeable.
 fn rounded(len: usize) -> usize {
     len.next_multiple_of(1 << (len.max(8).ilog2() - 3))
 }
@@ -113,18 +115,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_come_back() {
+    fn buffers_are_reused() {
         let buffer = take(10_000);
         let address = buffer.as_ptr();
         give(buffer);
         let small = take(4_000);
-        assert_ne!(small.as_ptr(), address, "too large to be used for this");
+        assert_ne!(small.as_ptr(), address, "too large to be reused here");
         let again = take(9_000);
         assert_eq!((again.as_ptr(), again.len()), (address, 9_000));
     }
 
     #[test]
-    fn what_does_not_fit_makes_room() {
+    fn unsuitable_buffers_are_freed() {
         let mut pool = Pool::new(MOST_KEPT);
         let small = pool.take(5_000);
         pool.give(small);
@@ -132,9 +134,9 @@ mod tests {
         assert!(pool.free.is_empty() && pool.kept == 0);
     }
 
-    /// Recurrent models pass many of Burn's own results by; they once filled the memory.
+    /// Regression test: results of Burn's own operations, common in recurrent models, once exhausted the RAM.
     #[test]
-    fn what_others_allocated_does_not_pile_up() {
+    fn foreign_buffers_do_not_accumulate() {
         let mut pool = Pool::new(MOST_KEPT);
         for len in [5_000, 8_192, 65_536, 100_003] {
             pool.give(vec![0.0; len]);
@@ -151,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_keeps_no_more_than_its_limit() {
+    fn a_pool_keeps_at_most_its_limit() {
         let mut pool = Pool::new(30_000);
         let buffers: Vec<_> = (0..10).map(|_| pool.take(8_192)).collect();
         buffers.into_iter().for_each(|buffer| pool.give(buffer));
         assert_eq!((pool.free.len(), pool.kept), (3, 3 * 8_192));
-        assert!(pool.lent.is_empty(), "all came back");
+        assert!(pool.lent.is_empty(), "all buffers were returned");
         let large = pool.take(40_000);
         pool.give(large);
         assert_eq!((pool.free.len(), pool.kept), (2, 2 * 8_192));

@@ -1,4 +1,4 @@
-//! The output projection and the label-smoothed cross-entropy behind it, in one operation.
+//! Fused output projection and label-smoothed cross-entropy.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Epilogue, Map, Precision, buffers};
 
-/// What [`cross_entropy`] gives.
+/// Result of [`cross_entropy`].
 #[derive(Clone, Debug)]
 pub struct CrossEntropy {
-    /// The smoothed loss, summed over the real tokens: `[1]`, with its gradient.
+    /// The smoothed loss summed over the real tokens, `[1]`, differentiable.
     pub loss: Tensor<1>,
-    /// The same sum and its companions as plain numbers.
+    /// The same sum and related statistics as plain numbers.
     pub sums: LossSums,
 }
 
 /// Label-smoothed cross-entropy of `logits = x·weightᵀ + bias` against `targets`, summed over all rows whose target is
 /// not [`IGNORE`] (Szegedy et al. 2016, section 7; *Attention Is All You Need*, section 5.4).
 ///
-/// The target distribution is `(1 − label_smoothing)` on the target and `label_smoothing / vocab` on every entry. On the
-/// CPU the logits exist for a few rows at a time only.
+/// The target distribution puts `(1 − label_smoothing)` on the target and `label_smoothing / vocab` on every class.
+/// On the CPU only a few rows of logits exist at a time.
 ///
 /// # Shapes
 /// - `x`: `[rows, d_model]`
 /// - `projection`: weight `[vocab, d_model]` and bias `[vocab]`
-/// - `targets`: `rows` numbers below `vocab`, or [`IGNORE`]
+/// - `targets`: `rows` class numbers below `vocab`, or [`IGNORE`]
 pub fn cross_entropy(
     x: Tensor<2>,
     projection: Map,
@@ -122,11 +122,11 @@ struct CrossEntropyKernel {
 impl Kernel for CrossEntropyKernel {
     const NAME: &'static str = "projection and loss";
     type Operands = ProjectionOperands<()>;
-    /// The gradients of the summed loss: they come almost free with the forward pass.
+    /// The gradients of the summed loss, which cost little extra in the forward pass.
     type Saved = Option<ProjectionOperands<Vec<f32>>>;
     type Side = LossSums;
 
-    /// The gradients' products are part of the forward pass.
+    /// The products of the gradients are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
         let ProjectionShape {
             rows,
@@ -184,7 +184,9 @@ impl Kernel for CrossEntropyKernel {
             }
             Some(values)
         };
-        let gradients = context.saved.expect("a tracked forward pass saves them");
+        let gradients = context
+            .saved
+            .expect("a tracked forward pass saves its gradients");
         ProjectionOperands {
             x: scaled(gradients.x),
             weight: scaled(gradients.weight),

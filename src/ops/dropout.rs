@@ -1,4 +1,4 @@
-//! Dropout and the residual sum behind it.
+//! Fused dropout and residual sum.
 
 use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
 use burn::tensor::{Tensor, TensorData};
@@ -6,9 +6,10 @@ use burn::tensor::{Tensor, TensorData};
 use super::buffers;
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 
-/// `residual + dropout(x)`, element by element, for tensors of any one shape.
+/// `residual + dropout(x)`, element-wise, for tensors of equal shape.
 ///
-/// The mask is a function of (seed, step, site, element), so it is computed again in the backward pass instead of stored.
+/// The mask is a function of (seed, micro-batch, site, element), so the backward pass recomputes it instead of
+/// storing it.
 pub fn dropout_add<const D: usize>(
     x: Tensor<D>,
     residual: Option<Tensor<D>>,

@@ -1,4 +1,4 @@
-//! Rows of a table, by number, with positions and dropout on top.
+//! Embedding lookup with optional position embeddings and dropout.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Dropout, buffers};
 
-/// The rows of a table of positions, `[max_len, d]`, that belong to sequences of `len` tokens.
+/// The rows of a position table `[max_len, d]` for sequences of `len` tokens.
 #[derive(Clone, Debug)]
 pub struct PositionRows {
     /// The whole table.
     pub table: Arc<Vec<f32>>,
     /// The first row of each sequence.
     pub starts: Starts,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub len: usize,
 }
 
@@ -33,10 +33,10 @@ impl PositionRows {
     }
 }
 
-/// `dropout(scale · table[ids[i]] + row of the token's position)` for every `i`.
+/// `dropout(scale · table[ids[i]] + position embedding)` for every `i`.
 ///
 /// # Shapes
-/// - `ids`: any number of rows, sequence after sequence
+/// - `ids`: row numbers, sequence after sequence
 /// - `table`: `[vocab, d]`
 /// - result: `[ids.len(), d]`
 pub fn embedding(

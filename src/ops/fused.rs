@@ -1,4 +1,4 @@
-//! The one mechanism behind every fused operation: slices in, slices out, with a backward rule for Burn's autodiff.
+//! The infrastructure of all fused operations: slices in, slices out, with a backward rule for Burn's autodiff.
 
 use std::fmt::Debug;
 
@@ -16,27 +16,27 @@ use super::buffers;
 use super::operands::Operands;
 use super::profile::{Spent, timed};
 
-/// An operation on some float tensors with passes of its own.
+/// An operation on float tensors with its own forward and backward pass.
 pub(crate) trait Kernel: Clone + Debug + Send + 'static {
-    /// What a profile calls it.
+    /// Name used in profiles.
     const NAME: &'static str;
 
-    /// What it operates on.
+    /// The operands.
     type Operands: Operands;
 
-    /// What the forward pass computes on the side for the backward pass.
+    /// Values computed by the forward pass for the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
-    /// What the forward pass computes on the side for the caller.
+    /// Values computed by the forward pass for the caller.
     type Side;
 
-    /// The output, and what the backward pass will want if one can follow (`Mode::Tracked`).
+    /// Computes the output and, in `Mode::Tracked`, the values for the backward pass.
     fn forward(&self, inputs: Of<Self, &[f32]>, mode: Mode) -> Output<Self>;
 
-    /// The gradient of each input; `None` is allowed where it is not wanted.
+    /// Computes the gradient of each input; `None` is allowed if it is not wanted.
     fn backward(&self, context: Context<'_, Self>) -> Of<Self, Option<Vec<f32>>>;
 
-    /// Which inputs the backward pass reads; the others need not stay in memory.
+    /// Inputs read by the backward pass; the others need not be kept.
     fn keeps(&self) -> Kept {
         Kept::All
     }
@@ -46,7 +46,7 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
         false
     }
 
-    /// Floating-point operations of the matrix products in a forward and in a backward pass.
+    /// Floating-point operations of the matrix products in the forward and the backward pass.
     fn flops(&self) -> [f64; 2] {
         [0.0; 2]
     }
@@ -55,18 +55,18 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
 /// The operands of a kernel, with a `T` for each.
 pub(crate) type Of<K, T> = <<K as Kernel>::Operands as Operands>::Of<T>;
 
-/// What a forward pass gives.
+/// Result of a forward pass.
 pub(crate) struct Output<K: Kernel + ?Sized> {
-    /// The result.
+    /// The output.
     pub values: Vec<f32>,
-    /// For the backward pass.
+    /// Values for the backward pass.
     pub saved: K::Saved,
-    /// For the caller.
+    /// Values for the caller.
     pub side: K::Side,
 }
 
 impl<K: Kernel<Side = ()>> Output<K> {
-    /// With nothing for the caller on the side.
+    /// An output without side values.
     pub(super) fn new(values: Vec<f32>, saved: K::Saved) -> Self {
         Self {
             values,
@@ -76,7 +76,7 @@ impl<K: Kernel<Side = ()>> Output<K> {
     }
 }
 
-/// Inputs that stay in memory for the backward pass.
+/// Inputs kept for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// All.
@@ -97,22 +97,22 @@ impl Kept {
     }
 }
 
-/// Whether a backward pass can follow.
+/// Whether a backward pass may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Inference.
+    /// Inference only.
     Plain,
-    /// A gradient may be asked for.
+    /// A gradient may be requested.
     Tracked,
 }
 
-/// What a backward pass works on.
+/// Inputs of a backward pass.
 pub(crate) struct Context<'a, K: Kernel + ?Sized> {
-    /// The forward pass's inputs; empty where not kept ([`Kernel::keeps`]).
+    /// The inputs of the forward pass; empty unless kept ([`Kernel::keeps`]).
     pub inputs: Of<K, &'a [f32]>,
-    /// The forward pass's output; empty unless `keeps_output`.
+    /// The output of the forward pass; empty unless `keeps_output`.
     pub output: &'a [f32],
-    /// What the forward pass saved.
+    /// Values saved by the forward pass.
     pub saved: K::Saved,
     /// The gradient of the output.
     pub grad: &'a [f32],
@@ -120,7 +120,7 @@ pub(crate) struct Context<'a, K: Kernel + ?Sized> {
     pub wanted: Of<K, bool>,
 }
 
-/// A float tensor whose rank the type no longer shows, so that operands of different rank fit in one list.
+/// A float tensor with its rank erased, so that operands of different ranks fit into one list.
 pub(crate) struct Operand(Tensor<1>);
 
 impl<const D: usize> From<Tensor<D>> for Operand {
@@ -129,7 +129,7 @@ impl<const D: usize> From<Tensor<D>> for Operand {
     }
 }
 
-/// Whether the fused form applies: `f32` on the CPU.
+/// Whether the fused implementation applies: `f32` on the CPU.
 pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
     tensor.dtype() == DType::F32 && tensor.device() == Device::flex()
 }
@@ -137,7 +137,7 @@ pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
 /// Runs `kernel` and records its backward rule if any operand is under autodiff.
 ///
 /// # Panics
-/// With no operand or more than nine.
+/// If there are no operands, or more than nine.
 pub(crate) fn apply<const D: usize, K: Kernel<Side = ()>>(
     kernel: K,
     operands: Of<K, Operand>,
@@ -146,10 +146,10 @@ pub(crate) fn apply<const D: usize, K: Kernel<Side = ()>>(
     apply_with_side(kernel, operands, shape).0
 }
 
-/// [`apply`], with what the forward pass computed for the caller on the side.
+/// Like [`apply`], and also returns the values that the forward pass computed for the caller.
 ///
 /// # Panics
-/// As [`apply`].
+/// See [`apply`].
 pub(crate) fn apply_with_side<const D: usize, K: Kernel>(
     kernel: K,
     operands: Of<K, Operand>,
@@ -166,12 +166,12 @@ pub(crate) fn apply_with_side<const D: usize, K: Kernel>(
             .map(|operand| on_cpu(operand.0.autodiff().try_into_primitive::<Autodiff<Flex>>()))
             .collect();
         let shape = shape.to_vec();
-        // Burn knows the number of a rule's parents at compile time.
+        // Burn requires the number of parents of a rule at compile time.
         macro_rules! track {
             ($($count:literal)*) => {
                 match operands.len() {
                     $($count => track::<$count, K>(call, operands, shape),)*
-                    count => panic!("an operation on {count} tensors"),
+                    count => panic!("unsupported number of operands: {count}"),
                 }
             };
         }
@@ -189,7 +189,7 @@ pub(crate) fn apply_with_side<const D: usize, K: Kernel>(
     }
 }
 
-/// A kernel, and which of its operands are there.
+/// A kernel and the layout of its operands.
 #[derive(Clone, Debug)]
 struct Call<K: Kernel> {
     kernel: K,
@@ -210,7 +210,7 @@ impl<K: Kernel> Call<K> {
 }
 
 fn on_cpu<T, E: Debug>(primitive: Result<T, E>) -> T {
-    primitive.expect("all operands of a fused operation live on the CPU")
+    primitive.expect("all operands of a fused operation must be on the CPU")
 }
 
 fn track<const N: usize, K: Kernel>(
@@ -260,7 +260,7 @@ fn track<const N: usize, K: Kernel>(
     }
 }
 
-/// The backward rule of a kernel with `N` operands, as Burn's autodiff wants it.
+/// The backward rule of a kernel with `N` operands for Burn's autodiff.
 #[derive(Debug)]
 struct Rule<const N: usize, K: Kernel>(Call<K>);
 
@@ -320,7 +320,7 @@ fn flex_tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     )
 }
 
-/// Keeps the memory of a tensor that nobody else holds.
+/// Returns the buffer of a tensor to the pool if there are no other references to it.
 fn recycle(tensor: FlexTensor) {
     if tensor.is_unique()
         && let Ok(buffer) = tensor.into_data().try_into_vec()

@@ -1,4 +1,4 @@
-//! x·Wᵀ + b, for one or several maps of the same rows, with the ReLU and the dropout on top where they follow.
+//! x·Wᵀ + b for one or several layers with the same input, with optional ReLU and dropout.
 
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::linear::{
@@ -10,19 +10,19 @@ use burn::tensor::activation::relu;
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
 use super::{Dropout, Map, Precision, buffers};
 
-/// What follows a map, and the precision of its product.
+/// Operations fused into a linear layer, and its matmul precision.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// Follows the affine map.
+    /// Applied to x·Wᵀ + b.
     pub activation: Activation,
-    /// Follows the activation.
+    /// Applied after the activation.
     pub dropout: Option<Dropout>,
-    /// Of the products.
+    /// Matmul precision.
     pub precision: Precision,
 }
 
 impl Epilogue {
-    /// Nothing follows.
+    /// No activation and no dropout.
     pub fn plain(precision: Precision) -> Self {
         Self {
             activation: Activation::Identity,
@@ -32,14 +32,14 @@ impl Epilogue {
     }
 }
 
-/// Linear maps of every row: `dropout(activation(x · weightᵀ + bias))` for each map, side by side.
+/// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
 ///
 /// # Shapes
 /// - `x`: `[rows, d_in]`
-/// - `maps`: at most three, with weights of one shape; either all have a bias or none
+/// - `maps`: at most three layers with weights of the same shape; all or none have a bias
 /// - result: `[rows, maps.len() · d_out]`
 pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
-    // The kernel finds the mask by the zeros that it left.
+    // The backward pass of the kernel recovers the mask from the zeros in the output.
     let hidden = epilogue.dropout.is_none() || epilogue.activation == Activation::Relu;
     if !(fused::applies(&x) && hidden) {
         return portable(x, maps, epilogue);
@@ -48,7 +48,7 @@ pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
     let (d_out, weight_in) = (maps[0].weight.rows(), maps[0].weight.cols());
     assert_eq!(
         d_in, weight_in,
-        "linear: rows are {d_in} wide, the weight takes {weight_in}"
+        "linear: rows have {d_in} columns, the weight expects {weight_in}"
     );
     let kernel = Linear {
         call: LinearCall {
@@ -90,7 +90,7 @@ pub(super) fn portable(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tens
 }
 
 operands! {
-    /// Either all maps have a bias or none.
+    /// Either all layers have a bias or none.
     struct LinearOperands {
         x: One,
         weights: Many,

@@ -1,11 +1,12 @@
-//! Our operations on Burn tensors: fused on the CPU, made of Burn's own operations everywhere else.
+//! Operations on Burn tensors: fused on the CPU, composed of Burn's own operations everywhere else.
 //!
-//! Each file holds one operation three times: the public function; its `portable` form, which reads like the formula and
-//! runs on every Burn backend, number type and under Burn's autodiff; and the `fused::Kernel` that hands `f32` slices
-//! on the CPU to `attentive-kernels`, forward and backward. Tests hold the two forms against each other.
+//! Each file holds one operation in three parts: the public function; its `portable` implementation, which reads like
+//! the formula and runs on every Burn backend, number type and under Burn's autodiff; and the `fused::Kernel` that
+//! passes `f32` slices on the CPU to `attentive-kernels`, forward and backward. Tests compare the two
+//! implementations.
 //!
-//! Activations are flattened to rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
-//! gradients, and a row's result does not depend on what else is in the batch.
+//! Activations are flattened to rows: `[batch · length, features]`. A matrix product over rows needs no batched
+//! weight gradients, and the result for a row does not depend on the rest of the batch.
 
 #[macro_use]
 mod operands;

@@ -1,4 +1,4 @@
-//! The activations of feed-forward networks, alone and as gates.
+//! The activation functions of feed-forward networks, plain and gated.
 
 pub use attentive_kernels::nonlinearity::Nonlinearity;
 use attentive_kernels::nonlinearity::{
@@ -13,7 +13,7 @@ use super::fused::{self, Context, Kernel, Mode, Output};
 /// f(`x`), element by element.
 pub fn nonlinear(f: Nonlinearity, x: Tensor<2>) -> Tensor<2> {
     match f {
-        // Burn's own are as good, and what earlier versions computed.
+        // Burn's implementations are as good, and give the same numbers as earlier versions.
         Nonlinearity::Relu | Nonlinearity::Gelu => portable(f, x),
         Nonlinearity::GeluTanh | Nonlinearity::Silu if fused::applies(&x) => {
             let shape = x.dims();
@@ -23,7 +23,7 @@ pub fn nonlinear(f: Nonlinearity, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// f(a) ⊙ b, where a row of `x` holds a and b side by side: a gated linear unit (Shazeer 2020).
+/// Gated linear unit (Shazeer 2020): f(a) ⊙ b, where a and b are the halves of each row of `x`.
 ///
 /// # Shapes
 /// - `x`: `[rows, 2 · d]`

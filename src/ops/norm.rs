@@ -1,4 +1,4 @@
-//! Layer normalisation and its variants, over the features of each row; alone and behind a residual connection.
+//! Layer normalization and its variants, over the features of each row; alone or fused with a residual connection.
 
 use attentive_kernels::norm::{
     Norm, NormCall, NormGradients, norm as kernel, norm_backward, residual_norm as residual_kernel,
@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Dropout, buffers, dropout_add};
 
-/// Normalises every row; see [`Norm`] for the three formulas.
+/// Normalizes every row; see [`Norm`] for the three formulas.
 ///
 /// # Shapes
 /// - `x`, result: `[rows, d]`
@@ -33,10 +33,10 @@ pub fn norm(
     fused::apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
 }
 
-/// The norm of `x + dropout(y)`: a post-norm sublayer's end.
+/// The norm of `x + dropout(y)`, the end of a post-norm sublayer.
 ///
 /// # Shapes
-/// As [`norm`], with `y` of the shape of `x`.
+/// Same as [`norm`], with `y` of the same shape as `x`.
 pub fn residual_norm(
     kind: Norm,
     [x, y]: [Tensor<2>; 2],
@@ -158,7 +158,7 @@ struct ResidualNorm {
 impl Kernel for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
     type Operands = ResidualNormOperands<()>;
-    /// The sum of both branches, and the gain.
+    /// The sum of both branches and the gain.
     type Saved = [Vec<f32>; 2];
     type Side = ();
 

@@ -1,32 +1,32 @@
-//! Operands of a fused operation by name.
+//! Named operands of fused operations.
 
-/// A set of operands in a fixed order: a struct with a field for each, of which some may be absent and some several. The
-/// implementing type, that struct over `()`, says which are there.
+/// A set of operands in a fixed order: a struct with one field per operand, each of which is required, optional or
+/// repeated. The implementing type, which is that struct over `()`, records which ones are present.
 pub(crate) trait Operands: Clone + std::fmt::Debug + Send + 'static {
     /// The struct with a `T` for each operand.
     type Of<T>;
 
-    /// Which operands are there.
+    /// The layout: which operands are present.
     fn layout<T>(operands: &Self::Of<T>) -> Self;
 
     /// The operands in order.
     fn list<T>(operands: Self::Of<T>) -> Vec<T>;
 
-    /// The opposite of [`Operands::list`].
+    /// The inverse of [`Operands::list`].
     ///
     /// # Panics
     /// If the list is too short.
     fn named<T>(&self, list: Vec<T>) -> Self::Of<T>;
 }
 
-/// An operand that is always there.
+/// A required operand.
 pub(crate) type One<T> = T;
-/// An operand that may be absent.
+/// An optional operand.
 pub(crate) type Maybe<T> = Option<T>;
-/// Several operands of one kind.
+/// Several operands of the same kind.
 pub(crate) type Many<T> = Vec<T>;
 
-/// Defines a struct over `T` that implements [`Operands`]; each field is `One`, `Maybe` one or `Many`.
+/// Defines a struct over `T` that implements [`Operands`]; each field is `One`, `Maybe` or `Many`.
 macro_rules! operands {
     ($(#[$attribute:meta])* struct $name:ident { $($field:ident: $count:ident,)* }) => {
         $(#[$attribute])*
@@ -37,7 +37,7 @@ macro_rules! operands {
 
         #[allow(dead_code)]
         impl<T> $name<T> {
-            /// The struct with what `f` makes of each operand.
+            /// Applies `f` to each operand.
             fn map<U>(self, f: impl FnMut(T) -> U) -> $name<U> {
                 use $crate::ops::operands::Operands;
                 let layout = $name::<()>::layout(&self);
@@ -62,7 +62,7 @@ macro_rules! operands {
 
             fn named<T>(&self, list: Vec<T>) -> $name<T> {
                 let mut list = list.into_iter();
-                let mut next = || list.next().expect("one for each operand");
+                let mut next = || list.next().expect("one value per operand");
                 $name {
                     $($field: operands!(@pull $count next, self.$field),)*
                 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_gets_its_names_back() {
+    fn a_list_converts_back_to_named_operands() {
         for maybe in [None, Some('b')] {
             let three = Three {
                 one: 'a',

@@ -1,19 +1,19 @@
-//! How long each fused operation takes, for whoever asks.
+//! Time spent in each fused operation.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What one kind of operation took.
+/// Time spent in one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Forward passes.
+    /// Number of forward passes.
     pub calls: u64,
-    /// Time of the forward passes.
+    /// Total time of the forward passes.
     pub forward: Duration,
-    /// Time of the backward passes.
+    /// Total time of the backward passes.
     pub backward: Duration,
-    /// Floating-point operations of the matrix products in both.
+    /// Floating-point operations of the matrix products in both passes.
     pub flops: f64,
 }
 
@@ -21,7 +21,7 @@ thread_local! {
     static SPENT: RefCell<Option<BTreeMap<&'static str, Spent>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` and says what the fused operations that this thread called took, by name.
+/// Runs `work` and returns the statistics, by name, of the fused operations that this thread called.
 pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, Spent>) {
     let before = SPENT.replace(Some(BTreeMap::new()));
     let result = work();
@@ -29,7 +29,7 @@ pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, Spent
     (result, spent)
 }
 
-/// Times `work` and lets `add` book the time under `name`; without anyone asking, only does `work`.
+/// Times `work` and lets `add` record the time under `name`; outside of [`profiled`] it only runs `work`.
 pub(super) fn timed<R>(
     name: &'static str,
     add: impl FnOnce(&mut Spent, Duration),
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_booked_only_while_someone_asks() {
+    fn time_is_recorded_only_while_profiling() {
         let work = || {
             let book = |spent: &mut Spent, _| spent.calls += 1;
             timed("work", book, || {

@@ -1,4 +1,4 @@
-//! One direction of one recurrent layer, over whole sequences.
+//! One direction of a recurrent layer, over whole sequences.
 
 use attentive_kernels::linear::Affine;
 pub use attentive_kernels::recurrent::{Cell, Direction};
@@ -12,21 +12,21 @@ use burn::tensor::{Tensor, TensorData};
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Lengths, Map, Precision, buffers};
 
-/// What makes a state from the one before.
+/// Recurrent weights and initial states.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// From the hidden state before to its share of the gates: weight `[gates · d, d]` and bias `[gates · d]`. None for a
-    /// cell whose gates do not read it.
+    /// Projection from the hidden state to the gates: weight `[gates · d, d]` and bias `[gates · d]`. `None` for a
+    /// cell whose gates do not depend on the state.
     pub hidden: Option<Map>,
-    /// The states before the first position, `[batch, states · d]`; zeros if there are none.
+    /// The states before the first position, `[batch, states · d]`; `None` means zeros.
     pub initial: Option<Tensor<2>>,
 }
 
-/// The states of all positions; see [`Cell`] for the formulas. Padding never enters a state.
+/// Computes the states of all positions; see [`Cell`] for the formulas. States never depend on padding.
 ///
 /// # Shapes
-/// - `projected`: `[batch · len, gates · d]`, the inputs' projections with their bias
-/// - result: `[batch · len, states · d]`: h, and c behind it where the cell has one; zeros at padding
+/// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias
+/// - result: `[batch · len, states · d]`: h, then c if the cell has one; zero at padding
 pub fn recurrent(
     cell: Cell,
     direction: Direction,
@@ -94,14 +94,14 @@ pub(super) fn portable(
     Tensor::cat(outputs, 1).reshape([rows, states])
 }
 
-/// 1 for each sequence that has `position`, else 0: `[batch, 1]`.
+/// 1 for each sequence that has `position`, otherwise 0: `[batch, 1]`.
 pub(super) fn real_at(lengths: &Lengths, position: usize, like: &Tensor<2>) -> Tensor<2> {
     let real: Vec<f64> = lengths.real_at(position).map(f64::from).collect();
     let data = TensorData::new(real, [lengths.rows(), 1]).convert_dtype(like.dtype());
     Tensor::from_data(data, (&like.device(), like.dtype()))
 }
 
-/// The next states from the input's and, where the cell has one, the hidden state's share of the gates.
+/// The next states from the projected input and, if the cell has one, the hidden projection.
 pub(super) fn step(
     cell: Cell,
     x: Tensor<2>,
@@ -112,11 +112,11 @@ pub(super) fn step(
     let gate = |x: &Tensor<2>, number: usize| x.clone().narrow(1, number * d, d);
     let Some(product) = product else {
         let forget = sigmoid(gate(&x, 0));
-        let memory = forget.clone() * state.narrow(1, d, d) + (-forget + 1.0) * gate(&x, 1);
-        return Tensor::cat(vec![relu(memory.clone()), memory], 1);
+        let cell_state = forget.clone() * state.narrow(1, d, d) + (-forget + 1.0) * gate(&x, 1);
+        return Tensor::cat(vec![relu(cell_state.clone()), cell_state], 1);
     };
     match cell {
-        Cell::Ssru => unreachable!("its gates do not read the hidden state"),
+        Cell::Ssru => unreachable!("SSRU gates do not depend on the hidden state"),
         Cell::Rnn => tanh(x + product),
         Cell::Gru => {
             let sum = x.clone() + product.clone();
@@ -134,8 +134,8 @@ pub(super) fn step(
             };
             let candidate = tanh(gate(&sum, others));
             let output = sigmoid(gate(&sum, others + 1));
-            let memory = forget * state.narrow(1, d, d) + input * candidate;
-            Tensor::cat(vec![output * tanh(memory.clone()), memory], 1)
+            let cell_state = forget * state.narrow(1, d, d) + input * candidate;
+            Tensor::cat(vec![output * tanh(cell_state.clone()), cell_state], 1)
         }
     }
 }
@@ -189,7 +189,7 @@ impl Kernel for Recurrent {
     type Saved = Vec<f32>;
     type Side = ();
 
-    /// The projections are not read again.
+    /// The backward pass does not read the projections.
     fn keeps(&self) -> Kept {
         Kept::AllButFirst
     }

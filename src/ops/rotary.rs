@@ -1,4 +1,5 @@
-//! Rotary positions (Su et al. 2021): pairs of features of queries and keys turn by position · frequency.
+//! Rotary position embeddings (Su et al. 2021): feature pairs of queries and keys are rotated by position ·
+//! frequency.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,23 +10,23 @@ use burn::tensor::{Tensor, TensorData};
 use super::buffers;
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 
-/// The angles of a model. Their sines and cosines are computed once, when a position is first met, and shared by all
+/// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared by all
 /// clones.
 #[derive(Clone, Debug)]
 pub struct Rotary {
     table: Arc<RwLock<Arc<RotaryTable>>>,
 }
 
-/// Positions that are computed at once at least.
+/// Minimum number of positions computed at a time.
 const AT_ONCE: usize = 64;
 
 impl Rotary {
-    /// The frequencies `base`^(−2i / `d_head`) of the pairs i of features of a head.
+    /// The frequencies `base`^(−2i / `d_head`) of the feature pairs i of a head.
     pub fn new(base: f64, d_head: usize) -> Self {
         Self::with_frequencies(frequencies(base, d_head))
     }
 
-    /// A frequency for each pair of features of a head.
+    /// Uses the given frequencies, one per feature pair of a head.
     pub fn with_frequencies(frequencies: Arc<[f64]>) -> Self {
         let table = Arc::new(RotaryTable::new(frequencies, 0));
         Self {
@@ -33,8 +34,8 @@ impl Rotary {
         }
     }
 
-    /// Turns the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2, and what
-    /// stands behind the heads stays.
+    /// Rotates the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2. The
+    /// columns after these heads are copied.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, width]`, sequences of `len` tokens
@@ -54,7 +55,7 @@ impl Rotary {
         fused::apply(kernel, TurnOperands { x: x.into() }, shape)
     }
 
-    /// The table, made longer if it has fewer than `positions`.
+    /// The table, extended if it has fewer than `positions`.
     fn table(&self, positions: usize) -> Arc<RotaryTable> {
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
         if table.positions() >= positions {

@@ -1,10 +1,10 @@
-//! Rows by number, and means of rows.
+//! Row selection and means of rows.
 
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Lengths;
 
-/// The rows of `x` numbered `rows`.
+/// The rows of `x` with the given numbers, in that order.
 pub fn select_rows(x: Tensor<2>, rows: &[usize]) -> Tensor<2> {
     let indices: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
     let data = TensorData::new(indices, [rows.len()]);
@@ -12,9 +12,9 @@ pub fn select_rows(x: Tensor<2>, rows: &[usize]) -> Tensor<2> {
     x.select(0, indices)
 }
 
-/// The mean over the real positions of each sequence; zeros for one without any.
+/// The mean over the real positions of each sequence; zero for an empty one.
 ///
-/// Positions are added one by one, so that padding changes nothing.
+/// Positions are added one by one, so padding does not change the result.
 ///
 /// # Shapes
 /// - `x`: `[rows · width, d]`

@@ -1,17 +1,17 @@
-//! Stored matrices that rows are multiplied by.
+//! Stored weight matrices.
 
 use burn::tensor::{DType, Device, Tensor};
 
 use super::Precision;
 
-/// A matrix `[d_out, d_in]` that operations multiply rows by. How it is stored is known to them alone.
+/// A weight matrix `[d_out, d_in]`. Only the operations know how it is stored.
 #[derive(Clone, Debug)]
 pub enum Weight {
-    /// Numbers of the tensor's type.
+    /// Dense, in the type of the tensor.
     Dense(Tensor<2>),
 }
 
-/// A linear map: x·Wᵀ + b.
+/// A linear layer: x·Wᵀ + b.
 #[derive(Clone, Debug)]
 pub struct Map {
     /// W, `[d_out, d_in]`.
@@ -35,21 +35,21 @@ impl Weight {
         }
     }
 
-    /// Where it lives.
+    /// The device of the weight.
     pub fn device(&self) -> Device {
         match self {
             Self::Dense(weight) => weight.device(),
         }
     }
 
-    /// The matrix itself, for kernels of dense ones.
+    /// The dense matrix, for kernels that need one.
     pub(super) fn into_dense(self) -> Tensor<2> {
         match self {
             Self::Dense(weight) => weight,
         }
     }
 
-    /// x·Wᵀ by Burn's operations.
+    /// x·Wᵀ using Burn's operations.
     pub(super) fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         let Self::Dense(weight) = self;
         operand(x, precision).matmul(operand(weight.clone(), precision).transpose())
@@ -63,7 +63,7 @@ impl From<Tensor<2>> for Weight {
 }
 
 impl Map {
-    /// A map by a dense matrix.
+    /// A layer with a dense weight.
     pub fn dense(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
         Self {
             weight: weight.into(),
@@ -71,12 +71,12 @@ impl Map {
         }
     }
 
-    /// Weight and bias as tensors, for kernels of dense matrices.
+    /// Weight and bias as tensors, for kernels that need dense matrices.
     pub(super) fn into_parts(self) -> (Tensor<2>, Option<Tensor<1>>) {
         (self.weight.into_dense(), self.bias)
     }
 
-    /// x·Wᵀ + b by Burn's operations.
+    /// x·Wᵀ + b using Burn's operations.
     pub(super) fn portable(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         let product = self.weight.product(x, precision);
         match &self.bias {
@@ -86,7 +86,7 @@ impl Map {
     }
 }
 
-/// What a product at `precision` sees of an operand.
+/// Rounds an operand to `precision`.
 fn operand(x: Tensor<2>, precision: Precision) -> Tensor<2> {
     match precision {
         Precision::F32 => x,

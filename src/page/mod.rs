@@ -1,4 +1,4 @@
-//! Pages to look at in a browser: each is one HTML file that needs nothing else, no network and no server.
+//! Pages for the browser. Each is a self-contained HTML file that needs no network and no server.
 
 mod attention;
 

@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::data::{Budget, Example, Masking, fixed_batches};
 use crate::error::Result;
-use crate::text::SpecialTokens;
+use crate::text::Sides;
 
 /// Positions in a batch that is read once, unless one line has more: enough to keep all cores busy.
 pub(crate) const POSITIONS: usize = 1 << 13;
@@ -18,7 +18,7 @@ pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 /// Those of [`fixed_batches`].
 pub(crate) fn batches(
     examples: Vec<Example>,
-    special: SpecialTokens,
+    special: impl Into<Sides>,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
     let lens = examples

@@ -1,7 +1,6 @@
 //! A label for each text.
 
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 use super::batches::batches;
 use super::source::Source;
@@ -19,7 +18,7 @@ pub struct Classified {
     /// The labels asked for, the likeliest first; none for a blank line.
     pub labels: Vec<LabelScore>,
     /// What had to be done to the line.
-    pub warning: Option<Warning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A label and its probability.
@@ -35,7 +34,7 @@ impl Pipeline {
     /// The `count` likeliest labels of each line, of which the first is number `first_line`.
     ///
     /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
-    /// both come with a warning.
+    /// both come with warnings.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not classify texts; [`Error::Data`] for one whose logits are NaN.
@@ -46,11 +45,7 @@ impl Pipeline {
         count: usize,
     ) -> Result<Vec<Classified>> {
         self.require(Task::Classify)?;
-        let sources: Vec<Source> = lines
-            .par_iter()
-            .enumerate()
-            .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
-            .collect::<Result<_>>()?;
+        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
         let examples = (0..).zip(&sources);
         let examples = examples
             .filter(|(_, source)| !source.ids.is_empty())
@@ -68,7 +63,7 @@ impl Pipeline {
         Ok(answers
             .map(|(labels, source)| Classified {
                 labels,
-                warning: source.warning,
+                warnings: source.warnings,
             })
             .collect())
     }

@@ -1,7 +1,5 @@
 //! Texts as vectors.
 
-use rayon::prelude::*;
-
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
@@ -17,7 +15,7 @@ pub struct Embedded {
     /// `model.d_model` numbers (for a recurrent encoder `model.recurrent.d_hidden`); none for a blank line.
     pub vector: Option<Vec<f32>>,
     /// What had to be done to the line.
-    pub warning: Option<Warning>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Pipeline {
@@ -41,7 +39,7 @@ impl Pipeline {
     /// The vector of each line: the mean over its tokens, `</s>` left out, of what the encoder's last layer puts out.
     ///
     /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
-    /// both come with a warning, which counts lines from `first_line`.
+    /// both come with warnings.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model without an encoder of texts.
@@ -51,11 +49,7 @@ impl Pipeline {
         lines: &[L],
     ) -> Result<Vec<Embedded>> {
         self.require_encoder()?;
-        let sources: Vec<Source> = lines
-            .par_iter()
-            .enumerate()
-            .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
-            .collect::<Result<_>>()?;
+        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
         let examples = sources.iter().enumerate();
         let examples = examples
             .filter(|(_, source)| !source.ids.is_empty())
@@ -71,7 +65,7 @@ impl Pipeline {
         Ok(answers
             .map(|(vector, source)| Embedded {
                 vector,
-                warning: source.warning,
+                warnings: source.warnings,
             })
             .collect())
     }

@@ -1,10 +1,9 @@
 //! Tokens for the gaps of a text.
 
-use super::Pipeline;
 use super::source::Source;
+use super::{Pipeline, Warning};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::Task;
-use crate::count::count;
 use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
@@ -18,7 +17,7 @@ pub struct Filled {
     /// For each gap, in order, what may stand there: the likeliest first.
     pub gaps: Vec<Vec<Guess>>,
     /// What of the text could not be read as it stands.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A token that may stand in a gap.
@@ -51,9 +50,9 @@ impl Pipeline {
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
         let mask = self.mask()?;
-        let (ids, warnings) = self.read_gaps(text, mask)?;
+        let Source { ids, warnings } = self.read_gaps(text, mask)?;
         let batch = Batch {
-            src: Padded::new(&[&ids], special.pad),
+            src: Padded::single(&ids),
             ..Batch::default()
         };
         let logits = self.model.forward(&batch, &Pass::inference());
@@ -76,7 +75,7 @@ impl Pipeline {
     }
 
     /// The tokens of `text` closed by `</s>`, if they hold `mask` and the model takes them.
-    fn read_gaps(&self, text: &str, mask: TokenId) -> Result<(Vec<TokenId>, Vec<String>)> {
+    fn read_gaps(&self, text: &str, mask: TokenId) -> Result<Source> {
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
@@ -87,27 +86,20 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
-        let Source { mut ids, warning } = Source::with(text, 1, usize::MAX, encode)?;
-        let mut warnings: Vec<String> =
-            warning.map(|warning| warning.problem).into_iter().collect();
+        let mut source = Source::with(text, usize::MAX, encode)?;
         let special = tokenizer.special();
-        let unknown = ids.iter().filter(|&&id| id == special.unk).count();
-        if unknown > 0 {
-            let all = ids.len();
-            warnings.push(format!(
-                "{unknown} of {} not in the model's vocabulary, read as `<unk>`",
-                count(all, "token")
-            ));
-        }
-        ids.push(special.eos);
-        let (found, most) = (ids.len(), self.config.model.max_len);
+        let unknown = source.ids.iter().filter(|&&id| id == special.unk);
+        let unknown = Warning::of_unknown(unknown.count(), source.ids.len());
+        source.warnings.extend(unknown);
+        source.ids.push(special.eos);
+        let (found, most) = (source.ids.len(), self.config.model.max_len);
         if found > most {
             return Err(Error::usage(
                 format!("the text has {found} tokens with `</s>`, and the model takes {most}"),
                 "shorten it, or fill its sentences one by one",
             ));
         }
-        Ok((ids, warnings))
+        Ok(source)
     }
 
     /// The id of `<mask>`.

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::Pipeline;
 use super::stop::StopStrings;
+use super::{Pipeline, Warning};
 use crate::batch::TokenId;
 use crate::config::{Task, Units};
 use crate::decode::{Drawn, Ending, SampleOptions, sample};
@@ -41,7 +41,7 @@ impl GenerateOptions {
 pub struct Prompt {
     text: String,
     ids: Vec<TokenId>,
-    unknown: usize,
+    warnings: Vec<Warning>,
 }
 
 impl Prompt {
@@ -50,9 +50,9 @@ impl Prompt {
         &self.text
     }
 
-    /// Tokens that the vocabulary does not know: `<unk>` stands in their place.
-    pub fn unknown(&self) -> usize {
-        self.unknown
+    /// What of the text could not be read as it stands.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 }
 
@@ -82,12 +82,13 @@ impl Pipeline {
         let special = tokenizer.special();
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();
+        let unknown = Warning::of_unknown(unknown, read.len());
         let kept = match tokenizer.decode(&read).ends_with(char::is_whitespace) {
             true => text,
             false => text.trim_end(),
         };
         let ids = match self.config.data.units {
-            Units::Lines => [&[special.bos], &*read].concat(),
+            Units::Lines => [&[special.start], &*read].concat(),
             Units::Stream if read.is_empty() => vec![self.line_break()?],
             Units::Stream => read,
         };
@@ -104,7 +105,7 @@ impl Pipeline {
         Ok(Prompt {
             text: kept.to_owned(),
             ids,
-            unknown,
+            warnings: unknown.into_iter().collect(),
         })
     }
 
@@ -295,8 +296,10 @@ mod tests {
         let blank_behind = lines.prompt("Ein Hund ").unwrap();
         assert_eq!(blank_behind.text(), "Ein Hund");
         assert_eq!(blank_behind.ids, lines.prompt("Ein Hund").unwrap().ids);
-        assert_eq!(blank_behind.unknown(), 0);
-        assert_eq!(lines.prompt("Ein ? Hund").unwrap().unknown(), 1);
+        assert_eq!(blank_behind.warnings(), []);
+        let unknown = lines.prompt("Ein ? Hund").unwrap();
+        let warning = unknown.warnings()[0].to_string();
+        assert!(warning.starts_with("1 of "), "{warning}");
 
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
         assert_eq!(

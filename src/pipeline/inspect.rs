@@ -30,7 +30,7 @@ pub struct Inspection {
     /// The weights of every attention, of the batch of this one sentence. None for a recurrent model without attention.
     pub maps: Vec<AttentionMap>,
     /// What had to be done to the text.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A token that the decoder writes.
@@ -54,7 +54,7 @@ pub enum Predicted {
 /// A sentence as the model is shown it.
 struct Shown {
     example: Example,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl Pipeline {
@@ -89,17 +89,17 @@ impl Pipeline {
     }
 
     fn show_pair(&self, src: &str, target: Option<&str>) -> Result<Shown> {
-        let source = Source::read(src, 1, self)?;
+        let source = Source::read(src, self)?;
         if source.ids.is_empty() {
             return Ok(Shown::new(Example::default(), []));
         }
         let tokenizer = self.tokenizers.tgt();
         // `<s>` or `</s>` stands beside the target.
         let room = self.model.max_len().saturating_sub(1);
-        let (tgt, warning) = match target {
+        let (tgt, warnings) = match target {
             Some(target) => {
-                let target = Source::text(target, 1, tokenizer, room)?;
-                (target.ids, target.warning)
+                let target = Source::text(target, tokenizer, room)?;
+                (target.ids, target.warnings)
             }
             None => {
                 let options = TranslateOptions::from(&self.config.decode);
@@ -107,7 +107,7 @@ impl Pipeline {
                 let best = translations.into_iter().flat_map(|line| line.hypotheses);
                 let mut tokens = best.map(|best| best.tokens).next().unwrap_or_default();
                 tokens.truncate(room);
-                (tokens, None)
+                (tokens, Vec::new())
             }
         };
         let example = Example {
@@ -116,7 +116,7 @@ impl Pipeline {
         };
         Ok(Shown::new(
             example,
-            [("sentence", source.warning), ("target", warning)],
+            [("sentence", source.warnings), ("target", warnings)],
         ))
     }
 
@@ -125,7 +125,7 @@ impl Pipeline {
         let stream = self.config.data.units == Units::Stream;
         // A model of a stream knows no `<s>`.
         let room = self.model.max_len() - usize::from(!stream);
-        let Source { ids, warning } = Source::text(text, 1, tokenizer, room)?;
+        let Source { ids, warnings } = Source::text(text, tokenizer, room)?;
         let example = match (ids.is_empty(), stream) {
             (true, _) => Example::default(),
             (false, true) => Example {
@@ -135,7 +135,7 @@ impl Pipeline {
             },
             (false, false) => Example::text(&ids, tokenizer.special(), 1),
         };
-        Ok(Shown::new(example, [("text", warning)]))
+        Ok(Shown::new(example, [("text", warnings)]))
     }
 
     fn show_whole(&self, text: &str) -> Result<Shown> {
@@ -143,18 +143,18 @@ impl Pipeline {
         let room = self.model.max_len().saturating_sub(1);
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
-        let Source { ids, warning } = Source::with(text, 1, room, encode)?;
+        let Source { ids, warnings } = Source::with(text, room, encode)?;
         let example = match ids.is_empty() {
             true => Example::default(),
             false => Example::whole(ids, tokenizer.special(), 1),
         };
-        Ok(Shown::new(example, [("text", warning)]))
+        Ok(Shown::new(example, [("text", warnings)]))
     }
 
     fn show_labelled(&self, text: &str) -> Result<Shown> {
-        let source = Source::read(text, 1, self)?;
+        let source = Source::read(text, self)?;
         let example = Example::tokens(source.ids, 1);
-        Ok(Shown::new(example, [("text", source.warning)]))
+        Ok(Shown::new(example, [("text", source.warnings)]))
     }
 
     fn show_tagged(&self, text: &str) -> Result<Shown> {
@@ -165,8 +165,8 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.src();
         let encode = |text: &str| tokenizer.encode_words(text);
-        let Source { ids, warning } = Source::with(text, 1, self.model.max_len(), encode)?;
-        Ok(Shown::new(Example::tokens(ids, 1), [("text", warning)]))
+        let Source { ids, warnings } = Source::with(text, self.model.max_len(), encode)?;
+        Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
     }
 
     fn look(&self, shown: Shown) -> Result<Inspection> {
@@ -178,8 +178,8 @@ impl Pipeline {
             ..
         } = example;
         let batch = Batch {
-            src: Padded::new(&[&src], 0),
-            tgt_in: Padded::new(&[&tgt_in], 0),
+            src: Padded::single(&src),
+            tgt_in: Padded::single(&tgt_in),
             ..Batch::default()
         };
         let watch = AttentionWatch::default();
@@ -210,13 +210,14 @@ impl Pipeline {
 
 impl Shown {
     /// `warnings` come with the name of the text that they are about.
-    fn new<const N: usize>(example: Example, warnings: [(&str, Option<Warning>); N]) -> Self {
-        let warnings = warnings.into_iter();
+    fn new<const N: usize>(example: Example, warnings: [(&str, Vec<Warning>); N]) -> Self {
+        let named = |(what, warnings): (&str, Vec<Warning>)| -> Vec<Warning> {
+            let name = |warning: Warning| Warning::new(format!("the {what}: {}", warning.problem));
+            warnings.into_iter().map(name).collect()
+        };
         Self {
             example,
-            warnings: warnings
-                .filter_map(|(what, warning)| Some(format!("the {what}: {}", warning?.problem)))
-                .collect(),
+            warnings: warnings.into_iter().flat_map(named).collect(),
         }
     }
 }

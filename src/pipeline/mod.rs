@@ -1,7 +1,7 @@
 //! A model in use: text in, text out. One file for each thing that families do.
 //!
 //! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
-//! line gets an answer; where it could not be read as it stands, the answer carries a [`Warning`].
+//! line gets an answer; where it could not be read as it stands, the answer carries [`Warning`]s.
 
 pub(crate) mod batches;
 mod classify;
@@ -15,15 +15,17 @@ mod tag;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
+mod warning;
 
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
 pub use inspect::{Inspection, Predicted, Written};
+pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};
+pub use warning::Warning;
 
-use std::fmt;
 use std::path::Path;
 
 use crate::architecture::TokenContract;
@@ -40,21 +42,6 @@ pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     model: Model,
-}
-
-/// A line could not be taken as it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The line, counted from 1.
-    pub line: usize,
-    /// What was wrong with it and what was done.
-    pub problem: String,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.problem)
-    }
 }
 
 impl Pipeline {
@@ -96,16 +83,11 @@ impl Pipeline {
     }
 
     /// The model's special tokens, as a search needs them.
-    pub(crate) fn contract(&self) -> TokenContract {
-        let special = self.tokenizers.tgt().special();
-        TokenContract {
-            start: special.bos,
-            end: special.eos,
-            pad: self.tokenizers.src().special().pad,
-            never: vec![special.pad, special.bos],
-            forced_first: None,
-            forced_last: None,
-        }
+    ///
+    /// # Errors
+    /// Those of [`Tokenizers::for_model`], which a loaded model has passed.
+    pub(crate) fn contract(&self) -> Result<TokenContract> {
+        self.tokenizers.contract(&self.config.model)
     }
 
     /// Refuses a model that was made for something else.

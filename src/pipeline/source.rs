@@ -1,5 +1,7 @@
 //! A line as the model reads it.
 
+use rayon::prelude::*;
+
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
 use crate::data::MAX_LINE_BYTES;
@@ -12,73 +14,90 @@ pub(super) struct Source {
     /// A source closed by `</s>`, or a text as it is; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
     /// What had to be done to the line.
-    pub(super) warning: Option<Warning>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Source {
-    /// The source in line number `number`, of which `pipeline`'s model takes what it can.
-    pub(super) fn read(line: &str, number: usize, pipeline: &Pipeline) -> Result<Self> {
+    /// The source `line`, of which `pipeline`'s model takes what it can.
+    pub(super) fn read(line: &str, pipeline: &Pipeline) -> Result<Self> {
         let tokenizer = pipeline.tokenizers().src();
         let room = pipeline.max_src_len().saturating_sub(1);
-        let mut source = Self::text(line, number, tokenizer, room)?;
+        let mut source = Self::text(line, tokenizer, room)?;
         if !source.ids.is_empty() {
             source.ids.push(tokenizer.special().eos);
         }
         Ok(source)
     }
 
-    /// [`Source::with`] `tokenizer`'s tokens.
-    pub(super) fn text(
-        line: &str,
-        number: usize,
-        tokenizer: &Tokenizer,
-        room: usize,
-    ) -> Result<Self> {
-        Self::with(line, number, room, |text| tokenizer.encode(text))
+    /// [`Source::read`] for each of `lines`, of which the first is number `first_line`, in parallel.
+    pub(super) fn read_all<L: AsRef<str> + Sync>(
+        first_line: usize,
+        lines: &[L],
+        read: impl Fn(&str) -> Result<Self> + Sync,
+    ) -> Result<Vec<Self>> {
+        let lines = lines.par_iter().enumerate();
+        let read =
+            |(index, line): (usize, &L)| Ok(read(line.as_ref())?.on_line(first_line + index));
+        lines.map(read).collect()
     }
 
-    /// Makes what it can of line number `number`: bounds its bytes before they cost anything, reads control characters,
-    /// which the training data has none of, as blanks, and leaves at most `room` of the tokens that `encode` finds.
+    /// [`Source::with`] `tokenizer`'s tokens.
+    pub(super) fn text(line: &str, tokenizer: &Tokenizer, room: usize) -> Result<Self> {
+        Self::with(line, room, |text| tokenizer.encode(text))
+    }
+
+    /// The same as line number `line` of a text.
+    pub(super) fn on_line(mut self, line: usize) -> Self {
+        let warnings = self.warnings.into_iter();
+        self.warnings = warnings.map(|warning| warning.on_line(line)).collect();
+        self
+    }
+
+    /// Makes what it can of `line`: bounds its bytes before they cost anything, reads control characters, which the training
+    /// data has none of, as blanks, and leaves at most `room` of the tokens that `encode` finds.
     pub(super) fn with(
         line: &str,
-        number: usize,
         room: usize,
         encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
     ) -> Result<Self> {
-        let mut problems = Vec::new();
         let line = line.trim();
         let read = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
+        let mut source = Self::whole(read, encode)?;
         if read.len() < line.len() {
             let (read, all) = (read.len(), line.len());
-            problems.push(format!("too long, only {read} of {all} bytes were read"));
+            let problem = format!("too long, only {read} of {all} bytes were read");
+            source.warnings.insert(0, Warning::new(problem));
         }
-        let n_control = read.chars().filter(is_control).count();
-        if n_control > 0 {
-            problems.push(match n_control {
-                1 => "1 control character was read as a blank".to_owned(),
-                _ => format!("{n_control} control characters were read as blanks"),
-            });
+        let all = source.ids.len();
+        if all > room {
+            source.warnings.push(Warning::new(format!(
+                "too long for the model, only the first {room} of {all} tokens were read"
+            )));
+            source.ids.truncate(room);
         }
-        let text: String = read
+        Ok(source)
+    }
+
+    /// [`Source::with`] without limits.
+    pub(super) fn whole(
+        line: &str,
+        encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
+    ) -> Result<Self> {
+        let text: String = line
             .chars()
             .map(|c| if is_control(&c) { ' ' } else { c })
             .collect();
-        let mut ids = match text.trim() {
+        let ids = match text.trim() {
             "" => Vec::new(),
             text => encode(text)?,
         };
-        if ids.len() > room {
-            let all = ids.len();
-            problems.push(format!(
-                "too long for the model, only the first {room} of {all} tokens were read"
-            ));
-            ids.truncate(room);
-        }
-        let warning = (!problems.is_empty()).then(|| Warning {
-            line: number,
-            problem: problems.join("; "),
-        });
-        Ok(Self { ids, warning })
+        let problem = match line.chars().filter(is_control).count() {
+            0 => None,
+            1 => Some("1 control character was read as a blank".to_owned()),
+            n => Some(format!("{n} control characters were read as blanks")),
+        };
+        let warnings = problem.into_iter().map(Warning::new).collect();
+        Ok(Self { ids, warnings })
     }
 }
 

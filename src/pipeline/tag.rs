@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::Pipeline;
 use super::batches::batches;
+use super::source::Source;
+use super::{Pipeline, Warning};
 use crate::batch::{Batch, TokenId};
 use crate::config::Task;
 use crate::data::Example;
@@ -11,14 +12,29 @@ use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
 
+/// A sequence with its tags.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tagged {
+    /// The tokens as they were read; none of a sequence of vectors.
+    pub tokens: Vec<String>,
+    /// A tag for each token or vector.
+    pub tags: Vec<String>,
+    /// How many of the tokens are not in the vocabulary.
+    pub unknown: usize,
+    /// What had to be done to the line.
+    pub warnings: Vec<Warning>,
+}
+
 impl Pipeline {
-    /// A tag for each token of each line; tokens stand between white space, and a blank line has none.
+    /// A tag for each token of each line, of which the first is number `first_line`; tokens stand between white space, and
+    /// a blank line has none.
     ///
-    /// A line of more tokens than `model.max_len` is read in pieces of that length.
+    /// A line of more tokens than `model.max_len` is read in pieces of that length, and control characters are read as
+    /// blanks; both come with warnings.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] for one whose numbers are not finite.
-    pub fn tag<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<Vec<String>>> {
+    pub fn tag<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let width = self.config.model.recurrent.d_input;
         if width > 0 {
@@ -27,24 +43,48 @@ impl Pipeline {
                 format!("give it vectors of {width} numbers"),
             ));
         }
-        let tokenizer = self.tokenizers.src();
-        let sequences: Vec<Vec<TokenId>> = lines
-            .par_iter()
-            .map(|line| tokenizer.encode_words(line.as_ref()))
+        let read = lines.par_iter().enumerate();
+        let read: Vec<(Tagged, Vec<TokenId>)> = read
+            .map(|(index, line)| self.read_tokens(first_line + index, line.as_ref()))
             .collect::<Result<_>>()?;
+        let (mut tagged, sequences): (Vec<Tagged>, Vec<Vec<TokenId>>) = read.into_iter().unzip();
         let example = |tokens: &[TokenId], line| Example::tokens(tokens.to_vec(), line);
-        self.label(&sequences, self.config.model.max_len, example)
+        let tags = self.label(&sequences, self.config.model.max_len, example)?;
+        for (line, (tagged, tags)) in (first_line..).zip(tagged.iter_mut().zip(tags)) {
+            tagged.warnings.extend(self.pieces(line, tags.len()));
+            tagged.tags = tags;
+        }
+        Ok(tagged)
+    }
+
+    /// Line number `line` before its tags are known, and its tokens.
+    fn read_tokens(&self, line: usize, text: &str) -> Result<(Tagged, Vec<TokenId>)> {
+        let tokenizer = self.tokenizers.src();
+        let mut tokens = Vec::new();
+        let source = Source::whole(text, |text| {
+            tokens = text.split_whitespace().map(str::to_owned).collect();
+            tokenizer.encode_words(text)
+        })?;
+        let Source { ids, warnings } = source.on_line(line);
+        let unk = tokenizer.special().unk;
+        let tagged = Tagged {
+            tokens,
+            unknown: ids.iter().filter(|&&id| id == unk).count(),
+            warnings,
+            ..Tagged::default()
+        };
+        Ok((tagged, ids))
     }
 
     /// A tag for each vector of each sequence, whose vectors of `model.recurrent.d_input` numbers stand one behind the
-    /// other.
+    /// other. The first sequence stands on line number `first_line`.
     ///
-    /// A sequence of more vectors than `model.max_len` is read in pieces of that length.
+    /// A sequence of more vectors than `model.max_len` is read in pieces of that length, which comes with a warning.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence that is not made of such
     /// vectors, and for a model whose numbers are not finite.
-    pub fn tag_vectors(&self, sequences: &[Vec<f32>]) -> Result<Vec<Vec<String>>> {
+    pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let width = self.config.model.recurrent.d_input;
         if width == 0 {
@@ -53,7 +93,7 @@ impl Pipeline {
                 "give it tokens between blanks",
             ));
         }
-        for (number, sequence) in (1..).zip(sequences) {
+        for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
                 let problem =
                     format!("sequence {number} is not made of vectors of {width} finite numbers");
@@ -66,7 +106,23 @@ impl Pipeline {
         let special = self.tokenizers.src().special();
         let example =
             |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, special, line);
-        self.label(sequences, self.config.model.max_len * width, example)
+        let tags = self.label(sequences, self.config.model.max_len * width, example)?;
+        let tagged = (first_line..).zip(tags).map(|(line, tags)| Tagged {
+            warnings: self.pieces(line, tags.len()).into_iter().collect(),
+            tags,
+            ..Tagged::default()
+        });
+        Ok(tagged.collect())
+    }
+
+    /// That line number `line` of `len` positions was read in pieces, if it was.
+    fn pieces(&self, line: usize, len: usize) -> Option<Warning> {
+        let most = self.config.model.max_len;
+        (len > most).then(|| {
+            let problem =
+                format!("{len} positions were read in pieces of {most}, the model's most");
+            Warning::new(problem).on_line(line)
+        })
     }
 
     /// The tags of sequences that become examples in pieces of at most `piece_len` items.

@@ -1,7 +1,5 @@
 //! Translation.
 
-use rayon::prelude::*;
-
 use super::batches::SEARCH_POSITIONS;
 use super::source::Source;
 use super::{Pipeline, Warning};
@@ -36,7 +34,7 @@ pub struct Translation {
     /// The best first; at least one, for a blank line an empty one.
     pub hypotheses: Vec<Candidate>,
     /// What had to be done to the line.
-    pub warning: Option<Warning>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Translation {
@@ -78,7 +76,7 @@ impl Pipeline {
     /// The `n_best` best translations of each line.
     ///
     /// Blank lines stay empty. Control characters are read as blanks, and of a line that is too long for the model only
-    /// the beginning is translated; both come with a warning.
+    /// the beginning is translated; both come with warnings.
     ///
     /// # Errors
     /// Those of [`Pipeline::translate_from`].
@@ -110,16 +108,12 @@ impl Pipeline {
                 "the least batch size is 1",
             ));
         }
-        let sources: Vec<Source> = lines
-            .par_iter()
-            .enumerate()
-            .map(|(index, line)| Source::read(line.as_ref(), first_line + index, self))
-            .collect::<Result<_>>()?;
+        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
 
         let order = longest_first(&sources);
         let sentences = order.iter().map(|&line| sources[line].ids.clone());
         let mut found: Vec<Vec<Candidate>> = vec![vec![Candidate::default()]; lines.len()];
-        for (&line, hypotheses) in order.iter().zip(self.search(sentences, options)) {
+        for (&line, hypotheses) in order.iter().zip(self.search(sentences, options)?) {
             if hypotheses.is_empty() {
                 let effect = "the model gives no next token a probability";
                 return Err(Error::damaged_model(effect));
@@ -130,7 +124,7 @@ impl Pipeline {
         Ok(answers
             .map(|(hypotheses, source)| Translation {
                 hypotheses,
-                warning: source.warning,
+                warnings: source.warnings,
             })
             .collect())
     }
@@ -140,7 +134,7 @@ impl Pipeline {
         &self,
         sentences: impl Iterator<Item = Vec<TokenId>>,
         options: &TranslateOptions,
-    ) -> Vec<Vec<Candidate>> {
+    ) -> Result<Vec<Vec<Candidate>>> {
         let wanted = options.search.n_best;
         // Different tokens may spell the same text: the list is filled up from the rest of the beam.
         let search_options = SearchOptions {
@@ -155,10 +149,12 @@ impl Pipeline {
             sentences: options.batch_size,
             positions: SEARCH_POSITIONS,
         };
-        let (steps, contract) = (self.model.steps(Pass::inference()), self.contract());
-        search(&steps, sentences, &contract, &search_options, capacity)
-            .map(|hypotheses| self.candidates(hypotheses, wanted))
-            .collect()
+        let (steps, contract) = (self.model.steps(Pass::inference()), self.contract()?);
+        Ok(
+            search(&steps, sentences, &contract, &search_options, capacity)
+                .map(|hypotheses| self.candidates(hypotheses, wanted))
+                .collect(),
+        )
     }
 
     /// The best `wanted` hypotheses with different texts.

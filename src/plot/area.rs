@@ -1,6 +1,6 @@
 //! A part of the picture.
 
-/// A rectangle in pixels; y grows downwards.
+/// A rectangle in pixels; y points downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
     pub(super) x: f64,
@@ -18,7 +18,7 @@ impl Area {
         self.y + self.height
     }
 
-    /// What is left inside these margins; never empty.
+    /// The area within these margins; never empty.
     pub(super) fn inside(&self, left: f64, top: f64, right: f64, bottom: f64) -> Self {
         Self {
             x: self.x + left,

@@ -1,4 +1,4 @@
-//! What an axis measures, and where its values lie.
+//! Axes: scales, ranges and ticks.
 
 use super::ticks::{self, Steps, Tick};
 
@@ -19,27 +19,27 @@ enum Kind {
 }
 
 impl Axis {
-    /// Evenly spaced numbers.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Linear)
     }
 
-    /// Evenly spaced whole numbers, such as updates, or the rows of a matrix.
+    /// A linear axis of integers, such as updates or the rows of a matrix.
     pub fn whole(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Whole)
     }
 
-    /// Equal distances for equal ratios. Numbers that are not positive have no place on it.
+    /// A logarithmic axis. Numbers that are not positive are not shown.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Logarithmic)
     }
 
-    /// Names at 0, 1, 2, …, such as buckets of lengths, or tokens.
+    /// A categorical axis with names at 0, 1, 2, …, such as length buckets or tokens.
     pub fn names(label: impl Into<String>, names: impl Into<Vec<String>>) -> Self {
         Self::new(label, Kind::Names(names.into()))
     }
 
-    /// Shows exactly `low` to `high`, whatever the data.
+    /// Shows exactly the range from `low` to `high`, whatever the data.
     pub fn limits(self, low: f64, high: f64) -> Self {
         Self {
             limits: Some((low, high)),
@@ -55,7 +55,7 @@ impl Axis {
         }
     }
 
-    /// The names, if that is what this axis has.
+    /// The names of a categorical axis.
     pub(super) fn all_names(&self) -> Option<&[String]> {
         match &self.kind {
             Kind::Names(names) => Some(names),
@@ -63,7 +63,7 @@ impl Axis {
         }
     }
 
-    /// From where to where the axis goes for these values, with `padding` times that distance left at both ends.
+    /// The range of the axis for these values, extended on both sides by `padding` times its size.
     pub(super) fn domain(&self, values: impl Iterator<Item = f64>, padding: f64) -> Domain {
         let is_log = self.kind == Kind::Logarithmic;
         if let Kind::Names(names) = &self.kind {
@@ -81,7 +81,7 @@ impl Axis {
         Domain::new(low, high, is_log).padded(padding)
     }
 
-    /// About `most` ticks at most; all names, if it has names.
+    /// At most about `most` ticks; all names of a categorical axis.
     pub(super) fn ticks(&self, domain: Domain, most: usize) -> Vec<Tick> {
         let Domain { low, high, .. } = domain;
         match &self.kind {
@@ -99,7 +99,7 @@ impl Axis {
     }
 }
 
-/// From where to where an axis goes: finite, and never empty.
+/// The range of an axis: finite and never empty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Domain {
     low: f64,
@@ -141,7 +141,7 @@ impl Domain {
         if self.is_log { value.ln() } else { value }
     }
 
-    /// The domain between two pixels.
+    /// Maps the domain to a range of pixels.
     pub(super) fn between(self, from: f64, to: f64) -> Span {
         Span {
             domain: self,
@@ -151,7 +151,7 @@ impl Domain {
     }
 }
 
-/// A domain laid between two pixels.
+/// A domain mapped to a range of pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     domain: Domain,
@@ -160,7 +160,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The pixel of `value`, if it has one; it may lie outside.
+    /// The pixel of `value`, if it can be shown; it may lie outside the range.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let Domain { low, high, .. } = self.domain;
         let place = |value| self.domain.place(value);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn linear_axes_keep_distances() {
+    fn linear_axes_preserve_distances() {
         let axis = Axis::linear("");
         assert_eq!(pixel(&axis, &[10.0, 30.0], 20.0), Some(50.0));
         assert_eq!(pixel(&axis, &[10.0, f64::NAN, 30.0], 40.0), Some(150.0));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_axes_keep_ratios() {
+    fn logarithmic_axes_preserve_ratios() {
         let axis = Axis::logarithmic("");
         let at = pixel(&axis, &[1.0, 0.0, -5.0, 10_000.0], 100.0);
         assert!((at.expect("positive") - 50.0).abs() < 1e-9);
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_in_the_middle_of_equal_parts() {
+    fn names_are_centred_in_equal_parts() {
         let axis = Axis::names("", ["a", "b"].map(String::from));
         assert_eq!(pixel(&axis, &[], 0.0), Some(25.0));
         assert_eq!(pixel(&axis, &[], 1.0), Some(75.0));
     }
 
     #[test]
-    fn every_domain_has_an_extent() {
+    fn no_domain_is_empty() {
         for axis in [Axis::linear(""), Axis::whole(""), Axis::logarithmic("")] {
             for values in [&[][..], &[3.0], &[0.0], &[-2.0], &[f64::NAN]] {
                 let Domain { low, high, .. } = axis.domain(values.iter().copied(), 0.05);

@@ -1,27 +1,27 @@
-//! Colours that people with any colour vision can tell apart.
+//! Colours that can be distinguished with any type of colour vision.
 
 /// Black text.
 pub(super) const TEXT: &str = "#222222";
-/// Less important text, and axes.
+/// Secondary text and axes.
 pub(super) const QUIET: &str = "#5a5a5a";
 /// Grid lines.
 pub(super) const GRID: &str = "#e4e4e4";
-/// Where a matrix has no number.
+/// Missing numbers in a matrix.
 pub(super) const MISSING: &str = "#d9d9d9";
-/// Behind a part of a chart that another one shows enlarged.
+/// Background of the part of a chart that another chart enlarges.
 pub(super) const BAND: &str = "#f3ead2";
 
-/// Okabe and Ito's palette (2008) without its yellow, which is lost on white.
+/// Okabe and Ito's palette (2008) without yellow, which is hard to see on white.
 const SERIES: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
 ];
 
-/// The colour of the series of that number; they begin anew after seven.
+/// The colour of series `number`; the palette repeats after seven.
 pub(super) fn series(number: usize) -> &'static str {
     SERIES[number % SERIES.len()]
 }
 
-/// Whether the series of that number needs another line style than an earlier one of the same colour.
+/// The dash pattern of series `number`, if an earlier series has the same colour.
 pub(super) fn dashes(number: usize) -> Option<&'static str> {
     const DASHES: [&str; 3] = ["7 3", "2 3", "8 3 2 3"];
     let round = number / SERIES.len();
@@ -42,7 +42,7 @@ const VIRIDIS: [[u8; 3]; 10] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// Viridis at `share` of its way from dark violet to yellow, which is 0 to 1.
+/// The viridis colour at `share`, from 0 (dark violet) to 1 (yellow).
 pub(super) fn viridis(share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
     let below = (place as usize).min(VIRIDIS.len() - 2);
@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn viridis_ends_where_it_should() {
+    fn viridis_has_the_published_ends() {
         assert_eq!(viridis(0.0), "#440154");
         assert_eq!(viridis(1.0), "#fde725");
         assert_eq!((viridis(-1.0), viridis(2.0)), (viridis(0.0), viridis(1.0)));
     }
 
     #[test]
-    fn a_colour_that_comes_again_comes_dashed() {
+    fn repeated_colours_are_dashed() {
         assert_eq!((series(0), dashes(0)), (series(7), None));
         assert!(dashes(7).is_some());
         assert_ne!(dashes(7), dashes(14));

@@ -1,4 +1,4 @@
-//! Charts in rows, under one title and one legend.
+//! Rows of charts with one title and one legend.
 
 use super::area::Area;
 use super::heat_map::HeatMap;
@@ -7,15 +7,15 @@ use super::line_chart::LineChart;
 use super::svg::{Anchor, Svg, TextStyle};
 use super::text;
 
-/// Around everything.
+/// Margin around the figure.
 const MARGIN: f64 = 16.0;
-/// The size of a figure's title and of a row's.
+/// Font size of the titles of figures and rows.
 const TITLE_SIZE: f64 = 17.0;
 const HEADING_SIZE: f64 = 14.0;
-/// Between charts side by side, and between rows.
+/// Gap between adjacent charts and between rows.
 const GAP: f64 = 14.0;
 
-/// Charts in rows, under one title and one legend.
+/// Rows of charts with one title and one legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     title: String,
@@ -53,7 +53,7 @@ impl From<HeatMap> for Panel {
 }
 
 impl Panel {
-    /// Its part of a row's width: a colour bar needs some, and cells should be wider than a pixel.
+    /// Its share of the row's width: a colour bar needs space, and cells should be wider than a pixel.
     fn share(&self) -> f64 {
         match self {
             Self::Lines(_) => 1.0,
@@ -77,7 +77,7 @@ impl Panel {
 }
 
 impl Figure {
-    /// A figure without charts, 960 pixels wide. Without a title, none is drawn.
+    /// An empty figure, 960 pixels wide. An empty title is not drawn.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -87,19 +87,19 @@ impl Figure {
         }
     }
 
-    /// A line of small print under the title.
+    /// Adds a line of small print under the title.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// Another width, in pixels.
+    /// Sets the width in pixels.
     pub fn width(mut self, width: f64) -> Self {
         self.width = width.max(2.0 * MARGIN + 1.0);
         self
     }
 
-    /// Adds charts side by side, `height` pixels high, under a `heading`, if there is one.
+    /// Adds a row of charts, `height` pixels high, under an optional `heading`.
     pub fn row<P: Into<Panel>>(
         mut self,
         heading: impl Into<String>,
@@ -114,7 +114,7 @@ impl Figure {
         self
     }
 
-    /// The picture as the text of an SVG file.
+    /// The figure as SVG text.
     pub fn svg(&self) -> String {
         let inner = self.width - 2.0 * MARGIN;
         let legend = Legend::of(self.line_charts().flat_map(LineChart::all_series));
@@ -152,7 +152,7 @@ impl Figure {
         svg.finish()
     }
 
-    /// What is read out for the picture: the title, or without one those of the charts.
+    /// The accessible name of the picture: its title, or else the titles of its charts.
     fn name(&self) -> String {
         if !self.title.is_empty() {
             return self.title.clone();
@@ -194,7 +194,7 @@ impl Row {
     }
 }
 
-/// The height of a line of `size`, nothing if nothing stands in it.
+/// The height of a line of text of `size`; 0 if `content` is empty.
 fn line_height(content: &str, size: f64) -> f64 {
     if content.is_empty() { 0.0 } else { size * 1.6 }
 }
@@ -205,7 +205,7 @@ mod tests {
     use crate::plot::{Axis, Matrix, Series};
 
     #[test]
-    fn a_figure_of_nothing_is_a_picture_too() {
+    fn an_empty_figure_is_valid() {
         let empty = LineChart::new("", Axis::linear(""), Axis::logarithmic(""));
         let nothing = HeatMap::new("", Axis::whole(""), Axis::whole(""), Matrix::new(vec![], 0));
         let svg = Figure::new("")
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_without_a_title_is_called_by_its_charts() {
+    fn an_untitled_figure_is_named_after_its_charts() {
         let chart = |title: &str| LineChart::new(title, Axis::linear(""), Axis::linear(""));
         let figure = |title: &str| Figure::new(title).row("", 100.0, ["a", "", "b"].map(chart));
         assert!(figure("").svg().contains("<title>a; b</title>"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_in_a_line_stay_gaps() {
+    fn gaps_in_a_line_are_kept() {
         let points = vec![
             (0.0, 1.0),
             (1.0, 2.0),
@@ -236,7 +236,7 @@ mod tests {
         let chart = LineChart::new("", Axis::whole(""), Axis::linear(""))
             .series(Series::new("a & b", 0, points));
         let svg = Figure::new("t").row("", 200.0, [chart]).svg();
-        // Two parts and the legend's sample.
+        // Two parts and the legend sample.
         assert_eq!(svg.matches("stroke=\"#0072b2\"").count(), 3, "{svg}");
         assert!(svg.contains(">a &amp; b</text>"));
         assert!(!svg.contains("NaN"));

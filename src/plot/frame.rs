@@ -1,4 +1,4 @@
-//! The axes around a chart: title, ticks, labels, grid.
+//! The frame of a chart: title, axes, ticks, labels, grid.
 
 use super::area::Area;
 use super::axis::{Axis, Domain, Span};
@@ -7,35 +7,35 @@ use super::svg::{Anchor, Stroke, Svg, TextStyle};
 use super::text;
 use super::ticks::Tick;
 
-/// Above the chart, for its title.
+/// Height of the title above the chart.
 const TITLE: f64 = 24.0;
-/// Below or beside it, for an axis' label.
+/// Space for an axis label below or beside the chart.
 const LABEL: f64 = 20.0;
-/// Between the chart and a tick's label.
+/// Gap between the chart and the tick labels.
 const GAP: f64 = 7.0;
-/// From tick to tick at least.
+/// Minimum distance between ticks.
 const X_TICK: f64 = 48.0;
 const Y_TICK: f64 = 36.0;
-/// Right of the chart, for half of the last tick's label.
+/// Space on the right for half of the last tick label.
 const RIGHT: f64 = 14.0;
-/// Longer names are shortened.
+/// Maximum width of a name; longer ones are shortened.
 const MOST_NAME: f64 = 130.0;
 
-/// Where row 0, or the least value, lies.
+/// The position of row 0, or of the least value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Bottom,
     Top,
 }
 
-/// Whether lines lead from the ticks through the chart.
+/// Whether the chart has grid lines at the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grid {
     Lines,
     None,
 }
 
-/// What to draw around a chart.
+/// Everything needed to draw a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FramePlan<'a> {
     pub(super) title: &'a str,
@@ -45,7 +45,7 @@ pub(super) struct FramePlan<'a> {
     pub(super) grid: Grid,
 }
 
-/// The place of a chart, and of its values.
+/// The area of a chart and its two axes in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) area: Area,
@@ -53,7 +53,7 @@ pub(super) struct Frame {
     pub(super) y: Span,
 }
 
-/// How the names or numbers under a chart lie.
+/// Layout of the labels under a chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum XLabels {
     Level,
@@ -61,7 +61,7 @@ enum XLabels {
 }
 
 impl FramePlan<'_> {
-    /// Draws it into `outer` and says where the chart goes.
+    /// Draws the frame into `outer` and returns the area that remains for the chart.
     pub(super) fn draw(&self, svg: &mut Svg, outer: Area) -> Frame {
         let ((x_axis, x_domain), (y_axis, y_domain)) = (self.x, self.y);
         let top = if self.title.is_empty() { 8.0 } else { TITLE };
@@ -154,7 +154,7 @@ impl FramePlan<'_> {
     }
 }
 
-/// Names that have no room side by side lie at this angle, in degrees.
+/// Angle, in degrees, of names that do not fit side by side.
 const SLANT: f64 = 45.0;
 
 fn label_room(axis: &Axis) -> f64 {
@@ -173,7 +173,7 @@ fn shortened(mut ticks: Vec<Tick>) -> Vec<Tick> {
     ticks
 }
 
-/// Every n-th tick, so that lines of text have room within `extent`.
+/// Every n-th tick, so that text lines fit into `extent`.
 fn thinned(ticks: Vec<Tick>, extent: f64) -> Vec<Tick> {
     let room = (extent / (text::SIZE * 1.2)).max(1.0) as usize;
     let every = ticks.len().div_ceil(room).max(1);

@@ -1,4 +1,4 @@
-//! A matrix as colours.
+//! Heat maps.
 
 use std::fmt::Write;
 
@@ -10,13 +10,13 @@ use super::svg::{Anchor, Number, Stroke, Svg, TextStyle};
 use super::text;
 use super::ticks::{self, Steps, Tick};
 
-/// Colours between the least and the largest number.
+/// Number of colours between the least and the largest number.
 const LEVELS: usize = 64;
-/// Right of the matrix: a gap, the colour bar, its labels.
+/// Space right of the matrix: gap, colour bar, labels.
 const GAP: f64 = 2.0;
 const BAR: f64 = 10.0;
 
-/// Numbers in rows; those that are not finite are missing.
+/// A matrix of numbers; NaN and infinite ones count as missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     values: Vec<f32>,
@@ -24,7 +24,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The rows of `values`, each of `columns` numbers; what is left over at the end is left out.
+    /// Splits `values` into rows of `columns` numbers; an incomplete last row is dropped.
     pub fn new(mut values: Vec<f32>, columns: usize) -> Self {
         let columns = columns.max(1);
         values.truncate(values.len() / columns * columns);
@@ -36,7 +36,7 @@ impl Matrix {
     }
 }
 
-/// A matrix as colours, row 0 at the top, with a bar that says which colour is which number.
+/// A matrix shown as colours, with row 0 at the top and a colour bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -47,7 +47,7 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// The colours of `matrix`, dark for its least and light for its largest number.
+    /// Shows `matrix` in colours from dark (least number) to light (largest number).
     pub fn new(title: impl Into<String>, columns: Axis, rows: Axis, matrix: Matrix) -> Self {
         let finite = matrix.values.iter().filter(|value| value.is_finite());
         let range = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
@@ -62,7 +62,7 @@ impl HeatMap {
         }
     }
 
-    /// Dark is `low` and light is `high`, whatever the numbers.
+    /// Sets the range of the colours: `low` is dark and `high` is light.
     pub fn range(self, low: f64, high: f64) -> Self {
         Self {
             range: (low, high),
@@ -131,7 +131,8 @@ impl HeatMap {
     }
 }
 
-/// The cells of `matrix`, stretched over `area`: a path for each colour, in which neighbours of a row are one stroke.
+/// Draws the cells of `matrix`, stretched over `area`: one path per colour, with adjacent cells of a row as one
+/// stroke.
 fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     let mut paths: Vec<Path> = vec![Path::default(); LEVELS + 1];
     for (y, row) in matrix.values.chunks_exact(matrix.columns).enumerate() {
@@ -142,7 +143,7 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
         }
     }
     let (width, height) = (matrix.columns as f64, matrix.rows().max(1) as f64);
-    // Strokes run through the middle of their row. The last decimals matter to the far end of many cells.
+    // Strokes run along the middle of their row. The decimals of the scale matter, as errors add up over many cells.
     svg.line(format_args!(
         "<g transform=\"translate({} {}) scale({:.6} {:.6}) translate(0 .5)\" fill=\"none\" stroke-width=\"1\" \
          shape-rendering=\"crispEdges\">",
@@ -164,18 +165,18 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     svg.line("</g>");
 }
 
-/// The number of a value's colour; `LEVELS` if it has none.
+/// The index of a value's colour; `LEVELS` if the value is missing.
 fn level(value: f32, (low, high): (f64, f64)) -> usize {
     if !value.is_finite() {
         return LEVELS;
     }
     let share = (f64::from(value) - low) / (high - low);
-    // A matrix of equal numbers is of one colour, that of the middle.
+    // A matrix of equal numbers gets the middle colour.
     let share = if share.is_nan() { 0.5 } else { share };
     (share.clamp(0.0, 1.0) * (LEVELS - 1) as f64).round() as usize
 }
 
-/// Horizontal strokes in the coordinates of cells, each told from where the last one ended.
+/// Horizontal strokes in cell coordinates, each relative to the end of the previous one.
 #[derive(Clone, Debug, Default)]
 struct Path {
     commands: String,
@@ -185,7 +186,7 @@ struct Path {
 impl Path {
     fn run(&mut self, x: usize, y: usize, len: usize) {
         let (right, down) = (x as i64 - self.end.0 as i64, y as i64 - self.end.1 as i64);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.commands, "m{right} {down}h{len}");
         self.end = (x + len, y);
     }
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_of_a_colour_are_one_stroke() {
+    fn adjacent_cells_of_one_colour_are_one_stroke() {
         let matrix = Matrix::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
         assert_eq!(matrix.rows(), 2);
         let mut svg = Svg::new(10.0, 10.0, "");

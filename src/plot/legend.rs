@@ -1,21 +1,21 @@
-//! Which line is which.
+//! Legends.
 
 use super::area::Area;
 use super::series::{Look, Series};
 use super::svg::{Anchor, Svg, TextStyle};
 use super::text;
 
-/// The sample of a line, and the gap behind it.
+/// Width of a line sample, and the gap after it.
 const SAMPLE: f64 = 24.0;
 const GAP: f64 = 7.0;
-/// Between entries.
+/// Space between entries.
 const SPACE: f64 = 20.0;
-/// The height of a line of entries.
+/// Height of a line of entries.
 const LINE: f64 = 19.0;
-/// Longer names are shortened.
+/// Maximum width of a name; longer ones are shortened.
 const MOST_NAME: f64 = 420.0;
 
-/// The named lines of a figure, each once.
+/// The named series of a figure, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Legend(Vec<(String, Look)>);
 
@@ -32,7 +32,7 @@ impl Legend {
         Self(entries)
     }
 
-    /// Its height when it is `width` wide.
+    /// The height of a legend that is `width` wide.
     pub(super) fn height(&self, width: f64) -> f64 {
         match self.places(width).last() {
             Some((_, line)) => (line + 1) as f64 * LINE + 6.0,
@@ -52,7 +52,7 @@ impl Legend {
         }
     }
 
-    /// The x and the line of each entry: as many in a line as have room.
+    /// The x coordinate and line of each entry; each line holds as many entries as fit.
     fn places(&self, width: f64) -> Vec<(f64, usize)> {
         let (mut x, mut line) = (0.0, 0);
         let place = |(name, _): &(String, Look)| {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_comes_once_and_lines_break() {
+    fn names_are_unique_and_lines_wrap() {
         let named = |name: &str| Series::new(name, 0, Vec::new());
         let series = [named("a run"), named(""), named("a run"), named("another")];
         let legend = Legend::of(series.iter());

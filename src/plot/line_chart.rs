@@ -1,4 +1,4 @@
-//! Lines over two axes.
+//! Line charts.
 
 use super::area::Area;
 use super::axis::Axis;
@@ -7,10 +7,10 @@ use super::frame::{Frame, FramePlan, Grid, Origin};
 use super::series::Series;
 use super::svg::{Stroke, Svg};
 
-/// Between the data and the frame above and below, as a share of the height.
+/// Padding above and below the data, as a share of the height.
 const PADDING: f64 = 0.05;
 
-/// Lines over two axes. With an axis of names it shows values by bucket.
+/// A line chart. With a categorical axis it shows values by bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
     title: String,
@@ -21,7 +21,7 @@ pub struct LineChart {
 }
 
 impl LineChart {
-    /// A chart without lines.
+    /// An empty chart.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -32,13 +32,13 @@ impl LineChart {
         }
     }
 
-    /// Adds a line, over the earlier ones.
+    /// Adds a line on top of the earlier ones.
     pub fn series(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// Shades from `low` to `high` on the x axis: what another chart shows enlarged.
+    /// Shades the range from `low` to `high` on the x axis, to mark what another chart enlarges.
     pub fn band(self, low: f64, high: f64) -> Self {
         Self {
             band: Some((low, high)),
@@ -67,7 +67,7 @@ impl LineChart {
         };
         let frame = plan.draw(svg, outer);
         self.draw_band(svg, &frame);
-        // The dots of first and last points stand over the border.
+        // The dots of the first and last points may overlap the border.
         svg.clipped(frame.area.inside(-4.0, -4.0, -4.0, -4.0), |svg| {
             for series in &self.series {
                 draw_series(svg, &frame, series);

@@ -1,7 +1,7 @@
-//! Pictures from numbers and labels, as SVG text. Knows no models, tensors or files.
+//! SVG charts from numbers and labels, independent of models, tensors and files.
 //!
-//! A [`Figure`] has rows of panels, a panel is a [`LineChart`] or a [`HeatMap`], and an [`Axis`] is linear, in whole
-//! numbers, logarithmic or a list of names:
+//! A [`Figure`] has rows of panels, a panel is a [`LineChart`] or a [`HeatMap`], and an [`Axis`] is linear, integer,
+//! logarithmic or categorical:
 //!
 //! ```
 //! use attentive::plot::{Axis, Figure, LineChart, Series};
@@ -14,7 +14,7 @@
 //! assert!(svg.starts_with("<svg "));
 //! ```
 //!
-//! Text stays text, drawn with the reader's sans-serif font; how wide it will be is estimated.
+//! Text remains text, in the viewer's sans-serif font; its width is estimated.
 
 mod area;
 mod axis;

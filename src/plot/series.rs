@@ -1,9 +1,9 @@
-//! A line of a chart.
+//! The series of a line chart.
 
 use super::colour;
 use super::svg::Stroke;
 
-/// Points that belong together, in the order of x. Where a number is not finite, the line has a gap.
+/// Points of one line, sorted by x. The line has a gap where a number is NaN or infinite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub(super) name: String,
@@ -11,7 +11,7 @@ pub struct Series {
     pub(super) look: Look,
 }
 
-/// How a series is drawn.
+/// Visual style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     colour: usize,
@@ -26,7 +26,8 @@ enum Strength {
 }
 
 impl Series {
-    /// A plain line. The legend shows its `name`, if it has one; series of the same `colour` number look related.
+    /// A plain line. The legend shows its `name` unless it is empty; series with the same `colour` number share a
+    /// colour.
     pub fn new(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         let strength = Strength::Plain;
         Self {
@@ -36,12 +37,12 @@ impl Series {
         }
     }
 
-    /// A thin, pale line, for what stands behind another one.
+    /// Makes the line thin and pale, as background for another one.
     pub fn faint(self) -> Self {
         self.drawn(Strength::Faint)
     }
 
-    /// A line with a dot at each point.
+    /// Adds a dot at each point.
     pub fn marked(self) -> Self {
         self.drawn(Strength::Marked)
     }
@@ -66,7 +67,7 @@ impl Look {
         }
     }
 
-    /// The colour and radius of the dots of a series of so many, if it has dots.
+    /// The colour and radius of the dots of a series of `count` points, if it has dots.
     pub(super) fn dots(self, count: usize) -> Option<(&'static str, f64)> {
         let radius = match count {
             0..=40 => 3.2,

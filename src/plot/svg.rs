@@ -10,19 +10,19 @@ use super::text;
 #[derive(Debug)]
 pub(super) struct Svg(String);
 
-/// A coordinate or length: two decimals at most, and no zeros behind.
+/// A coordinate or length: at most two decimals, without trailing zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Number(pub(super) f64);
 
 impl Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rounded = (self.0 * 100.0).round() / 100.0;
-        // Without the minus of a negative zero.
+        // Avoids the minus sign of negative zero.
         write!(f, "{}", if rounded == 0.0 { 0.0 } else { rounded })
     }
 }
 
-/// Text as the content of an element or of an attribute.
+/// Text escaped for an element or attribute.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -34,7 +34,7 @@ impl Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // XML has no place for control characters, not even as references, nor for these two.
+                // XML allows neither control characters, not even as references, nor these two.
                 c if c.is_control() => f.write_char(' ')?,
                 '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}')?,
                 c => f.write_char(c)?,
@@ -44,7 +44,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Which point of a text stands at its coordinates.
+/// Horizontal alignment of text relative to its coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -52,18 +52,18 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How text looks and lies.
+/// Style of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextStyle {
     pub(super) anchor: Anchor,
     pub(super) size: f64,
     pub(super) colour: &'static str,
     pub(super) weight: Weight,
-    /// Degrees, clockwise, around the text's coordinates.
+    /// Rotation in degrees, clockwise, around the text's coordinates.
     pub(super) turn: f64,
 }
 
-/// How strong text is.
+/// Font weight and colour of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Normal,
@@ -102,7 +102,7 @@ impl TextStyle {
 }
 
 impl Svg {
-    /// A white picture; `title` is what is read out for it.
+    /// An empty white picture with an accessible `title`.
     pub(super) fn new(width: f64, height: f64, title: &str) -> Self {
         let (w, h) = (Number(width), Number(height));
         let title = Escaped(title);
@@ -113,13 +113,13 @@ impl Svg {
         ))
     }
 
-    /// The whole document.
+    /// Closes the document and returns it.
     pub(super) fn finish(mut self) -> String {
         self.0.push_str("</svg>");
         self.0
     }
 
-    /// Text whose baseline is at `y`.
+    /// Draws text with its baseline at `y`.
     pub(super) fn text(&mut self, x: f64, y: f64, content: &str, style: TextStyle) {
         let TextStyle {
             anchor,
@@ -149,7 +149,7 @@ impl Svg {
         ));
     }
 
-    /// A filled rectangle.
+    /// Draws a filled rectangle.
     pub(super) fn rect(&mut self, area: Area, fill: &str) {
         let Area {
             x,
@@ -166,7 +166,7 @@ impl Svg {
         ));
     }
 
-    /// A rectangle's outline.
+    /// Draws the outline of a rectangle.
     pub(super) fn outline(&mut self, area: Area, colour: &str) {
         let Area {
             x,
@@ -183,17 +183,17 @@ impl Svg {
         ));
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub(super) fn segment(&mut self, from: (f64, f64), to: (f64, f64), stroke: &Stroke) {
         self.polyline(&[from, to], stroke);
     }
 
-    /// A line through `points`.
+    /// Draws a line through `points`.
     pub(super) fn polyline(&mut self, points: &[(f64, f64)], stroke: &Stroke) {
         let mut list = String::new();
         for (x, y) in points {
             let blank = if list.is_empty() { "" } else { " " };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(list, "{blank}{},{}", Number(*x), Number(*y));
         }
         let Stroke {
@@ -214,7 +214,7 @@ impl Svg {
         ));
     }
 
-    /// A dot.
+    /// Draws a dot.
     pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, fill: &str) {
         self.line(format_args!(
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>",
@@ -224,7 +224,7 @@ impl Svg {
         ));
     }
 
-    /// What `draw` draws, cut off at the border of `area`; coordinates stay those of the picture.
+    /// Clips everything drawn by `draw` to `area`; coordinates remain those of the picture.
     pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
         let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(Number);
         self.line(format_args!(
@@ -234,14 +234,14 @@ impl Svg {
         self.line("</svg>");
     }
 
-    /// A line of the document, as it stands.
+    /// Writes a line of the document verbatim.
     pub(super) fn line(&mut self, line: impl Display) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{line}");
     }
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
     pub(super) colour: &'static str,
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_in_text_stays_text() {
+    fn markup_in_text_is_escaped() {
         let mut svg = Svg::new(10.0, 10.0, "a < b & \"c\"");
         svg.text(
             1.0,

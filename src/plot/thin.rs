@@ -1,8 +1,8 @@
-//! Fewer points for the same picture.
+//! Downsampling of series.
 
-/// At most `most` points: where there are more, means of neighbours, each over an equal stretch of x.
+/// Reduces a series to at most `most` points by averaging neighbours over equal intervals of x.
 ///
-/// The points are in the order of x. What is not finite counts for nothing.
+/// Points must be sorted by x. NaN and infinite values are ignored.
 pub fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let finite = |(x, y): &&(f64, f64)| x.is_finite() && y.is_finite();
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_points_stay_as_they_are() {
+    fn short_series_are_unchanged() {
         let points = [(1.0, 2.0), (2.0, f64::NAN), (3.0, 1.0)];
         assert_eq!(thin(&points, 3).len(), 3);
         assert_eq!(thin(&[], 3), []);
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn many_points_become_means() {
+    fn long_series_are_averaged() {
         let points: Vec<(f64, f64)> = (0..1000).map(|x| (x.into(), (x % 2).into())).collect();
         let thinned = thin(&points, 100);
         assert_eq!(thinned.len(), 100);

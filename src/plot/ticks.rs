@@ -1,22 +1,22 @@
-//! Round numbers along an axis.
+//! Ticks at round numbers.
 
-/// A place on an axis and what is written there.
+/// A position on an axis and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     pub(super) value: f64,
     pub(super) label: String,
 }
 
-/// What the distance between ticks may be.
+/// Allowed distances between ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Steps {
     /// 1, 2 or 5 times any power of ten.
     Any,
-    /// The same, but never below 1.
+    /// The same, but at least 1.
     Whole,
 }
 
-/// Evenly spaced ticks from `low` to `high`, about `most` of them at most.
+/// Evenly spaced ticks from `low` to `high`, at most about `most`.
 pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick> {
     let rough = (high - low) / most.max(1) as f64;
     if !rough.is_finite() || rough <= 0.0 {
@@ -31,7 +31,7 @@ pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick
         Steps::Any => factor * power,
         Steps::Whole => (factor * power).max(1.0),
     };
-    // A little slack, for what rounding does to limits that are ticks themselves.
+    // Tolerates rounding errors of limits that are ticks themselves.
     let first = (low / step - 1e-9).ceil();
     let last = (high / step + 1e-9).floor();
     let count = (last - first).max(-1.0) as usize + 1;
@@ -46,8 +46,8 @@ pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick
         .collect()
 }
 
-/// Ticks of a logarithmic axis between two positive limits, about `most` of them at most: powers of ten, with multiples
-/// between them where there is room; evenly spaced ones where the axis is too short for that.
+/// Ticks of a logarithmic axis between two positive limits, at most about `most`: powers of ten, with multiples in
+/// between if there is room, or evenly spaced ticks on a short axis.
 pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     const MULTIPLES: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
     let most = most.max(2);
@@ -77,7 +77,7 @@ pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     }
 }
 
-/// `value` with as many decimals as `step` needs; thousands and millions as k and M where every label can be.
+/// Formats `value` with as many decimals as `step` needs; uses k and M if all labels allow it.
 fn label(value: f64, step: f64, largest: f64) -> String {
     let is_multiple = |of: f64| (step / of).round() >= 1.0 && (step / of).fract().abs() < 1e-6;
     let digits = if value.abs() < step * 1e-6 {
@@ -98,7 +98,7 @@ fn label(value: f64, step: f64, largest: f64) -> String {
     }
 }
 
-/// As in 2.5e-6, with two decimals at most.
+/// Scientific notation such as 2.5e−6, with at most two decimals.
 fn scientific(value: f64) -> String {
     let text = format!("{:.2e}", value.abs());
     match text.split_once('e') {
@@ -140,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn whole_ticks_have_no_halves() {
+    fn integer_axes_have_no_fractional_ticks() {
         assert_eq!(labels(&linear(0.0, 2.0, 9, Steps::Whole)), ["0", "1", "2"]);
         assert_eq!(labels(&linear(-0.5, 0.5, 9, Steps::Whole)), ["0"]);
     }
 
     #[test]
-    fn ranges_without_extent_have_no_ticks() {
+    fn empty_ranges_have_no_ticks() {
         assert_eq!(linear(1.0, 1.0, 5, Steps::Any), []);
         assert_eq!(linear(2.0, 1.0, 5, Steps::Any), []);
         assert_eq!(linear(f64::NAN, 1.0, 5, Steps::Any), []);

@@ -1,23 +1,23 @@
-//! Ids to text, while they come.
+//! Incremental decoding of token ids.
 
 use super::Tokenizer;
 use crate::batch::TokenId;
 
-/// The text of a token may depend on this many before it at most.
+/// Maximum number of previous tokens that the text of a token may depend on.
 const KEPT: usize = 32;
 
-/// The text of tokens as they come, in whole characters: all pieces together are the text of all tokens.
+/// Decodes tokens one by one into whole characters: the concatenated pieces equal the text of all tokens.
 #[derive(Clone, Debug)]
 pub struct Detokenizer<'a> {
     tokenizer: &'a Tokenizer,
-    /// The latest tokens.
+    /// The most recent tokens.
     ids: Vec<TokenId>,
-    /// Bytes of their text that are known already.
+    /// Bytes of their text that have been returned.
     known: usize,
 }
 
 impl<'a> Detokenizer<'a> {
-    /// For tokens that follow `ids`, whose text is known.
+    /// A detokenizer for the tokens that follow `ids`, whose text is already known.
     pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Self {
         let mut detokenizer = Self {
             tokenizer,
@@ -28,11 +28,11 @@ impl<'a> Detokenizer<'a> {
         detokenizer
     }
 
-    /// What the next token adds to the text. It may be nothing, where the token ends amid a character.
+    /// The text that the next token adds. It may be empty if the token ends in the middle of a character.
     pub fn push(&mut self, id: TokenId) -> String {
         self.ids.push(id);
         let text = self.tokenizer.decode(&self.ids);
-        // Where bytes are tokens, this stands for a character whose last bytes are still to come.
+        // With byte tokens, this marks a character whose last bytes are still missing.
         if text.ends_with(char::REPLACEMENT_CHARACTER) {
             return String::new();
         }
@@ -44,7 +44,7 @@ impl<'a> Detokenizer<'a> {
         new
     }
 
-    /// What is left when there are no more tokens.
+    /// The remaining text, after the last token.
     pub fn finish(self) -> String {
         self.new_part(&self.tokenizer.decode(&self.ids))
     }
@@ -53,7 +53,7 @@ impl<'a> Detokenizer<'a> {
         text.get(self.known..).unwrap_or_default().to_owned()
     }
 
-    /// Keeps the latest tokens alone, so that each costs the same however long the text is.
+    /// Keeps only the most recent tokens, so that the cost per token does not grow with the text.
     fn forget(&mut self) {
         self.ids.drain(..self.ids.len().saturating_sub(KEPT));
         self.known = self.tokenizer.decode(&self.ids).len();
@@ -83,7 +83,7 @@ mod tests {
         tokenizers.tgt().clone()
     }
 
-    /// Words, of which two are halves of one character.
+    /// A word vocabulary with two tokens that are halves of one character.
     fn bytes() -> Tokenizer {
         let mut json: serde_json::Value =
             serde_json::from_slice(learned(TokenizerKind::Word).to_json()).unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_are_the_whole() {
+    fn the_pieces_add_up_to_the_whole() {
         let mut random = Random::new(4, 0);
         let kinds = [
             TokenizerKind::Bpe,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_waits_for_the_other_half() {
+    fn half_a_character_waits_for_the_rest() {
         let tokenizer = bytes();
         let second = tokenizer.vocab_size() as TokenId - 1;
         let (first, dog) = (second - 1, tokenizer.encode("dog").unwrap()[0]);

@@ -1,13 +1,13 @@
-//! The `tokenizer.json` that belongs to a configuration.
+//! Generates the `tokenizer.json` for a configuration.
 
 use serde_json::{Value, json};
 
 use super::special::UNK;
 use crate::config::{Normalization, TokenizerConfig, TokenizerKind};
 
-/// What a tokenizer knows: all that is learned from text.
+/// The learned part of a tokenizer.
 pub(super) enum Model {
-    /// Tokens in the order of their ids, and the pairs to merge, first come first.
+    /// Tokens in the order of their ids, and the merges in order of priority.
     Bpe {
         tokens: Vec<String>,
         merges: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub(super) enum Model {
     Char { tokens: Vec<String> },
 }
 
-/// The whole file.
+/// The whole document.
 pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model) -> Value {
     json!({
         "version": "1.0",
@@ -61,7 +61,7 @@ fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
         steps.push(json!({"type": "Lowercase"}));
     }
     if let TokenizerKind::Bpe | TokenizerKind::Unigram = config.kind {
-        // Blanks become marks of words, so all other white space becomes one blank first.
+        // Spaces become word marks, so all other white space is first replaced by a single space.
         let pattern = json!({"Regex": r"\s{2,}|[^\S ]"});
         steps.push(json!({"type": "Replace", "pattern": pattern, "content": " "}));
         steps.push(json!({"type": "Strip", "strip_left": true, "strip_right": true}));
@@ -78,7 +78,7 @@ fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
             json!({"type": "WhitespaceSplit"}),
             special_text_splitter(special),
         ],
-        // No special token is a single character, so there is nothing to split.
+        // No special token is a single character, so no splitting is needed.
         TokenizerKind::Char => vec![],
     }
 }
@@ -87,8 +87,8 @@ fn metaspace() -> Value {
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})
 }
 
-/// Cuts special tokens that occur in the text before their last character, so that no model, whatever it looks up, can
-/// take them for the real ones.
+/// Splits special tokens that occur in the text before their last character, so that no model can mistake them for
+/// the real ones.
 fn special_text_splitter(special: &[&str]) -> Value {
     let beginnings: Vec<&str> = special
         .iter()
@@ -112,9 +112,9 @@ fn decoder(kind: TokenizerKind) -> Value {
 
 fn model_section(model: &Model, unk: &str) -> Value {
     match model {
-        // A stretch of unknown characters is one `<unk>`.
+        // A sequence of unknown characters is one `<unk>`.
         Model::Bpe { tokens, merges } => bpe_section(tokens, merges, unk, true),
-        // Merging nothing leaves characters, and each unknown one is an `<unk>`.
+        // BPE without merges yields characters, and one `<unk>` per unknown character.
         Model::Char { tokens } => bpe_section(tokens, &[], unk, false),
         Model::Unigram { tokens } => json!({
             "type": "Unigram",

@@ -1,8 +1,9 @@
-//! Text to token ids and back: tokenizers, their files, and how their vocabularies are learned.
+//! Tokenization: text to token ids and back, tokenizer files, and vocabulary learning.
 //!
-//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding. Vocabularies
-//! are learned here, so that the same text always gives the same file, byte for byte.
+//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
+//! Vocabularies are learned here, so that the same text always gives the same file, byte for byte.
 
+mod contract;
 mod detokenizer;
 mod format;
 mod learn;
@@ -12,6 +13,7 @@ mod tests;
 mod tokenizer;
 mod tokenizers;
 
+pub use contract::Sides;
 pub use detokenizer::Detokenizer;
 pub use learn::{Masks, learn, learn_tagged};
 pub use special::{MASK, SpecialTokens};

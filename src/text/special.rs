@@ -1,72 +1,105 @@
-//! The special tokens that stand at the front of every vocabulary.
+//! The special tokens of a vocabulary.
 
 use crate::batch::TokenId;
 
-/// The special tokens in the order of their ids. Only masked language models have the last.
+/// The special tokens of learned vocabularies in the order of their ids. Only masked language models have the last.
 const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
 
-/// The special tokens of every vocabulary.
+/// The special tokens of every vocabulary; those that are learned have them at the front.
 pub(super) const SPECIAL: &[&str] = ALL.split_at(4).0;
 
-/// Those of a masked language model's vocabulary.
+/// The special tokens of a masked language model's vocabulary.
 pub(super) const SPECIAL_AND_MASK: &[&str] = &ALL;
 
-/// Stands for a hidden token.
+/// The placeholder of a masked token.
 pub const MASK: &str = "<mask>";
 
-/// The id of `<unk>`.
+/// The id of `<unk>` in learned vocabularies.
 pub(super) const UNK: TokenId = 1;
 
-/// The ids of the special tokens.
+/// Ids of the special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialTokens {
-    /// Fills rows up: `<pad>`.
+    /// Padding: `<pad>`.
     pub pad: TokenId,
-    /// Stands for what the vocabulary does not know: `<unk>`.
+    /// Unknown text: `<unk>`.
     pub unk: TokenId,
-    /// Begins what the decoder reads: `<s>`.
+    /// Begins a sentence: `<s>`.
     pub bos: TokenId,
-    /// Ends a sentence: `</s>`.
+    /// End of a sequence: `</s>`.
     pub eos: TokenId,
-    /// Hides a token from a masked language model: `<mask>`.
+    /// A masked token: `<mask>`.
     pub mask: Option<TokenId>,
+    /// What a decoder reads first: `<s>`, unless `model.decoder_start` names another token.
+    pub start: TokenId,
 }
 
 impl SpecialTokens {
-    /// Whether `id` is one of them.
+    /// Whether `id` is one of them. [`SpecialTokens::start`] may be any token, and does not count.
     pub fn contains(self, id: TokenId) -> bool {
+        self.ids().any(|special| special == id)
+    }
+
+    /// How many tokens of a vocabulary of `vocab_size` are not special.
+    pub(crate) fn n_ordinary(self, vocab_size: usize) -> usize {
+        vocab_size - self.ids().count()
+    }
+
+    /// The token number `n` of those that are not special, counted from 0 in the order of ids.
+    pub(crate) fn ordinary(self, n: usize) -> TokenId {
+        let mut special: Vec<TokenId> = self.ids().collect();
+        special.sort_unstable();
+        let after = |id: TokenId, special: &TokenId| id + TokenId::from(*special <= id);
+        special.iter().fold(n as TokenId, after)
+    }
+
+    fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
             unk,
             bos,
             eos,
             mask,
+            start: _,
         } = self;
-        [pad, unk, bos, eos].contains(&id) || mask == Some(id)
+        [pad, unk, bos, eos].into_iter().chain(mask)
     }
 
-    /// Asks `id_of` for the ids and checks that they are 0 to 3, and 4 for `<mask>`; else says what is wrong.
+    /// Asks `id_of` for the ids; else says what is wrong.
     pub(super) fn read(id_of: impl Fn(&str) -> Option<TokenId>) -> Result<Self, String> {
         let mut ids = [0; 4];
-        for (expected, (token, id)) in (0..).zip(SPECIAL.iter().zip(&mut ids)) {
-            *id = match id_of(token) {
-                Some(found) if found == expected => found,
-                Some(found) => {
-                    return Err(format!(
-                        "special token `{token}` has id {found}, not {expected}"
-                    ));
-                }
-                None => return Err(format!("special token `{token}` is missing")),
-            };
+        for (token, id) in SPECIAL.iter().zip(&mut ids) {
+            *id = id_of(token).ok_or_else(|| format!("special token `{token}` is missing"))?;
         }
         let [pad, unk, bos, eos] = ids;
-        let mask = id_of(MASK).filter(|&id| id as usize == SPECIAL.len());
         Ok(Self {
             pad,
             unk,
             bos,
             eos,
-            mask,
+            mask: id_of(MASK),
+            start: bos,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_tokens_are_counted_around_the_special_ones() {
+        let special = SpecialTokens {
+            pad: 9,
+            unk: 1,
+            bos: 2,
+            eos: 0,
+            mask: Some(5),
+            start: 3,
+        };
+        let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();
+        assert_eq!(special.n_ordinary(10), all.len());
+        let counted: Vec<TokenId> = (0..all.len()).map(|n| special.ordinary(n)).collect();
+        assert_eq!(counted, all);
     }
 }

@@ -1,4 +1,4 @@
-//! One vocabulary's tokenizer.
+//! The tokenizer of one vocabulary.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,21 +17,21 @@ use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
 
-/// Stands before the first token of a word where tokens are pieces of words.
+/// Prefix of the first token of a word in subword vocabularies.
 const WORD_MARK: char = '▁';
 
-/// How a token joins the text before it.
+/// How a token is joined to the text before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
-    /// As it is.
+    /// Unchanged.
     Plain,
-    /// With a blank: it begins a word.
+    /// With a space: the token begins a word.
     Blank,
-    /// Without one: it goes on where the word before it stands.
+    /// Without a space: the token continues a word.
     None,
 }
 
-/// Turns text into token ids and back. Cheap to clone.
+/// Converts text to token ids and back. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: Arc<tokenizers::Tokenizer>,
@@ -44,8 +44,8 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     ///
     /// # Errors
-    /// [`Error::Model`] if the file is missing, damaged, or breaks the contract of the special tokens (`<pad>` 0, `<unk>`
-    /// 1, `<s>` 2, `</s>` 3, other ids without gaps, each for one token); [`Error::Io`] if it cannot be read.
+    /// [`Error::Model`] if the file is missing or damaged, lacks one of `<pad>`, `<unk>`, `<s>` and `</s>`, or has ids with
+    /// gaps or for more than one token; [`Error::Io`] if it cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |problem: String, hint: &str| Error::Model {
             path: path.to_path_buf(),
@@ -55,25 +55,25 @@ impl Tokenizer {
         let json = fs::read(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => refuse(
                 "the tokenizer file is missing".into(),
-                "check that the path names a model directory and that it was copied as a whole",
+                "check that the path names a model directory and that it was copied completely",
             ),
             _ => Error::io("read", path)(source),
         })?;
         Self::from_json(json).map_err(|problem| {
             let hint =
-                "the file is damaged or from another program: copy the model directory again";
+                "the file is damaged or was made by another program: copy the model directory again";
             refuse(problem, hint)
         })
     }
 
-    /// Reads and checks the bytes of a `tokenizer.json`; else says what is wrong.
+    /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
     pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
-        // On what is not JSON at all, `tokenizers` panics.
+        // `tokenizers` panics on input that is not JSON.
         serde_json::from_slice::<serde_json::Value>(&json)
-            .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
+            .map_err(|error| format!("invalid tokenizer file: {error}"))?;
         let mut inner = tokenizers::Tokenizer::from_bytes(&json)
-            .map_err(|error| format!("not a usable tokenizer file: {error}"))?;
-        // Special tokens in the user's text are text. Cutting is left to the batches.
+            .map_err(|error| format!("invalid tokenizer file: {error}"))?;
+        // Special tokens in the user's text are ordinary text. Truncation is left to batching.
         inner.set_encode_special_tokens(true);
         inner.with_padding(None);
         inner
@@ -105,25 +105,26 @@ impl Tokenizer {
         })
     }
 
-    /// The bytes of the `tokenizer.json` that this tokenizer was made from.
+    /// The `tokenizer.json` from which this tokenizer was loaded.
     pub fn to_json(&self) -> &[u8] {
         &self.json
     }
 
-    /// The token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are ordinary text.
+    /// The token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are treated as
+    /// ordinary text.
     ///
     /// # Errors
-    /// None for learned tokenizers, whatever the text. [`Error::Data`] if one from another program has no answer.
+    /// [`Error::Data`] if a tokenizer from another program cannot encode the text. Learned tokenizers never fail.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(cannot_encode(text))?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// [`Tokenizer::encode`] for many texts, in parallel.
+    /// [`Tokenizer::encode`] for many texts in parallel.
     ///
     /// # Errors
-    /// As for [`Tokenizer::encode`].
+    /// See [`Tokenizer::encode`].
     pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<Vec<Vec<TokenId>>> {
         texts
             .par_iter()
@@ -131,10 +132,10 @@ impl Tokenizer {
             .collect()
     }
 
-    /// One id for each word of `text` between white space; `<unk>` for a word that is no single token.
+    /// One id per word of `text`, separated by white space; `<unk>` for a word that is not a single token.
     ///
     /// # Errors
-    /// As for [`Tokenizer::encode`].
+    /// See [`Tokenizer::encode`].
     pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
         text.split_whitespace()
             .map(|word| self.encode_word(word))
@@ -144,7 +145,7 @@ impl Tokenizer {
     /// The id of a word; `<unk>` if it is not a single token.
     ///
     /// # Errors
-    /// As for [`Tokenizer::encode`].
+    /// See [`Tokenizer::encode`].
     pub fn encode_word(&self, word: &str) -> Result<TokenId> {
         match self.encode(word)?[..] {
             [id] => Ok(id),
@@ -152,11 +153,11 @@ impl Tokenizer {
         }
     }
 
-    /// The token ids of a text in which `<mask>` hides tokens, which become `mask`. What stands around them is split as
-    /// if something stood there: the full stop of `a <mask>.` is no word of its own.
+    /// The token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
+    /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
     ///
     /// # Errors
-    /// As for [`Tokenizer::encode`].
+    /// See [`Tokenizer::encode`].
     pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
         let mut ids = Vec::new();
         for (number, part) in text.split(MASK).enumerate() {
@@ -173,7 +174,7 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// [`Tokenizer::encode`] for a text that goes on where a word stands.
+    /// [`Tokenizer::encode`] for a text that continues a word.
     fn encode_continued(&self, text: &str) -> Result<Vec<TokenId>> {
         let mut pieces = self.pieces(text).map_err(cannot_encode(text))?;
         if let Some(first) = pieces.first_mut()
@@ -191,7 +192,7 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The text of `ids`. Special tokens, and ids outside the vocabulary, have none.
+    /// The text of `ids`. Special tokens and ids outside the vocabulary are skipped.
     pub fn decode(&self, ids: &[TokenId]) -> String {
         let ids = ids.iter().filter(|&&id| !self.special.contains(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
@@ -201,27 +202,27 @@ impl Tokenizer {
             .map(|decoder| decoder.decode(tokens.clone()));
         match decoded {
             Some(Ok(text)) => text,
-            // Without a decoder tokens are words; a decoder that fails leaves us the tokens.
+            // Without a decoder, tokens are words; if a decoder fails, the tokens are shown.
             Some(Err(_)) | None => tokens.join(" "),
         }
     }
 
-    /// The number of tokens, special ones included; every id is below it.
+    /// Number of tokens, including special ones; every id is below it.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
     }
 
-    /// The token with this id, as it stands in the vocabulary.
+    /// The token with this id, as spelled in the vocabulary.
     pub fn token(&self, id: TokenId) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// A token as people read it, and how it joins the text before it. The mark of a word is left out, and may leave
-    /// nothing.
+    /// A token as displayed, and how it is joined to the text before it. The word mark is removed, which may leave an
+    /// empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
         match (self.inner.get_decoder(), token.strip_prefix(WORD_MARK)) {
-            // Without a decoder tokens are words.
+            // Without a decoder, tokens are words.
             (None, _) => (token, Joint::Blank),
             (Some(_), _) if !self.marks_words() => (token, Joint::Plain),
             (Some(_), Some(rest)) => (rest.to_owned(), Joint::Blank),
@@ -229,10 +230,20 @@ impl Tokenizer {
         }
     }
 
-    /// Whether tokens are pieces of words, of which the first bears a mark.
+    /// Whether tokens are subwords, with a mark on the first one of each word.
     fn marks_words(&self) -> bool {
         let decoder = self.inner.get_decoder();
         matches!(decoder, Some(DecoderWrapper::Metaspace(_)))
+    }
+
+    /// The id of `token`, as it stands in the vocabulary.
+    pub fn id(&self, token: &str) -> Option<TokenId> {
+        self.inner.token_to_id(token)
+    }
+
+    /// Makes `start` what the decoder reads first.
+    pub(super) fn start_with(&mut self, start: TokenId) {
+        self.special.start = start;
     }
 
     /// The ids of the special tokens.
@@ -240,7 +251,7 @@ impl Tokenizer {
         self.special
     }
 
-    /// The pieces of `text` that the vocabulary is looked up for, normalised.
+    /// The normalized pieces of `text` that are looked up in the vocabulary.
     pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>, tokenizers::Error> {
         let mut text = NormalizedString::from(text);
         if let Some(normalizer) = self.inner.get_normalizer() {
@@ -258,7 +269,7 @@ impl Tokenizer {
     }
 }
 
-/// The smallest id that two tokens have, and these tokens in alphabetical order.
+/// The smallest id shared by two tokens, and these tokens in alphabetical order.
 fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
     let mut tokens: Vec<(TokenId, &str)> = vocab
         .iter()

@@ -1,4 +1,4 @@
-//! The tokenizers of a model's two sides.
+//! The source and target tokenizers of a model.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ const SHARED_FILE: &str = "tokenizer.json";
 const SRC_FILE: &str = "tokenizer.src.json";
 const TGT_FILE: &str = "tokenizer.tgt.json";
 
-/// How source and target text become ids.
+/// Tokenizers of the source and target side.
 #[derive(Clone, Debug)]
 pub enum Tokenizers {
     /// One vocabulary for both sides.
     Shared(Tokenizer),
-    /// A vocabulary for each side.
+    /// Separate vocabularies.
     Separate {
         /// For source text.
         src: Tokenizer,
@@ -27,7 +27,7 @@ impl Tokenizers {
     /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory.
     ///
     /// # Errors
-    /// [`Error::Model`] if there is neither, and what [`Tokenizer::load`] says.
+    /// [`Error::Model`] if neither exists; otherwise see [`Tokenizer::load`].
     pub fn load(dir: &Path) -> Result<Self> {
         let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
         if shared.exists() {
@@ -36,7 +36,7 @@ impl Tokenizers {
         if !src.exists() && !tgt.exists() {
             return Err(Error::Model {
                 path: dir.to_path_buf(),
-                problem: format!("there is no `{SHARED_FILE}`, nor `{SRC_FILE}` and `{TGT_FILE}`"),
+                problem: format!("neither `{SHARED_FILE}` nor `{SRC_FILE}` and `{TGT_FILE}` exist"),
                 hint: Some("check that the path names a model directory".into()),
             });
         }
@@ -46,7 +46,7 @@ impl Tokenizers {
         })
     }
 
-    /// The files that [`Tokenizers::load`] reads: their names and contents.
+    /// Names and contents of the files that [`Tokenizers::load`] reads.
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         match self {
             Self::Shared(both) => vec![(SHARED_FILE, both.to_json().to_vec())],

@@ -94,9 +94,9 @@ impl Optimizer {
         );
         let mut parts = gradients.iter().zip(&mut self.memory);
         let config = &self.config;
-        map_parameters(model, device, |name, _, mut values| {
+        map_parameters(model, device, |_, shape, mut values| {
             if let Some((gradient, slots)) = parts.next() {
-                apply(config, name, &mut values, &gradient.values, slots, scale);
+                apply(config, shape, &mut values, &gradient.values, slots, scale);
             }
             values
         })
@@ -119,13 +119,14 @@ fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
 
 fn apply(
     config: &OptimizerConfig,
-    name: &str,
+    shape: &[usize],
     values: &mut [f32],
     gradient: &[f32],
     slots: &mut [Parameter],
     scale: UpdateScale,
 ) {
-    let decay = if is_decayed(name) {
+    // Only matrices decay: biases, norms and other vectors keep their scale.
+    let decay = if shape.len() > 1 {
         config.weight_decay as f32
     } else {
         0.0
@@ -166,9 +167,4 @@ fn apply(
             },
         ),
     }
-}
-
-/// Biases and norms keep their scale: only matrices decay.
-fn is_decayed(name: &str) -> bool {
-    !(name.ends_with("bias") || name.ends_with("gain"))
 }

@@ -73,11 +73,11 @@ pub(super) fn prepare(
     }
     let resume_at = start.map(|start| start.step);
     let device = device::cpu().autodiff();
-    let architecture = architecture(config, &material.tokenizers);
+    let architecture = checkpoint::architecture(config, &material.tokenizers);
     let memory = check_memory(config, &architecture, &material)?;
     let model = match resume_at {
         Some(step) => {
-            checkpoint::load_weights(config, &material.tokenizers, &run.weights(step)?, &device)?
+            checkpoint::load_weights(config, &material.tokenizers, run.weights(step)?, &device)?
         }
         None => fresh_model(config, &material.tokenizers, &device),
     };
@@ -151,15 +151,9 @@ impl Material {
     }
 }
 
-/// The model without its weights.
-pub(super) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    config.model.architecture(src, tgt)
-}
-
 /// The model before its first update.
 pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
-    let architecture = architecture(config, tokenizers);
+    let architecture = checkpoint::architecture(config, tokenizers);
     Model::new(&architecture, config.model.init, config.seed, device)
 }
 
@@ -181,7 +175,7 @@ pub(super) fn material(
         }
         None => {
             observer.on(&Event::Preparing(Preparing::Vocabulary));
-            learn(config, &train)?
+            learn(config, &train)?.for_model(&config.model)?
         }
     };
     stop_if_asked(interrupt)?;
@@ -249,7 +243,7 @@ fn feed(
         observer.on(&Event::Note(&format!("{TRAINING}: {encoded}")));
     }
     let (n_examples, budget) = (examples.len(), Budget::new(tokens));
-    let special = tokenizers.tgt().special();
+    let special = tokenizers.sides();
     let masking = Masking::new(tokenizers.tgt(), config.seed);
     let batcher = Batcher::new(examples, budget, config.seed, special, masking)?;
     Ok((Feed::Lines(batcher), n_examples))
@@ -281,7 +275,7 @@ fn validation_set(
     if encoded.dropped() > 0 {
         observer.on(&Event::Note(&format!("{VALIDATION}: {encoded}")));
     }
-    let special = tokenizers.tgt().special();
+    let special = tokenizers.sides();
     let masking = Masking::fixed(tokenizers.tgt());
     // A validation pair may be longer than any training pair: it then has a batch of its own.
     let len = |example: &Example| example.src_len().max(example.tgt_len());

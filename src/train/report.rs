@@ -51,6 +51,13 @@ pub enum Event<'a> {
         /// The update it holds.
         step: u64,
     },
+    /// Training has ended, and the mean of these checkpoints is what the model directory serves.
+    Averaged {
+        /// Their updates.
+        steps: &'a [u64],
+        /// What the mean achieves, if it was validated.
+        validation: Option<&'a ValidationReport>,
+    },
 }
 
 /// How far the preparation of a run has come.

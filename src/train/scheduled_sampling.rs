@@ -118,9 +118,8 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 
 /// What the rows of `batch` are decoded from; empty sentences for a model without an encoder.
 fn sources(batch: &Batch) -> Padded {
-    const NOTHING: &[TokenId] = &[];
     match batch.src.rows() {
-        0 => Padded::new(&vec![NOTHING; batch.tgt_in.rows()], 0),
+        0 => Padded::empty(batch.tgt_in.rows()),
         _ => batch.src.clone(),
     }
 }

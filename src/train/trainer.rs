@@ -1,5 +1,7 @@
 //! The loop over updates.
 
+mod mean;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -29,6 +31,15 @@ pub(super) struct Trainer<'a> {
     scores: Option<(u64, Vec<RecordedScore>)>,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
+}
+
+/// Why a checkpoint is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// It is one of those that every run by this configuration writes.
+    Regular,
+    /// Training stops here.
+    Stop,
 }
 
 /// What decides about best, patience and the plateau schedule.
@@ -99,13 +110,8 @@ impl<'a> Trainer<'a> {
                 return Err(self.interrupted(signal)?);
             }
         };
-        if self
-            .last_saved
-            .as_ref()
-            .is_none_or(|(step, _)| *step != self.step)
-        {
-            self.save(false)?;
-        }
+        self.save_unsaved()?;
+        self.serve_mean(true)?;
         Ok(Summary {
             step: self.step,
             epoch: self.setup.material.feed.position().epoch,
@@ -240,14 +246,28 @@ impl<'a> Trainer<'a> {
             0 => self.setup.material.feed.position().epoch > epoch,
             every => self.step.is_multiple_of(every),
         };
+        // After its last update a run validates whatever `validate_every` says.
+        let every = self.setup.config.train.validate_every;
+        let reason = match due || self.step.is_multiple_of(every) {
+            true => Reason::Regular,
+            false => Reason::Stop,
+        };
         if due || better {
-            self.save(better)
+            self.save(reason, better)
         } else {
             Ok(())
         }
     }
 
-    fn save(&mut self, best: bool) -> Result<()> {
+    /// Saves the latest update, where training stops, if that has not been done.
+    fn save_unsaved(&mut self) -> Result<()> {
+        match self.last_saved {
+            Some((step, _)) if step == self.step => Ok(()),
+            _ => self.save(Reason::Stop, false),
+        }
+    }
+
+    fn save(&mut self, reason: Reason, best: bool) -> Result<()> {
         let weights = parameters(self.setup.learner.model());
         if let Some(name) = damaged(&weights) {
             let damage = not_finite(self.step, f64::NAN, name, Vec::new());
@@ -261,6 +281,7 @@ impl<'a> Trainer<'a> {
             step: self.step,
             position: setup.material.feed.position(),
             products: Some(setup.learner.products()),
+            provisional: reason == Reason::Stop && setup.config.train.average_last > 0,
             progress: self.progress.clone(),
         };
         let snapshot = Snapshot {
@@ -271,9 +292,8 @@ impl<'a> Trainer<'a> {
         };
         // The checkpoint counts on the lines up to its update.
         self.log.sync()?;
-        let path = setup
-            .run
-            .save(&snapshot, best, setup.config.train.keep_last)?;
+        let keep_last = setup.config.train.keep_last;
+        let path = setup.run.save(&snapshot, best, keep_last)?;
         self.observer.on(&Event::Saved {
             path: &path,
             step: self.step,
@@ -283,13 +303,8 @@ impl<'a> Trainer<'a> {
     }
 
     fn interrupted(&mut self, signal: i32) -> Result<Error> {
-        if self
-            .last_saved
-            .as_ref()
-            .is_none_or(|(step, _)| *step != self.step)
-        {
-            self.save(false)?;
-        }
+        self.save_unsaved()?;
+        self.serve_mean(false)?;
         let dir = self.setup.run.dir().display();
         let saved = format!(
             "update {} is saved in `{dir}`; the same call with `Existing::Resume` goes on",

@@ -1,4 +1,4 @@
-//! Several models on one test set.
+//! `attentive compare`.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli_model::{self, stdout};
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
 const SHORT: &str = "1 2 3 4";
 const LONG: &str = "5 6 7 8 9 0";
 
-/// A folder with trained models in `a` and `b`, and a test set: of `SHORT` the reference is what `a` writes, of `LONG` it
+/// A folder with trained models in `a` and `b`, and a test set. The reference of `SHORT` is the output of `a`, that of `LONG`
 /// is not.
 fn two_models() -> Folder {
     let folder = Folder::new();
@@ -34,7 +34,7 @@ fn json(folder: &Folder, options: &str) -> Value {
 }
 
 #[test]
-fn models_are_compared_by_the_length_of_the_source() {
+fn models_are_compared_by_source_length() {
     let folder = two_models();
     let text = stdout(&folder, &format!("{COMPARE} --plot p.svg"));
     for part in [
@@ -58,7 +58,7 @@ fn models_are_compared_by_the_length_of_the_source() {
     assert_eq!(a["by_length"][0]["exact_match"], 1.0);
     assert_eq!(a["by_length"][1]["exact_match"], 0.0);
     assert_eq!(a["by_length"][1]["bleu"], 0.0);
-    // The blank line is right as well.
+    // The blank line is also correct.
     assert!((a["exact_match"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-12);
     assert!(a["perplexity"].as_f64().unwrap() > 1.0);
     assert!(a["sentences_per_second"].as_f64().unwrap() > 0.0);
@@ -66,9 +66,9 @@ fn models_are_compared_by_the_length_of_the_source() {
 }
 
 #[test]
-fn the_table_says_how_the_weights_were_made_and_used() {
+fn the_table_shows_training_and_search() {
     let folder = two_models();
-    // The weights of an earlier update, as where an earlier checkpoint was the best.
+    // The weights of an earlier update, as if an earlier checkpoint was the best.
     let path = folder.path("a/provenance.json");
     let mut provenance: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     provenance["step"] = 1.into();
@@ -90,9 +90,9 @@ fn the_table_says_how_the_weights_were_made_and_used() {
 }
 
 #[test]
-fn nothing_is_translated_or_lost_before_every_run_is_checked() {
+fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
     let folder = two_models();
-    let tagger = cli_model::CONFIG
+    let tagger = for_family(cli_model::CONFIG, "tagger")
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("t.toml", tagger);

@@ -1,4 +1,4 @@
-//! What a run survives, and what is said of files that did not.
+//! Interrupted runs and damaged files.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::cli_model::{CONFIG, trained};
 use crate::run::{Folder, Outcome};
 
-/// A run with dropout that is long enough to be stopped in the middle, with pauses for validation and saving.
+/// A run with dropout that is long enough to be stopped midway, with pauses for validation and saving.
 const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
     --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
     --set train.accumulate=2 --set data.train.pairs=1000";
@@ -53,7 +53,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn a_killed_run_goes_on_to_the_same_bytes() {
+fn a_killed_run_resumes_to_identical_files() {
     let folder = Folder::new();
     let outcome = folder.run(&long(&folder, "whole", ""));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -86,9 +86,9 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     assert_eq!(logged("parts"), logged("whole"));
 }
 
-/// A kill between the steps of saving or of beginning a run leaves one file new and the next one old or missing.
+/// A kill while a checkpoint is saved or a run begins leaves one file new and the next one old or missing.
 #[test]
-fn a_kill_between_two_files_is_mended() {
+fn a_kill_between_two_files_is_repaired() {
     let folder = trained();
     let whole = weights(&folder, "runs/c");
     let file = |name: &str| folder.path("runs/c").join(name);
@@ -166,9 +166,9 @@ fn a_signal_saves_and_stops() {
     }
 }
 
-/// A limit on file sizes stands in for a full disk: the same call fails at the same place.
+/// A limit on file sizes simulates a full disk: the same call fails at the same place.
 #[test]
-fn a_failed_save_leaves_the_checkpoint_before_it() {
+fn a_failed_save_keeps_the_previous_checkpoint() {
     let folder = trained();
     let outcome = folder.run("train c.toml --out parts --set train.max_steps=2");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -200,7 +200,7 @@ fn a_failed_save_leaves_the_checkpoint_before_it() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_is_traced() {
+fn the_cause_of_a_nan_loss_is_reported() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
     let outcome = folder.run(
@@ -212,11 +212,11 @@ fn a_loss_that_is_no_number_is_traced() {
         "{outcome:?}"
     );
     for words in [
-        "a loss of NaN at update 2; ",
-        "the first layer that shows it is `encoder.layers.0`; ",
+        "NaN or infinite at update 2 (loss NaN); ",
+        "the first affected layer is `encoder.layers.0`; ",
         "training lines ",
         "the last good checkpoint is `r/checkpoints/step-00000001`",
-        "hint: begin again",
+        "hint: start over",
     ] {
         assert!(
             outcome.stderr.contains(words),
@@ -228,6 +228,38 @@ fn a_loss_that_is_no_number_is_traced() {
             .path("r/checkpoints/step-00000001/model.safetensors")
             .is_file()
     );
+}
+
+/// Shapes are compared before memory is taken for them: 17 GB for each matrix here.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_configuration_of_other_sizes_than_the_weights_is_refused_at_once() {
+    let folder = trained();
+    let path = folder.path("runs/c/config.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("d_model = 16", "d_model = 65536")).unwrap();
+    for command in [
+        "translate runs/c src",
+        "info runs/c",
+        "average runs/c --last 2 --out mean",
+    ] {
+        let limited = format!(
+            "ulimit -v 4000000; exec '{}' {command}",
+            env!("CARGO_BIN_EXE_attentive")
+        );
+        let output = Command::new("bash")
+            .args(["-c", &limited])
+            .current_dir(folder.path(""))
+            .output();
+        let outcome = Outcome::from(output.unwrap());
+        assert_eq!(
+            (outcome.code, &*outcome.stdout),
+            (Some(1), ""),
+            "{outcome:?}"
+        );
+        let words = "has shape [14, 16], the configuration wants [14, 65536]";
+        assert!(outcome.stderr.contains(words), "{command}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What goes wrong is said with what, where and what to try.
+//! Error messages.
 
 use crate::run::{Folder, Outcome};
 
@@ -13,7 +13,7 @@ fn unknown_commands_and_options_exit_with_2() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named() {
+fn unreadable_files_are_named() {
     let folder = Folder::new();
     folder.write("here", "a\n");
     folder.fails(
@@ -34,7 +34,7 @@ fn files_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn files_that_do_not_fit_each_other() {
+fn files_of_different_lengths_are_refused() {
     let folder = Folder::new();
     folder
         .write("three", "a\nb\nc\n")
@@ -112,7 +112,7 @@ fn a_run_directory_is_not_overwritten() {
 }
 
 #[test]
-fn what_is_not_a_model_is_named() {
+fn a_folder_that_is_not_a_model_is_named() {
     let folder = Folder::new();
     folder.write("file", "a\n");
     for command in [
@@ -132,13 +132,13 @@ fn what_is_not_a_model_is_named() {
 }
 
 #[test]
-fn colours_are_not_for_files() {
+fn files_get_no_colours() {
     let outcome = Folder::new().run("score a b");
     assert!(!outcome.stderr.contains('\x1b'), "{outcome:?}");
 }
 
 #[test]
-fn the_environment_decides_about_colours() {
+fn environment_variables_control_colours() {
     let folder = Folder::new();
     let stderr = |variables: &[(&str, &str)]| {
         let mut command = folder.command("score a b");

@@ -1,4 +1,4 @@
-//! Every family trains, goes on exactly, does not depend on threads, and is refused what it cannot do.
+//! Every family trains, resumes exactly, does not depend on threads, and refuses what it cannot do.
 
 use std::fs;
 
@@ -111,7 +111,7 @@ const STREAM: &str = "--set model.family=decoder_only --set model.d_ff=128 --set
 fn folder(settings: &str) -> (Folder, String) {
     let folder = Folder::new();
     let text = "a b c ab bc, abc\nc b a\n".repeat(400);
-    // A stream has no corpus for validation beside the share that it holds out.
+    // A stream has no validation corpus except for the part that it holds out.
     let (config, settings) = match settings.strip_suffix(" --set data.valid=") {
         Some(rest) => {
             let lines = CONFIG.lines().filter(|line| !line.starts_with("valid"));
@@ -124,7 +124,7 @@ fn folder(settings: &str) -> (Folder, String) {
     (folder, settings.to_owned())
 }
 
-/// The weights of the best checkpoint, and weights and optimiser after the last update.
+/// The weights of the best checkpoint, and weights and optimizer state after the last update.
 fn results(folder: &Folder, run: &str) -> [Vec<u8>; 3] {
     [
         "model.safetensors",
@@ -134,7 +134,7 @@ fn results(folder: &Folder, run: &str) -> [Vec<u8>; 3] {
     .map(|file| fs::read(folder.path(run).join(file)).unwrap())
 }
 
-/// Passes over the corpus and batches of this one that lie behind a checkpoint.
+/// The position of a checkpoint: complete passes over the corpus, and batches of the current one.
 fn position(folder: &Folder, checkpoint: &str) -> (u64, u64) {
     let state = fs::read_to_string(folder.path(checkpoint).join("state.json")).unwrap();
     let state: Value = serde_json::from_str(&state).unwrap();
@@ -143,7 +143,7 @@ fn position(folder: &Folder, checkpoint: &str) -> (u64, u64) {
 }
 
 #[test]
-fn every_family_goes_on_to_the_same_bytes_with_any_number_of_threads() {
+fn every_family_resumes_to_identical_files_with_any_number_of_threads() {
     for settings in FAMILIES {
         let (folder, settings) = folder(&settings.join(" "));
         let train = |arguments: &str| {
@@ -167,7 +167,7 @@ fn every_family_goes_on_to_the_same_bytes_with_any_number_of_threads() {
 }
 
 #[test]
-fn a_stream_that_gives_no_number_has_no_lines_to_blame() {
+fn a_nan_loss_of_a_stream_names_no_lines() {
     let (folder, settings) = folder(STREAM);
     let settings = format!("{settings} --set train.optimizer.learning_rate=1e30");
     let outcome = folder.run(&format!("train c.toml --out r {settings}"));
@@ -178,7 +178,7 @@ fn a_stream_that_gives_no_number_has_no_lines_to_blame() {
 }
 
 #[test]
-fn what_a_family_cannot_do_is_refused() {
+fn unsupported_settings_of_a_family_are_refused() {
     let (folder, _) = folder("");
     let refused = |settings: &str, complaint: &[&str]| {
         folder.fails(&format!("train c.toml --out r {settings}"), 2, complaint);

@@ -1,4 +1,4 @@
-//! Causal language models: training on lines and on a stream, generating, evaluating.
+//! Causal language models: training on lines and on a stream, generation, evaluation.
 
 use std::fs;
 use std::io::Read;
@@ -29,7 +29,7 @@ schedule = { warmup_steps = 2 }
 const TEXT: &str =
     "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n";
 
-/// A folder with a model of lines in `runs/lines` and a model of characters of one stream in `runs/stream`.
+/// A folder with a model trained on lines in `runs/lines` and a character model trained on a stream in `runs/stream`.
 fn language_models() -> Folder {
     let folder = Folder::new();
     let lines = "
@@ -68,7 +68,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_seed_has_its_samples_whatever_else_is_drawn() {
+fn samples_depend_only_on_seed_and_number() {
     let folder = language_models();
     let draw = |options: &str| {
         let arguments = format!("generate runs/stream --max-new-tokens 50 --json {options}");
@@ -91,7 +91,7 @@ fn a_seed_has_its_samples_whatever_else_is_drawn() {
 }
 
 #[test]
-fn text_comes_with_its_prompt() {
+fn text_includes_its_prompt() {
     let folder = language_models();
     let options = "--prompt Speak --samples 2 --max-new-tokens 40";
     let samples = json_lines(&stdout(
@@ -117,7 +117,7 @@ fn text_comes_with_its_prompt() {
 }
 
 #[test]
-fn samples_of_a_model_of_lines_are_lines() {
+fn models_trained_on_lines_generate_lines() {
     let folder = language_models();
     let text = stdout(&folder, "generate runs/lines --samples 20 --prompt Der");
     assert_eq!(text.lines().count(), 20);
@@ -137,7 +137,7 @@ fn samples_of_a_model_of_lines_are_lines() {
 }
 
 #[test]
-fn what_cannot_be_generated_is_refused() {
+fn invalid_generation_options_are_refused() {
     let folder = language_models();
     let fails = |options: &str, complaint: &[&str]| {
         folder.fails(&format!("generate runs/stream {options}"), 2, complaint);
@@ -159,7 +159,7 @@ fn what_cannot_be_generated_is_refused() {
     let unknown = folder.run("generate runs/stream --prompt Ω --max-new-tokens 3");
     assert_eq!(unknown.code, Some(0), "{unknown:?}");
     assert!(
-        unknown.stderr.starts_with("warning: 1 token of"),
+        unknown.stderr.starts_with("warning: 1 of 1 token not in"),
         "{unknown:?}"
     );
     folder.fails("generate missing", 1, &["`missing"]);
@@ -216,7 +216,7 @@ fn a_language_model_is_evaluated_on_a_text() {
 }
 
 #[test]
-fn runs_that_were_stopped_go_on_to_the_same_weights() {
+fn stopped_runs_resume_to_identical_weights() {
     let folder = language_models();
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     for name in ["lines", "stream"] {
@@ -230,7 +230,7 @@ fn runs_that_were_stopped_go_on_to_the_same_weights() {
 }
 
 #[test]
-fn corpora_that_a_language_model_cannot_learn_from_are_refused() {
+fn unsuitable_corpora_are_refused() {
     let folder = language_models();
     folder
         .write("empty", "")
@@ -282,8 +282,8 @@ fn corpora_that_a_language_model_cannot_learn_from_are_refused() {
 }
 
 #[test]
-fn a_text_is_written_as_it_comes() {
-    /// What a buffer of the usual size would hold back.
+fn text_is_written_as_it_is_generated() {
+    /// Size of an ordinary output buffer, which would hold back the text.
     const BUFFER_BYTES: usize = 8192;
     let folder = language_models();
     let mut child = folder

@@ -63,7 +63,7 @@ fn the_columns_of_n_best_are_documented() {
 }
 
 #[test]
-fn the_version_is_the_packages() {
+fn the_version_is_that_of_the_package() {
     let expected = concat!("attentive ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(Folder::new().run("--version").stdout, expected);
 }

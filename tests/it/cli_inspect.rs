@@ -1,11 +1,11 @@
-//! The page that shows attention.
+//! `attentive inspect`.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::cli_model::{self, trained};
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
 /// The data of the page that `attentive inspect` writes.
 fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
@@ -21,10 +21,10 @@ fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
     serde_json::from_str(data).unwrap()
 }
 
-/// A folder with a model `runs/c` of another family than the configuration that all tests share.
+/// A folder with a model `runs/c` of the given family, trained with the shared configuration.
 fn trained_as(family: &str, more: &str) -> Folder {
     let model = format!("[model]\nfamily = '{family}'\n");
-    let config = cli_model::CONFIG.replace("[model]\n", &model);
+    let config = for_family(cli_model::CONFIG, family).replace("[model]\n", &model);
     let folder = Folder::new();
     folder.write("c.toml", config + more);
     let outcome = folder.run("train c.toml");
@@ -39,7 +39,7 @@ fn sites(data: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Each row of each head sums to 1.
+/// Checks that each row of each head sums to 1.
 fn check_rows(data: &Value) {
     for map in data["maps"].as_array().unwrap() {
         let columns = map["columns"].as_u64().unwrap() as usize;
@@ -69,7 +69,7 @@ fn a_transformer_shows_every_attention() {
     assert_eq!(data["written"][2]["token"], "</s>");
     assert_eq!(data["maps"][2]["heads"].as_array().unwrap().len(), 2);
     check_rows(&data);
-    // Without a target, what the model makes of it.
+    // Without a target, the model's own translation.
     let data = inspect(&folder, &["runs/c", "1 2 3"]);
     let translation = cli_model::stdout(folder.write("one", "1 2 3\n"), "translate runs/c one");
     let tokens = data["tgt"].as_array().unwrap().iter().skip(1);
@@ -78,7 +78,7 @@ fn a_transformer_shows_every_attention() {
 }
 
 #[test]
-fn recurrent_models_show_theirs() {
+fn recurrent_models_show_their_attention() {
     let folder = trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n");
     let data = inspect(&folder, &["runs/c", "1 2 3 4", "--target", "4 3 2 1"]);
     assert_eq!(sites(&data), ["cross"]);
@@ -87,7 +87,7 @@ fn recurrent_models_show_theirs() {
 }
 
 #[test]
-fn language_models_show_themselves() {
+fn language_models_show_self_attention() {
     for (family, site) in [
         ("decoder_only", "decoder_self"),
         ("encoder_only", "encoder_self"),
@@ -101,7 +101,7 @@ fn language_models_show_themselves() {
 }
 
 #[test]
-fn a_gap_is_one_token() {
+fn a_mask_is_one_token() {
     let folder = trained_as("encoder_only", "");
     let data = inspect(&folder, &["runs/c", "1 <mask> 3"]);
     assert_eq!(data["src"], json!(["1", "<mask>", "3", "</s>"]));
@@ -125,7 +125,7 @@ fn a_transformer_tagger_shows_the_tag_of_each_token() {
 #[test]
 fn recurrent_taggers_are_refused() {
     let folder = Folder::new();
-    let config = cli_model::CONFIG
+    let config = for_family(cli_model::CONFIG, "tagger")
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("c.toml", config);
@@ -135,7 +135,7 @@ fn recurrent_taggers_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_shown_leaves_the_page_alone() {
+fn a_failure_keeps_the_existing_page() {
     let folder = trained();
     folder.write("inspect.html", "kept");
     let outcome = folder

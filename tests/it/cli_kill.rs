@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, in every family: the run goes on to the same bits, and what is served is always whole.
+//! `kill -9` at random moments in every family: runs resume to identical bits, and the served model is always whole.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use attentive::{checkpoint, device};
 
 use crate::cli_damage::start;
-use crate::run::Folder;
+use crate::run::{Folder, for_family};
 
-/// The number of kills over all families; more than the default for a long test.
+/// Environment variable with the total number of kills; larger than the default for a long test.
 const KILLS: &str = "ATTENTIVE_TEST_KILLS";
 
-/// Saving, validating and replacing the served weights take much of this run's time.
+/// A run that spends much of its time on saving, validation and replacing the served weights.
 const CONFIG: &str = r#"
 [data]
 train = { builtin = "grammar", pairs = 200 }
@@ -32,8 +32,7 @@ n_decoder_layers = 1
 max_len = 48
 dropout = 0.2
 tie_embeddings = "decoder"
-[model.recurrent]
-d_hidden = 16
+recurrent = { d_hidden = 16 }
 [train]
 max_steps = 12
 batch_tokens = 600
@@ -54,14 +53,14 @@ const FAMILIES: [&str; 5] = [
     "tagger",
 ];
 
-/// Kills a process at most this often before it may end.
+/// Maximum number of kills of one run before it may end.
 const KILLS_A_RUN: usize = 4;
 
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// All that must be the same after the last update, and the number of logged lines.
+/// Everything that must be identical after the last update, and the number of logged lines.
 fn results(folder: &Folder, run: &str) -> (Vec<Vec<u8>>, usize) {
     let read = |file: &str| fs::read(folder.path(run).join(file)).unwrap();
     let files = [
@@ -77,7 +76,7 @@ fn results(folder: &Folder, run: &str) -> (Vec<Vec<u8>>, usize) {
     (files.map(read).into(), log.lines().count())
 }
 
-/// Loading compares the weights with the checksum in the provenance, and these must belong to one checkpoint.
+/// Checks that the served model loads, that is, that weights and provenance belong to the same checkpoint.
 fn check_served(folder: &Folder, run: &str) {
     let dir = folder.path(run);
     if dir.join("checkpoints/last").exists() && dir.join("model.safetensors").exists() {
@@ -85,10 +84,15 @@ fn check_served(folder: &Folder, run: &str) {
     }
 }
 
-/// Kills runs of `family` `kills` times, and compares each with one that nobody killed.
+/// Kills runs of `family` `kills` times and compares each with an undisturbed run.
 fn kill(family: &str, kills: usize) {
     let folder = Folder::new();
-    folder.write("c.toml", CONFIG);
+    let config = for_family(CONFIG, family);
+    let config = match family {
+        "tagger" => config.replace("tie_embeddings = \"decoder\"\n", ""),
+        _ => config,
+    };
+    folder.write("c.toml", config);
     let train = |out: &str| {
         format!("train c.toml --threads 1 --set model.family={family} --resume --out {out}")
     };
@@ -129,7 +133,7 @@ fn kill(family: &str, kills: usize) {
 
 fn kill_all_families(kills: usize) {
     for (number, family) in FAMILIES.iter().enumerate() {
-        // The first families take what cannot be shared evenly.
+        // The first families take the remainder.
         let share = (kills + FAMILIES.len() - 1 - number) / FAMILIES.len();
         if share > 0 {
             kill(family, share);
@@ -138,13 +142,13 @@ fn kill_all_families(kills: usize) {
 }
 
 #[test]
-fn runs_that_are_killed_go_on_to_the_same_bits() {
+fn killed_runs_resume_to_identical_bits() {
     let kills = std::env::var(KILLS).map_or(15, |kills| kills.parse().unwrap());
     kill_all_families(kills);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
-fn runs_that_are_killed_two_hundred_times_go_on_to_the_same_bits() {
+fn runs_killed_two_hundred_times_resume_to_identical_bits() {
     kill_all_families(200);
 }

@@ -1,4 +1,4 @@
-//! Taggers and masked language models: training them, and what can be done with them.
+//! Taggers and masked language models: training and use.
 
 use std::fs;
 
@@ -93,7 +93,7 @@ fn tagger() -> Folder {
     folder
 }
 
-/// A tagger of vectors: which of two numbers is larger.
+/// A tagger of vectors, trained to tell which of two numbers is larger.
 fn vector_tagger() -> Folder {
     let folder = Folder::new();
     let line = |n: usize| {
@@ -133,7 +133,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_tagger_gives_a_tag_for_each_token() {
+fn a_tagger_writes_a_tag_for_each_token() {
     let folder = tagger();
     folder.write("in", "the dog sees a cat .\n\nunheard <s> of\n");
     let tags = stdout(&folder, "tag runs/c in");
@@ -147,7 +147,7 @@ fn a_tagger_gives_a_tag_for_each_token() {
     assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), tags);
     folder.fails("tag runs/c in --output in", 2, &["also the input `in`"]);
 
-    // What `--json` writes, training and evaluation read: the tagger agrees with itself.
+    // Training and evaluation read the output of `--json`, with which the tagger agrees fully.
     let lines = stdout(&folder, "tag runs/c in --json");
     let first = json(lines.lines().next().unwrap());
     assert_eq!(first["tokens"][1], "dog");
@@ -171,7 +171,7 @@ fn a_tagger_gives_a_tag_for_each_token() {
 }
 
 #[test]
-fn a_tagger_is_measured_on_files_and_on_its_validation_corpus() {
+fn taggers_are_evaluated_on_files_and_on_their_validation_corpus() {
     let folder = tagger();
     let valid = stdout(&folder, "evaluate runs/c --valid");
     for words in ["accuracy = ", "exact match = ", "\n  NOUN", "\n  PUNCT"] {
@@ -271,9 +271,9 @@ fn mistakes_in_training_data_for_taggers_are_named() {
 }
 
 #[test]
-fn gaps_are_filled() {
+fn masks_are_filled() {
     let folder = masked();
-    // The text is one argument, whatever blanks it has.
+    // The text is one argument, including its blanks.
     let fill = |text: &str, options: &str| {
         let mut command = folder.command(&format!("fill runs/c {options}"));
         crate::run::Outcome::from(command.arg(text).output().unwrap())
@@ -310,7 +310,7 @@ fn gaps_are_filled() {
 }
 
 #[test]
-fn lines_of_standard_input_are_filled_in_their_places() {
+fn lines_of_standard_input_are_filled_in_order() {
     let folder = masked();
     folder.write("in", "ein <mask>\n\nder <mask> läuft\n");
     let fill = |file: &str| {
@@ -347,7 +347,7 @@ fn texts_become_vectors() {
 }
 
 #[test]
-fn a_masked_language_model_is_measured_beside_the_unigram_distribution() {
+fn masked_language_models_are_compared_with_a_unigram_baseline() {
     let folder = masked();
     let evaluation = json(&stdout(&folder, "evaluate runs/c --text train.txt --json"));
     assert_eq!(evaluation["texts"], 60);
@@ -372,7 +372,7 @@ fn a_masked_language_model_is_measured_beside_the_unigram_distribution() {
 }
 
 #[test]
-fn a_model_of_another_kind_is_refused_and_nothing_is_overwritten() {
+fn unsuitable_models_are_refused_and_nothing_is_overwritten() {
     let folder = cli_model::trained();
     folder.write("out", "kept\n");
     for (command, complaint) in [
@@ -382,7 +382,7 @@ fn a_model_of_another_kind_is_refused_and_nothing_is_overwritten() {
     ] {
         folder.fails(command, 2, &[complaint]);
     }
-    // A model that translates has an encoder.
+    // Translation models have an encoder.
     assert_eq!(stdout(&folder, "embed runs/c src").lines().count(), 5);
     let folder = tagger();
     folder.write("out", "kept\n").write("in", "a dog\n");

@@ -1,4 +1,4 @@
-//! Training, and what can be done with the model, on a task small enough for a test.
+//! Training and use of a model on a task small enough for a test.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -67,7 +67,7 @@ fn json(folder: &Folder, arguments: &str) -> Value {
 }
 
 #[test]
-fn a_line_in_is_a_line_out() {
+fn each_input_line_gives_one_output_line() {
     let folder = trained();
     let greedy = stdout(&folder, "translate runs/c src --beam-width 1");
     assert_eq!(greedy.lines().count(), 5);
@@ -110,6 +110,47 @@ fn n_best_lines_have_three_columns_and_the_best_comes_first() {
     }
     folder.fails("translate runs/c src --n-best 3", 2, &["--beam-width"]);
     folder.fails("translate runs/c src --alpha=-1", 2, &["`--alpha`"]);
+}
+
+/// They come last, and nothing in the columns would tell.
+#[test]
+fn lines_with_translations_that_were_cut_off_are_named() {
+    let folder = trained();
+    let mut n_cut_off = 0;
+    for limit in [1, 4, 30] {
+        let search = format!("--n-best 2 --max-new-tokens {limit}");
+        let json = stdout(&folder, &format!("translate runs/c src --json {search}"));
+        let outcome = folder.run(&format!("translate runs/c src {search}"));
+        let mut columns = outcome.stdout.lines();
+        let mut warnings = outcome.stderr.lines();
+        for (number, line) in (1..).zip(json.lines()) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["line"], number);
+            let translations = line["translations"].as_array().unwrap();
+            let is_cut_off = |found: &&Value| found["finished"] == false;
+            let n = translations.iter().filter(is_cut_off).count();
+            assert!(
+                translations
+                    .iter()
+                    .rev()
+                    .take(n)
+                    .all(|found| is_cut_off(&found))
+            );
+            for found in translations {
+                let text = columns.next().unwrap().split('\t').nth(2);
+                assert_eq!(text, found["text"].as_str());
+            }
+            if n > 0 {
+                let warning = warnings.next().unwrap();
+                let about = format!("warning: line {number}: ");
+                assert!(warning.starts_with(&about), "{warning}");
+                assert!(warning.contains("cut off at the length limit"), "{warning}");
+            }
+            n_cut_off += n;
+        }
+        assert_eq!((columns.next(), warnings.next()), (None, None));
+    }
+    assert!(n_cut_off > 0);
 }
 
 #[test]
@@ -168,7 +209,7 @@ fn an_evaluation_has_scores_with_signatures() {
 }
 
 #[test]
-fn a_model_tells_what_it_is() {
+fn info_describes_a_model() {
     let folder = trained();
     let info = json(&folder, "info runs/c --json");
     assert_eq!(
@@ -216,7 +257,7 @@ fn checkpoints_are_averaged_into_a_model() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
+fn a_stopped_run_resumes_to_identical_weights() {
     let folder = trained();
     let outcome = folder.run("train c.toml --out parts --set train.max_steps=3");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

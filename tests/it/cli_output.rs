@@ -1,4 +1,4 @@
-//! Outputs are whole or not there.
+//! Outputs are whole or absent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn names(folder: &Folder) -> BTreeSet<String> {
         .collect()
 }
 
-/// A folder with a model and the texts `src` and `ref`, of which translations take more than a kilobyte.
+/// A folder with a model and the texts `src` and `ref`, whose translations take more than a kilobyte.
 fn prepared() -> Folder {
     let folder = trained();
     let text = "1 2 3 4 5\n".repeat(200);
@@ -34,9 +34,9 @@ const COMMANDS: [&str; 6] = [
     "average runs/c --last 1 --out out",
 ];
 
-/// A limit on file sizes stands in for a full disk: the same call fails at the same place.
+/// A limit on file sizes simulates a full disk: the same call fails at the same place.
 #[test]
-fn a_full_disk_leaves_what_was_there_and_nothing_else() {
+fn a_full_disk_keeps_existing_files_and_adds_none() {
     let folder = prepared();
     for command in COMMANDS {
         let fails = || {
@@ -93,7 +93,7 @@ fn a_full_device_is_an_error() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_written_directly() {
+fn special_files_are_written_directly() {
     let folder = prepared();
     let translate = "translate runs/c src";
     let expected = stdout(&folder, translate);
@@ -119,7 +119,7 @@ fn what_is_no_regular_file_is_written_directly() {
     let read = Outcome::from(reader.wait_with_output().unwrap());
     assert_eq!(read.stdout, expected);
 
-    // Standard output itself may be a file, whose content is the shell's.
+    // Standard output may be a file whose content belongs to the shell.
     let arguments = format!("{translate} -o /dev/stdout >> both");
     for _ in 0..2 {
         let outcome = shell(&folder, ":", &arguments).output().unwrap();
@@ -130,7 +130,7 @@ fn what_is_no_regular_file_is_written_directly() {
 }
 
 #[test]
-fn a_link_goes_on_pointing_to_its_file() {
+fn a_link_still_points_to_its_file() {
     let folder = prepared();
     folder.write("real", "old");
     symlink("real", folder.path("link")).unwrap();

@@ -1,4 +1,4 @@
-//! A reader that has had enough ends the program quietly.
+//! Readers that close a pipe early end the program quietly.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ fn read_and_leave(mut command: Command, n_lines: usize) -> (Vec<String>, Outcome
 }
 
 #[test]
-fn closing_the_output_early_is_no_error() {
+fn closing_the_output_early_is_not_an_error() {
     let folder = Folder::new();
     let text = "a few words\n".repeat(50_000);
     folder.write("hyp", &text).write("ref", &text);
@@ -35,7 +35,7 @@ fn closing_the_output_early_is_no_error() {
 }
 
 #[test]
-fn nobody_reading_at_all_is_no_error() {
+fn output_without_a_reader_is_not_an_error() {
     let folder = Folder::new();
     folder.write("text", "a few words\n");
     for arguments in ["score text text", "completions bash", "--help", "--version"] {

@@ -1,4 +1,4 @@
-//! Pictures are SVG, and what cannot be drawn is said.
+//! `attentive plot`.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn runs(logs: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// The picture that `arguments` draw on standard output, with nothing said beside.
+/// The chart that `arguments` write to standard output, without messages.
 fn svg(folder: &Folder, arguments: &str) -> String {
     let Outcome {
         code,
@@ -36,7 +36,7 @@ fn svg(folder: &Folder, arguments: &str) -> String {
 }
 
 #[test]
-fn curves_of_several_runs_share_a_picture() {
+fn curves_of_several_runs_share_a_chart() {
     let log = format!("{UPDATES}{WITH_BLEU}");
     let folder = runs(&[("one", UPDATES), ("a & <b>", &log)]);
     let mut command = folder.command("plot curves runs/one");
@@ -89,7 +89,7 @@ fn a_log_is_never_overwritten() {
 }
 
 #[test]
-fn logs_that_cannot_be_read_are_named() {
+fn unreadable_logs_are_named() {
     let damaged = format!("{UPDATES}garbage\n");
     let folder = runs(&[("one", UPDATES), ("bad", &damaged), ("new", "")]);
     fs::create_dir_all(folder.path("runs/empty")).unwrap();
@@ -118,7 +118,7 @@ fn logs_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn half_a_line_at_the_end_is_a_run_still_writing() {
+fn an_incomplete_last_line_is_ignored() {
     let log = format!("{UPDATES}{{\"kind\":\"st");
     svg(&runs(&[("one", &log)]), "plot curves runs/one");
 }
@@ -145,7 +145,7 @@ fn every_kind_of_positions_is_drawn() {
 }
 
 #[test]
-fn positions_that_cannot_be_drawn_are_refused() {
+fn invalid_position_options_are_refused() {
     let folder = Folder::new();
     for (arguments, complaint) in [
         ("--variant none", "`none`"),
@@ -165,7 +165,7 @@ fn positions_that_cannot_be_drawn_are_refused() {
 }
 
 #[test]
-fn a_models_own_positions_are_drawn() {
+fn the_positions_of_a_model_are_drawn() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
     let outcome = folder.run("train c.toml --set model.positions=learned");

@@ -1,4 +1,4 @@
-//! A run directory has one writer, its files are checked, and damage to one checkpoint does not end a run.
+//! Run directories: locks, checksums, and recovery from damaged checkpoints.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -84,10 +84,10 @@ fn a_failed_start_leaves_no_folder() {
     assert!(!folder.path("new").exists());
 }
 
-/// Under `nohup`, and in tests that run so, SIGHUP is ignored, and must stay so.
+/// SIGHUP is ignored under `nohup`, and must stay ignored.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_closed_terminal_saves_and_stops_unless_it_is_ignored() {
+fn sighup_saves_and_stops_unless_it_is_ignored() {
     let folder = Folder::new();
     folder.write("c.toml", "");
     succeeds(&folder.run(&long(&folder, "whole", "")));
@@ -119,7 +119,7 @@ fn a_closed_terminal_saves_and_stops_unless_it_is_ignored() {
 /// Damages the run in a directory.
 type Damage = dyn Fn(&Path);
 
-/// What may happen to the newest checkpoint of four updates, or to the pointer to it.
+/// Ways to damage the newest checkpoint of four updates, or the pointer to it.
 const DAMAGE: [(&str, &Damage); 8] = [
     ("weights", &|run| flip(&newest(run, "model.safetensors"))),
     ("optimiser", &|run| {
@@ -154,7 +154,7 @@ fn newest(run: &Path, file: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_run_goes_on_from_the_newest_whole_checkpoint() {
+fn a_run_resumes_from_the_newest_whole_checkpoint() {
     let folder = trained();
     succeeds(&folder.run("train c.toml --out parts --set train.max_steps=4"));
     for (number, (what, damage)) in DAMAGE.iter().enumerate() {
@@ -224,10 +224,10 @@ fn every_weights_file_has_its_checksum() {
     flip(&folder.path("runs/c/model.safetensors"));
     let complaint = ["`runs/c/model.safetensors`", "SHA-256", "hint: "];
     folder.fails("translate runs/c src", 1, &complaint);
-    // Going on mends it.
+    // Resuming repairs it.
     succeeds(&folder.run("train c.toml --resume"));
     stdout(&folder, "translate runs/c src");
-    // Versions before this one wrote no checksums.
+    // Earlier versions wrote no checksums.
     for dir in ["runs/c", checkpoint] {
         let path = folder.path(dir).join("provenance.json");
         let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -269,7 +269,7 @@ fn files_honour_the_umask() {
 
 /// Reading a FIFO would wait for ever.
 #[test]
-fn what_is_no_regular_file_is_refused() {
+fn special_files_are_refused() {
     let folder = trained();
     for file in [
         "config.toml",

@@ -1,4 +1,4 @@
-//! `attentive score` against numbers of sacreBLEU 2.5.1.
+//! `attentive score` compared with sacreBLEU 2.5.1.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -20,7 +20,7 @@ fn corpus() -> Folder {
     folder
 }
 
-/// Signatures name our version in the last field.
+/// The version in the last field of signatures.
 fn version() -> &'static str {
     concat!("|version:attentive-", env!("CARGO_PKG_VERSION"))
 }
@@ -117,7 +117,7 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
-fn a_smoothing_value_needs_a_smoothing_that_has_one() {
+fn a_smoothing_value_needs_a_method_that_uses_it() {
     let folder = corpus();
     folder.fails(
         "score hyp ref1 --smooth-value 1",

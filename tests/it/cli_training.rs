@@ -1,4 +1,4 @@
-//! What training promises beside a model: the same weights on any number of threads, the memory it said, a profile.
+//! Guarantees of training: the same weights on any number of threads, the predicted memory use, a profile.
 
 use std::fs;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ fn train(folder: &Folder, out: &str, more: &str) -> Outcome {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_weight() {
+fn weights_do_not_depend_on_the_number_of_threads() {
     let folder = prepared();
     let weights = |matmul: &str, threads: &str| {
         let out = format!("{matmul}-{threads}");
@@ -44,7 +44,7 @@ fn the_number_of_threads_changes_no_weight() {
 }
 
 #[test]
-fn no_thread_at_all_is_refused() {
+fn zero_threads_are_refused() {
     let outcome = Folder::new().run("score --threads 0 a b");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains("--threads"), "{outcome:?}");
@@ -88,14 +88,14 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     );
 }
 
-/// Megabytes that the program said it would take at most.
+/// The predicted peak in megabytes.
 fn predicted(stderr: &str) -> f64 {
     let words: Vec<&str> = stderr.split_whitespace().collect();
     let place = words.windows(2).position(|pair| pair == ["MB", "of"]);
     words[place.unwrap() - 1].parse().unwrap()
 }
 
-/// Runs the program to its end and checks that its peak is what it said, but not by far.
+/// Runs the program and checks that its peak is at most the prediction, and at least half of it.
 #[cfg(target_os = "linux")]
 fn assert_predicted(folder: &Folder, arguments: &str) {
     let mut command = folder.command(arguments);
@@ -134,7 +134,7 @@ fn the_prediction_of_memory_holds() {
     }
 }
 
-/// Short sentences and so many that they take more than the model.
+/// So many short sentences that they need more RAM than the model.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_prediction_of_memory_counts_the_corpus() {
@@ -188,14 +188,14 @@ fn the_number_of_updates_to_profile_follows_an_equals_sign() {
 }
 
 #[test]
-fn going_on_by_other_instructions_is_noted() {
+fn resuming_with_other_instructions_is_reported() {
     let folder = prepared();
     train(&folder, "m", "--set train.max_steps=2");
     let resume = |steps: u64| {
         let more = format!("--resume --set train.max_steps={steps}");
         train(&folder, "m", &more).stderr
     };
-    // Otherwise the checksum would tell that the state was edited.
+    // The checksum would otherwise reveal that the state was edited.
     let forget_checksums = |step: u64| {
         let path = folder.path(format!("m/checkpoints/step-{step:08}/provenance.json"));
         let text = fs::read_to_string(&path).unwrap();
@@ -217,7 +217,7 @@ fn going_on_by_other_instructions_is_noted() {
     let stderr = resume(4);
     assert!(stderr.contains("bf16 products by AMX"), "{stderr}");
     assert!(stderr.contains("may differ"), "{stderr}");
-    // As older versions wrote it.
+    // As written by older versions.
     forget_checksums(4);
     let state = folder.path("m/checkpoints/step-00000004/state.json");
     let written = fs::read_to_string(&state).unwrap();

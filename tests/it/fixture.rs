@@ -1,4 +1,4 @@
-//! What PyTorch computed, as stored in `tests/fixtures/`.
+//! Results of PyTorch in `tests/fixtures/`.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn values(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
         .collect()
 }
 
-/// Equal to within `tolerance` of the larger of 1 and the expected magnitude.
+/// Checks equality to within `tolerance` times the larger of 1 and the expected magnitude.
 pub(crate) fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
     assert_eq!(found.len(), expected.len(), "{what}: lengths");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {

@@ -1,9 +1,9 @@
-//! The library names no flags of the command line.
+//! The library names no command-line flags.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The lines of `text` outside comments and tests that contain something like `--flag`, with their numbers.
+/// The lines of `text`, outside comments and tests, that contain something like `--flag`, with their numbers.
 fn flags(text: &str) -> Vec<(usize, &str)> {
     text.lines()
         .enumerate()

@@ -1,9 +1,8 @@
-//! Files of a model directory, damaged at random: each is either read or refused, in bounded memory and time, without a
-//! panic.
+//! Files of a model directory, damaged at random: each is either read or refused, in bounded RAM and time, without a panic.
 //!
-//! Every target runs in a process of its own whose address space is limited, so that an allocation that a file promises
-//! but does not hold is fatal to the test. The cases follow from their numbers: a failure names the first and the last of
-//! the process, and `ATTENTIVE_FUZZ_FIRST` starts there.
+//! Every target runs in its own process with a limited address space, so that a huge allocation requested by a damaged file
+//! fails the test. Cases are reproducible from their numbers: a failure names the first and the last case of the process, and
+//! `ATTENTIVE_FUZZ_FIRST` starts there.
 
 mod mutation;
 
@@ -11,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use attentive::checkpoint::{self, Run, TrainingState, weights::Stored};
+use attentive::checkpoint::{self, Run, Stored, TrainingState};
 use attentive::config::Config;
 use attentive::device;
 use attentive::train::{History, Metric};
@@ -24,7 +23,7 @@ use crate::cli_model::trained;
 const CASES: &str = "ATTENTIVE_FUZZ_CASES";
 /// The first case.
 const FIRST: &str = "ATTENTIVE_FUZZ_FIRST";
-/// Set in the process that does the work, to the target and the model directory.
+/// Set in the child process to the target and the model directory.
 const TARGET: &str = "ATTENTIVE_FUZZ_TARGET";
 const MODEL: &str = "ATTENTIVE_FUZZ_MODEL";
 
@@ -35,7 +34,7 @@ const MOST_SECONDS: u64 = 600;
 /// Reads a file of a model directory.
 type Target = dyn Fn(&Path);
 
-/// The files that are damaged, and what reads them. An answer and an error are equally right.
+/// The damaged files and their readers. A result and an error are equally correct.
 const TARGETS: [(&str, &Target); 9] = [
     ("config.toml", &|dir| {
         let text = fs::read(dir.join("config.toml")).unwrap();
@@ -44,6 +43,8 @@ const TARGETS: [(&str, &Target); 9] = [
             let again = Config::parse(&config.to_toml(), Path::new("again"), &[]);
             assert_eq!(again.unwrap(), config);
         }
+        let _ = checkpoint::describe(dir);
+        let _ = checkpoint::load(dir, &device::cpu());
     }),
     ("tokenizer.json", &|dir| {
         if let Ok((_, tokenizers)) = checkpoint::load_recipe(dir) {
@@ -92,7 +93,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 fn damaged_files_are_read_or_refused() {
     let folder = trained();
     let dir = folder.path("runs/c");
-    // Checksums would refuse nearly all cases before anything else looks at them.
+    // Checksums would refuse nearly all cases before any other check.
     for provenance in ["", "checkpoints/step-00000006"] {
         let path = dir.join(provenance).join("provenance.json");
         let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -132,7 +133,7 @@ fn one_target() {
     read(&dir);
     let first = number(FIRST, 0);
     for case in first..first + number(CASES, USUAL_CASES) {
-        // Where a process dies without a word, this is the last it said.
+        // The last line of a process that dies silently.
         eprintln!("{target}: case {case}");
         fs::write(&path, mutated(&whole, case)).unwrap();
         read(&dir);
@@ -141,7 +142,7 @@ fn one_target() {
 }
 
 #[test]
-fn headers_that_promise_more_than_the_file_holds_are_refused() {
+fn headers_that_exceed_the_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     let length = |n: u64| n.to_le_bytes().to_vec();
@@ -154,7 +155,7 @@ fn headers_that_promise_more_than_the_file_holds_are_refused() {
         [length(2), b"{}surplus".to_vec()].concat(),
     ] {
         fs::write(&path, bytes).unwrap();
-        let error = Stored::read(&path, None).unwrap_err().to_string();
+        let error = Stored::open(&path, None).unwrap_err().to_string();
         assert!(error.contains("not a whole safetensors file"), "{error}");
     }
 }

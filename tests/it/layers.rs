@@ -1,9 +1,9 @@
-//! Modules import only those that ARCHITECTURE.md puts before them.
+//! Modules import only modules that precede them in ARCHITECTURE.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each module and what of ours it may import, besides itself.
+/// Each module and the modules of this crate that it may import, besides itself.
 const RULES: &[(&str, &[&str])] = &[
     ("count", &[]),
     ("error", &["count"]),
@@ -121,7 +121,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| sources(&path)).collect()
 }
 
-/// The modules of ours that `line` names in a `use` or a path.
+/// The modules of this crate that `line` names in a `use` or a path.
 fn imported(line: &str) -> impl Iterator<Item = &str> {
     assert!(
         !line.contains("crate::{"),
@@ -149,7 +149,7 @@ fn rules_have_an_order() {
 }
 
 #[test]
-fn arrows_go_one_way() {
+fn imports_follow_the_rules() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for path in sources(&src)
         .iter()

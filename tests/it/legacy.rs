@@ -1,5 +1,5 @@
-//! Models and runs that 0.1.0 wrote (`scripts/fixtures/legacy.sh`): they load, give the same output, and training goes on
-//! from them to the same weights.
+//! Models and runs written by 0.1.0 (`scripts/fixtures/legacy.sh`): they load, give the same output, and resume to the same
+//! weights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use safetensors::SafeTensors;
 use crate::fixture;
 use crate::run::Folder;
 
-/// Scores and printed numbers may differ by this share.
+/// Relative tolerance of scores and printed numbers.
 const TOLERANCE: f64 = 1e-4;
 
-/// Weights in `f32` may differ by this share; `f32` sums have one order on all instruction sets.
+/// Relative tolerance of weights in `f32`, whose sums have one order on all instruction sets.
 const WEIGHTS_TOLERANCE: f32 = 1e-5;
 
-/// With products in bfloat16 weights may differ by this much on average: instruction sets round in different orders. An
-/// update moves a weight by up to 0.01.
+/// Tolerance of the mean difference of weights trained in bfloat16, where instruction sets round in different orders. An
+/// update changes a weight by up to 0.01.
 const BF16_MEAN_DIFFERENCE: f32 = 1e-3;
 
 fn fixtures() -> PathBuf {
@@ -57,7 +57,7 @@ fn check_outputs(name: &str) {
     }
 }
 
-/// Equal words, and numbers equal to within [`TOLERANCE`]; the program's version and durations are left out.
+/// Checks that words are equal and numbers agree to within [`TOLERANCE`]; the program's version and durations are ignored.
 fn assert_same_text(what: &str, found: &str, expected: &str) {
     let (found_lines, expected_lines): (Vec<_>, Vec<_>) =
         (found.lines().collect(), expected.lines().collect());
@@ -96,7 +96,7 @@ fn same_word(found: &str, expected: &str) -> bool {
     }
 }
 
-/// Resumes the run for four further updates and compares the weights.
+/// Resumes the run for four more updates and compares the weights.
 fn check_resume(name: &str) {
     let folder = copy(name);
     let outcome = folder.run("train c.toml --out run --resume --set train.max_steps=12");
@@ -112,7 +112,7 @@ fn check_resume(name: &str) {
     let mut moved = 0.0_f32;
     for tensor in expected.names() {
         let [found, expected, before] =
-            [&found, &expected, &before].map(|file| fixture::values(file, tensor));
+            [&found, &expected, &before].map(|file| fixture::values(file, &stored(file, tensor)));
         let what = format!("{name}, {tensor}");
         moved += mean_difference(&before, &expected);
         if bf16 {
@@ -123,6 +123,29 @@ fn check_resume(name: &str) {
         }
     }
     assert!(moved > 0.0, "{name}: the fixture's weights did not change");
+}
+
+/// The name in `file` of the tensor that version 0.1.0 called `name`.
+fn stored(file: &SafeTensors<'_>, name: &str) -> String {
+    let crossed = name.replace(".memory_attention", ".cross_attention");
+    let renamed = [
+        ("src_embedding.", "src.embedding."),
+        ("tgt_embedding.", "tgt.embedding."),
+        ("src_positions.", "src.positions."),
+        ("tgt_positions.", "tgt.positions."),
+        ("embedding.", "src.embedding."),
+        ("embedding.", "tgt.embedding."),
+        ("positions.", "src.positions."),
+        ("positions.", "tgt.positions."),
+        ("output.projection", "head.weight"),
+        ("output.", "head."),
+    ];
+    let renamed = renamed
+        .iter()
+        .filter_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
+    let mut names = [name.to_owned(), crossed].into_iter().chain(renamed);
+    let found = names.find(|name| file.tensor(name).is_ok());
+    found.unwrap_or_else(|| panic!("{name} has no successor"))
 }
 
 fn assert_close(what: &str, found: &[f32], expected: &[f32]) {

@@ -1,4 +1,4 @@
-//! Damaged input of every loader of data: an error or a result, never a panic.
+//! Damaged input for every loader of data: an error or a result, never a panic.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use attentive::data::{self, Form};
 use attentive::random::Random;
 use attentive::text::Tokenizers;
 
-/// Damaged copies of each file that are tried.
+/// Number of damaged copies of each file.
 const N_COPIES: usize = 150;
 
-/// What may be put in: pieces of the formats, and bytes that none of them has.
+/// Inserted pieces: parts of the formats, and bytes that are invalid in all of them.
 const PIECES: &[&[u8]] = &[
     b"\0",
     b"\xff",
@@ -39,7 +39,7 @@ const PIECES: &[&[u8]] = &[
     b"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
 ];
 
-/// A copy of `text` with up to eight changes: bytes flipped, cut out, doubled or put in.
+/// A copy of `text` with up to eight changes: bytes flipped, removed, duplicated or inserted.
 fn damaged(text: &[u8], random: &mut Random) -> Vec<u8> {
     let mut copy = text.to_vec();
     for _ in 0..=random.below(8) {
@@ -61,7 +61,7 @@ fn damaged(text: &[u8], random: &mut Random) -> Vec<u8> {
     copy
 }
 
-/// Calls `load` with damaged copies of `text`, and checks that it refuses some of them.
+/// Calls `load` with damaged copies of `text` and checks that it refuses some of them.
 fn try_all(text: &str, stream: u64, mut load: impl FnMut(&[u8]) -> Result<(), String>) {
     assert_eq!(load(text.as_bytes()), Ok(()));
     let mut random = Random::new(11, stream);

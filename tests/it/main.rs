@@ -1,4 +1,4 @@
-//! The program and the library from outside.
+//! Integration tests of the program and the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,12 +12,14 @@ mod cli_help;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_mean;
 mod cli_model;
 mod cli_output;
 mod cli_pipes;
 mod cli_plot;
 mod cli_runs;
 mod cli_score;
+mod cli_tokens;
 mod cli_training;
 mod fixture;
 mod flags;

@@ -1,4 +1,4 @@
-//! Real text: Multi30k, where it lies in `../shared/data`. Ignored unless asked for: minutes, not seconds.
+//! Real text: Multi30k in `../shared/data`. Ignored by default, since it takes minutes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
 
-/// What PyTorch shows with the recipe of `tests/fixtures/multi30k-pytorch.toml`: the label-smoothed training loss per target
-/// token, as the mean over the 100 updates up to the one named.
+/// Label-smoothed training loss per target token of PyTorch with the recipe of `tests/fixtures/multi30k-pytorch.toml`, averaged
+/// over the 100 updates up to the one named.
 const PYTORCH: [(u64, f64); 3] = [(100, 8.74), (200, 7.07), (300, 6.68)];
 
 fn repository() -> &'static Path {
@@ -27,10 +27,10 @@ fn translate(folder: &Folder, input: &str, batch_size: usize) -> Vec<String> {
     outcome.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Trains for 300 updates, holds the loss against PyTorch's, then translates in batches of every kind.
+/// Trains for 300 updates, compares the loss with PyTorch's, then translates in batches of different sizes.
 #[test]
 #[ignore = "needs ../shared/data/multi30k and some ten minutes"]
-fn the_recipe_learns_as_in_pytorch_and_translates_alike_in_every_batch() {
+fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
     let folder = Folder::new();
     let run = folder.path("run");
     let mut train = program();

@@ -1,4 +1,4 @@
-//! Recurrent layers against PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and gradients
+//! Recurrent layers compared with PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and gradients
 //! (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
@@ -77,16 +77,16 @@ fn check(name: &str, cell: CellKind, states: usize) {
 }
 
 #[test]
-fn rnn_is_pytorchs() {
+fn rnn_matches_pytorch() {
     check("rnn", CellKind::Rnn, 1);
 }
 
 #[test]
-fn lstm_is_pytorchs() {
+fn lstm_matches_pytorch() {
     check("lstm", CellKind::Lstm, 2);
 }
 
 #[test]
-fn gru_is_pytorchs() {
+fn gru_matches_pytorch() {
     check("gru", CellKind::Gru, 1);
 }

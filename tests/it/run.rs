@@ -1,4 +1,4 @@
-//! Running the program in a folder of its own.
+//! Running the program in a temporary folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// What the program did.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -33,7 +33,7 @@ impl From<Output> for Outcome {
     }
 }
 
-/// A folder that goes with the test, in which the program runs.
+/// A folder in which the program runs, removed after the test.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -65,7 +65,7 @@ impl Folder {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// Runs it, and checks that it fails with exit code `code`, prints no data, and complains in these words.
+    /// Runs it and checks that it fails with exit code `code`, prints no data, and reports an error with these words.
     pub(crate) fn fails(&self, arguments: &str, code: i32, complaint: &[&str]) {
         let outcome = self.run(arguments);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
@@ -78,4 +78,19 @@ impl Folder {
             );
         }
     }
+}
+
+/// `config` without the lines of `[model]` that a family does not read.
+pub(crate) fn for_family(config: &str, family: &str) -> String {
+    let unused: &[&str] = match family {
+        "transformer" => &["recurrent = "],
+        "seq2seq" => &["d_ff = ", "n_heads = "],
+        "tagger" => &["d_ff = ", "n_heads = ", "n_decoder_layers = "],
+        "decoder_only" => &["n_encoder_layers = ", "recurrent = "],
+        "encoder_only" | "classifier" => &["n_decoder_layers = ", "recurrent = "],
+        _ => panic!("an unknown family"),
+    };
+    let is_used = |line: &&str| !unused.iter().any(|unused| line.starts_with(unused));
+    let lines: Vec<&str> = config.lines().filter(is_used).collect();
+    lines.join("\n") + "\n"
 }

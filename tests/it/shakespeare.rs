@@ -1,4 +1,4 @@
-//! Real text: Shakespeare's characters, where they lie in `../shared/data`. Ignored unless asked for: minutes, not seconds.
+//! Real text: Shakespeare's characters in `../shared/data`. Ignored by default, since it takes minutes.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
 
-/// What nanoGPT's README reports for the recipe of `configs/shakespeare.toml`.
+/// The validation loss that nanoGPT's README reports for its recipe.
 const NANOGPT: f64 = 1.88;
 
-/// Other instructions round otherwise, and runs part: that moves the loss by about a hundredth.
+/// Other instructions round differently, so runs diverge, which changes the loss by about a hundredth.
 const ROUNDING: f64 = 0.03;
 
 #[test]

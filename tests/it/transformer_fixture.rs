@@ -1,4 +1,4 @@
-//! The Transformer against PyTorch: logits, loss, gradients and ten Adam steps (`scripts/fixtures/transformer.py`).
+//! The Transformer compared with PyTorch: logits, loss, gradients and ten Adam updates (`scripts/fixtures/transformer.py`).
 
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
@@ -53,7 +53,7 @@ fn assert_all_close(group: &str, file: &SafeTensors<'_>, found: &[Parameter], to
     }
 }
 
-/// What the fixture calls a parameter.
+/// The fixture's name of a parameter.
 fn stored(name: &str) -> String {
     let renamed = name.replace(".cross_attention", ".memory_attention");
     [
@@ -118,7 +118,7 @@ fn check(variant: &str, config: &ModelConfig) {
         };
         model = optimizer.update(model, &gradients, scale, &device);
     }
-    // A key's bias shifts all scores of a query alike, so its true gradient is zero: Adam enlarges mere rounding there.
+    // The bias of keys shifts all scores of a query equally, so its true gradient is zero and Adam amplifies rounding errors.
     let mut trained = parameters(&model);
     trained.retain(|parameter| !parameter.name.ends_with("key.bias"));
     assert_all_close(&format!("{variant}.trained"), &file, &trained, 1e-3);

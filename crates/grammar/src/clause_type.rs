@@ -1,11 +1,11 @@
-//! How a sentence is built from clauses.
+//! The clause structure of a sentence.
 
 use super::plan::{Clause, Front, Link, Phrase, Sentence};
 
-/// How a sentence is built from clauses. Each sentence has exactly one type, and the English text alone determines it.
+/// The clause structure of a sentence. Each sentence has exactly one type, which the English text alone determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClauseType {
-    /// One main clause and no other: "The dog sleeps."
+    /// A single main clause: "The dog sleeps."
     Statement,
     /// A main clause whose subject or object has a relative clause: "I know the man who sings."
     Relative,
@@ -15,14 +15,14 @@ pub enum ClauseType {
     Adverbial,
     /// A main clause and its object clause with "that" or "whether".
     Reported,
-    /// A question that asks for yes or no.
+    /// A yes-no question.
     YesNoQuestion,
     /// A question with a question word, such as "who", "which", "how many", "where" or "why".
     WhQuestion,
 }
 
 impl ClauseType {
-    /// All of them.
+    /// All clause types.
     pub const ALL: [Self; 7] = [
         Self::Statement,
         Self::Relative,
@@ -33,7 +33,7 @@ impl ClauseType {
         Self::WhQuestion,
     ];
 
-    /// Its name as a label, such as "yes_no_question".
+    /// The name used as a label, such as "yes_no_question".
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Statement => "statement",

@@ -1,4 +1,4 @@
-//! Grammatical features that words and plans share.
+//! Grammatical features shared by words and plans.
 
 /// Grammatical number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) enum Tense {
     Perfect,
 }
 
-/// Modal verbs, and the future beside them.
+/// Modal verbs, and the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Modal {
     Can,

@@ -2,7 +2,7 @@
 
 use super::features::Number;
 
-/// What a noun stands for; verbs and adjectives choose their company by it.
+/// Semantic class of a noun, which determines the verbs and adjectives that it combines with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Person,
@@ -26,7 +26,7 @@ pub(super) enum Gender {
     Neuter,
 }
 
-/// One noun in both languages. A mass noun has empty plurals.
+/// A noun in both languages. Mass nouns have empty plurals.
 #[derive(Debug)]
 pub(super) struct Noun {
     pub(super) class: Class,
@@ -38,12 +38,13 @@ pub(super) struct Noun {
 }
 
 impl Noun {
-    /// Whether the noun is uncountable, so that it has neither plural nor indefinite article.
+    /// Whether the noun is uncountable, so that it has neither a plural nor an indefinite article.
     pub(super) fn is_mass(&self) -> bool {
         self.german_plural.is_empty()
     }
 
-    /// Weak masculine nouns take one ending everywhere outside the nominative singular: genitive and plural coincide.
+    /// Whether the noun is a weak masculine, which takes the same ending everywhere except in the nominative
+    /// singular: its genitive equals its plural.
     pub(super) fn is_weak(&self) -> bool {
         self.gender == Gender::Masculine && self.german_genitive == self.german_plural
     }
@@ -95,7 +96,7 @@ const fn noun(
 use Class::*;
 use Gender::{Feminine as F, Masculine as M, Neuter as N};
 
-/// Each row: class; English singular, plural; gender; German nominative, genitive, plural.
+/// Columns: class; English singular, plural; gender; German nominative, genitive, plural.
 #[rustfmt::skip]
 static NOUNS: &[Noun] = &[
     noun(Person, ["man", "men"], M, ["Mann", "Mannes", "Männer"]),

@@ -1,4 +1,4 @@
-//! Numerals from 2 to 999 in words.
+//! Numerals from 2 to 999, spelled out.
 
 const ENGLISH_SMALL: [&str; 20] = [
     "",
@@ -51,7 +51,7 @@ const GERMAN_TENS: [&str; 10] = [
     "", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig",
 ];
 
-/// English words: 345 is "three", "hundred", "forty-five".
+/// The English words: 345 is "three", "hundred", "forty-five".
 ///
 /// # Panics
 /// If `number` is outside 2..=999.
@@ -71,14 +71,15 @@ pub(super) fn english(number: u16) -> Vec<String> {
     words
 }
 
-/// The German word: 345 is "dreihundertfünfundvierzig". Numbers that end in 01 are left out: "eins" would be declined.
+/// The German word: 345 is "dreihundertfünfundvierzig". Numbers that end in 01 are excluded because "eins" is
+/// declined.
 ///
 /// # Panics
 /// If `number` is outside 2..=999 or ends in 01.
 pub(super) fn german(number: u16) -> String {
     check(number);
     let (hundreds, rest) = (usize::from(number / 100), usize::from(number % 100));
-    assert!(rest != 1, "{number} would have to be declined");
+    assert!(rest != 1, "{number} requires declension");
     let mut word = String::new();
     if hundreds > 0 {
         word.push_str(GERMAN_SMALL[hundreds]);
@@ -99,7 +100,7 @@ pub(super) fn german(number: u16) -> String {
 fn check(number: u16) {
     assert!(
         (2..=999).contains(&number),
-        "numerals go from 2 to 999, not {number}"
+        "expected a number from 2 to 999, found {number}"
     );
 }
 

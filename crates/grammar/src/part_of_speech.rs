@@ -34,7 +34,7 @@ pub enum PartOfSpeech {
 }
 
 impl PartOfSpeech {
-    /// The tag of Universal Dependencies, such as "ADJ".
+    /// The Universal Dependencies tag, such as "ADJ".
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Adjective => "ADJ",

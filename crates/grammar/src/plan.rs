@@ -1,11 +1,11 @@
-//! What a sentence means, before either language says it.
+//! The meaning of a sentence, independent of language.
 
 use super::features::{Modal, Number, Person, Tense};
 use super::nouns::{Class, Noun};
 use super::verbs::Verb;
 use super::words::{Adjective, Preposition, QuestionWord, Time};
 
-/// Personal pronouns. There is no "it": its German gender would depend on what it stands for.
+/// Personal pronouns. "It" is excluded: its German gender would depend on the referent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pronoun {
     I,
@@ -17,7 +17,7 @@ pub(super) enum Pronoun {
 }
 
 impl Pronoun {
-    /// All of them.
+    /// All pronouns.
     pub(super) const ALL: [Pronoun; 6] = [
         Pronoun::I,
         Pronoun::You,
@@ -27,7 +27,7 @@ impl Pronoun {
         Pronoun::They,
     ];
 
-    /// Person and number. "You" is always one person, spoken to as "du".
+    /// Person and number. "You" is always singular and informal ("du").
     pub(super) fn agreement(self) -> (Person, Number) {
         match self {
             Pronoun::I => (Person::First, Number::Singular),
@@ -39,10 +39,10 @@ impl Pronoun {
     }
 }
 
-/// What opens a noun phrase.
+/// The determiner of a noun phrase.
 #[derive(Clone, Debug)]
 pub(super) enum Determiner {
-    /// Nothing: plurals and mass nouns, indefinite.
+    /// No determiner: indefinite plurals and mass nouns.
     Bare,
     The,
     A,
@@ -57,18 +57,18 @@ pub(super) enum Determiner {
     Of(Box<Phrase>),
 }
 
-/// A noun with what belongs to it.
+/// A noun and its modifiers.
 #[derive(Clone, Debug)]
 pub(super) struct NounPhrase {
     pub(super) determiner: Determiner,
     pub(super) adjective: Option<&'static Adjective>,
     pub(super) noun: &'static Noun,
     pub(super) number: Number,
-    /// A relative clause; its own subject or object is a [`Phrase::Relative`].
+    /// A relative clause, whose own subject or object is a [`Phrase::Relative`].
     pub(super) relative: Option<Box<Clause>>,
 }
 
-/// Whoever takes part in what a clause says.
+/// A participant in a clause.
 #[derive(Clone, Debug)]
 pub(super) enum Phrase {
     Pronoun(Pronoun),
@@ -78,12 +78,12 @@ pub(super) enum Phrase {
     Both(Box<[Phrase; 2]>),
     Who,
     What,
-    /// The relative pronoun for this noun.
+    /// The relative pronoun referring to this noun.
     Relative(&'static Noun, Number),
 }
 
 impl Phrase {
-    /// Person and number that a verb agrees with.
+    /// Person and number for verb agreement.
     pub(super) fn agreement(&self) -> (Person, Number) {
         match self {
             Phrase::Pronoun(pronoun) => pronoun.agreement(),
@@ -96,7 +96,7 @@ impl Phrase {
         }
     }
 
-    /// What the phrase stands for.
+    /// Semantic class of the referent.
     pub(super) fn class(&self) -> Class {
         match self {
             Phrase::Noun(phrase) => phrase.noun.class,
@@ -107,12 +107,12 @@ impl Phrase {
         }
     }
 
-    /// Whether the phrase is for a living being, whose possession English marks with "'s" and not with "of".
+    /// Whether the phrase denotes a living being, whose possession English marks with "'s" rather than "of".
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.class(), Class::Person | Class::Animal)
     }
 
-    /// Whether a negated clause puts its negation on this object in German.
+    /// Whether a negated German clause attaches its negation to this object.
     pub(super) fn is_indefinite(&self) -> bool {
         match self {
             Phrase::Noun(phrase) => matches!(phrase.determiner, Determiner::A | Determiner::Bare),
@@ -120,7 +120,7 @@ impl Phrase {
         }
     }
 
-    /// Whether the phrase denies that there is anything: "no dogs".
+    /// Whether the phrase itself is negative: "no dogs".
     pub(super) fn is_none(&self) -> bool {
         matches!(self, Phrase::Noun(phrase) if matches!(phrase.determiner, Determiner::No))
     }
@@ -141,16 +141,16 @@ pub(super) struct Adjunct {
     pub(super) phrase: Phrase,
 }
 
-/// What a copula says of its subject.
+/// The predicate of a copula.
 #[derive(Clone, Debug)]
 pub(super) enum Quality {
     /// "tired"
     Plain(&'static Adjective),
-    /// "older than the man": the comparatives of both languages, and whom with.
+    /// "older than the man": the comparatives of both languages, and the standard of comparison.
     More([&'static str; 2], Phrase),
 }
 
-/// What comes first in a clause.
+/// The first element of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Front {
     Subject,
@@ -159,7 +159,7 @@ pub(super) enum Front {
     Word(QuestionWord),
 }
 
-/// One verb with its company.
+/// A verb with its arguments and adverbials.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
     pub(super) front: Front,
@@ -168,7 +168,7 @@ pub(super) struct Clause {
     pub(super) tense: Tense,
     pub(super) modal: Option<Modal>,
     pub(super) negated: bool,
-    /// Who is given something.
+    /// The recipient.
     pub(super) goal: Option<Phrase>,
     pub(super) object: Option<Phrase>,
     pub(super) quality: Option<Quality>,
@@ -179,7 +179,7 @@ pub(super) struct Clause {
 }
 
 impl Clause {
-    /// A clause of nothing but subject and verb.
+    /// A clause that consists only of subject and verb.
     pub(super) fn new(
         verb: &'static Verb,
         subject: Phrase,
@@ -204,14 +204,14 @@ impl Clause {
     }
 }
 
-/// The place of a clause in its sentence, which decides the order of its words.
+/// The position of a clause in its sentence, which determines its word order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// A main clause that states something, or asks for its subject.
+    /// A declarative main clause, or a question about its subject.
     Statement,
-    /// A main clause that asks for something else.
+    /// Any other question.
     Question,
-    /// A main clause behind its subordinate clause.
+    /// A main clause after its subordinate clause.
     AfterClause,
     /// The second of two main clauses that share a subject.
     Shared,
@@ -219,7 +219,7 @@ pub(super) enum Order {
     Subordinate,
 }
 
-/// Joins two main clauses.
+/// A conjunction of two main clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     And,
@@ -228,14 +228,14 @@ pub(super) enum Join {
     AndAlso,
 }
 
-/// Joins a subordinate clause.
+/// A subordinating conjunction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     Because,
     Although,
     If,
     While,
-    /// In the past alone, where German says "als".
+    /// Only in the past, where German uses "als".
     When,
     That,
     Whether,
@@ -260,9 +260,9 @@ impl Link {
 #[derive(Debug)]
 pub(super) enum Sentence {
     Statement(Clause),
-    /// A yes-no question, or one with a question word.
+    /// A yes-no question, or a question with a question word.
     Question(Clause),
-    /// A question for the subject.
+    /// A question about the subject.
     WhoDoes(Clause),
     Compound(Clause, Join, Clause),
     /// The main clause first.

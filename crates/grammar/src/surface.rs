@@ -1,4 +1,4 @@
-//! Words in a row that become a sentence: spacing, capital, commas, final mark.
+//! Builds a sentence from words: spacing, capitalisation, commas, final punctuation.
 
 use super::{PartOfSpeech, Side};
 
@@ -7,7 +7,7 @@ use super::{PartOfSpeech, Side};
 pub(super) struct Surface {
     tokens: Vec<String>,
     tags: Vec<PartOfSpeech>,
-    /// Whether a token is written without a blank before it.
+    /// Whether a token is written without a space before it.
     glued: Vec<bool>,
 }
 
@@ -17,7 +17,7 @@ impl Surface {
         self.append(word.into(), tag, false);
     }
 
-    /// Appends a word that is written together with the one before: "'s", "not" in "cannot".
+    /// Appends a word joined to the previous one: "'s", "not" in "cannot".
     pub(super) fn glue(&mut self, word: impl Into<String>, tag: PartOfSpeech) {
         self.append(word.into(), tag, true);
     }
@@ -29,14 +29,14 @@ impl Surface {
         }
     }
 
-    /// A comma, unless there is one: two clauses may end at the same place.
+    /// Appends a comma, unless the sentence already ends with one because two clauses end here.
     pub(super) fn comma(&mut self) {
         if self.tokens.last().is_some_and(|last| last != ",") {
             self.glue(",", PartOfSpeech::Punctuation);
         }
     }
 
-    /// Closes the sentence: natural text, tokens, and a tag for each token.
+    /// Finishes the sentence and returns its text, tokens and tags.
     pub(super) fn finish(mut self, mark: &str) -> Side {
         if self.tokens.last().is_some_and(|last| last == ",") {
             self.tokens.pop();

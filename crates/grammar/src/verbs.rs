@@ -1,28 +1,28 @@
-//! Verbs, with the company they keep.
+//! Verbs and their argument frames.
 
 use super::features::{Modal, Tense};
 use super::nouns::Class::{self, *};
 
-/// What a verb takes beside its subject.
+/// The arguments of a verb besides its subject.
 #[derive(Debug)]
 pub(super) enum Frame {
-    /// Nothing: "sleep".
+    /// None: "sleep".
     Plain,
-    /// An object in the accusative.
+    /// An accusative object.
     Accusative(&'static [Class]),
-    /// An object in the dative.
+    /// A dative object.
     Dative(&'static [Class]),
-    /// A phrase "for …" that German says with "auf" and the accusative.
+    /// "for …" in English, "auf" with the accusative in German.
     WaitFor(&'static [Class]),
-    /// Someone in the dative and something in the accusative.
+    /// A person in the dative and a thing in the accusative.
     Giving(&'static [Class]),
-    /// Where to: into, to or through a place.
+    /// A direction: into, to or through a place.
     Motion,
-    /// To a city.
+    /// A city as the destination.
     Travel,
-    /// Where: at a place or a piece of furniture.
+    /// A location: a place or a piece of furniture.
     Location(&'static [Class]),
-    /// Something, and onto what.
+    /// A thing, and the piece of furniture onto which it is put.
     Placing,
     /// An adjective.
     Copula,
@@ -33,7 +33,7 @@ pub(super) enum Frame {
 }
 
 impl Frame {
-    /// What a lone object may be.
+    /// Classes that a direct object may have.
     pub(super) fn object_classes(&self) -> Option<&'static [Class]> {
         match self {
             Frame::Accusative(classes) | Frame::Dative(classes) => Some(classes),
@@ -42,7 +42,7 @@ impl Frame {
     }
 }
 
-/// A short word that belongs to an English verb.
+/// The particle of an English verb.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Particle {
     /// "sleep".
@@ -53,7 +53,7 @@ pub(super) enum Particle {
     Fixed(&'static str),
 }
 
-/// With which verb German forms the perfect.
+/// The auxiliary of the German perfect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Auxiliary {
     Haben,
@@ -70,7 +70,7 @@ pub(super) struct EnglishVerb {
     pub(super) particle: Particle,
 }
 
-/// German forms; those other than the infinitive and the participle stand without the separable prefix.
+/// German forms; all except the infinitive and the participle are given without the separable prefix.
 #[derive(Debug)]
 pub(super) struct GermanVerb {
     pub(super) prefix: &'static str,
@@ -82,7 +82,7 @@ pub(super) struct GermanVerb {
     pub(super) auxiliary: Auxiliary,
 }
 
-/// One verb in both languages.
+/// A verb in both languages.
 #[derive(Debug)]
 pub(super) struct Verb {
     pub(super) frame: Frame,
@@ -92,7 +92,8 @@ pub(super) struct Verb {
 }
 
 impl Verb {
-    /// Whether the verb is said in this tense, so that English is unambiguous ("read" is present and past) and natural.
+    /// Whether the verb may be used in this tense, so that the English is unambiguous ("read" is present or past) and
+    /// natural.
     pub(super) fn allows(&self, tense: Tense, modal: Option<Modal>) -> bool {
         if matches!(self.frame, Frame::Copula) {
             return tense != Tense::Perfect && matches!(modal, None | Some(Modal::Will));
@@ -190,7 +191,7 @@ use Auxiliary::{Haben as H, Sein as S};
 use Frame::*;
 use Particle::{Fixed, Movable, None as No};
 
-/// The verbs that take no clause.
+/// Verbs without clausal arguments.
 #[rustfmt::skip]
 pub(super) static VERBS: &[Verb] = &[
     verb(Plain, CREATURES, english(["sleep", "sleeps", "slept", "slept"], No), german("", "schlafen", ["schlafe", "schläfst", "schläft"], ["schlief", "geschlafen"], H)),
@@ -241,7 +242,7 @@ pub(super) static VERBS: &[Verb] = &[
     verb(Placing, PEOPLE, english(["lay", "lays", "laid", "laid"], No), german("", "legen", ["lege", "legst", "legt"], ["legte", "gelegt"], H)),
 ];
 
-/// The verbs that take a clause.
+/// Verbs with a clausal argument.
 #[rustfmt::skip]
 pub(super) static CLAUSE_VERBS: &[Verb] = &[
     verb(That, PEOPLE, english(["know", "knows", "knew", "known"], No), german("", "wissen", ["weiß", "weißt", "weiß"], ["wusste", "gewusst"], H)),

@@ -7,14 +7,14 @@ use super::nouns::Class::{self, *};
 /// Words with their tags.
 pub(super) type Tagged = &'static [(&'static str, PartOfSpeech)];
 
-/// One adjective in both languages.
+/// An adjective in both languages.
 #[derive(Debug)]
 pub(super) struct Adjective {
     pub(super) english: &'static str,
     pub(super) german: &'static str,
-    /// English and German, of adjectives that are compared.
+    /// The English and German comparatives of gradable adjectives.
     pub(super) comparative: Option<[&'static str; 2]>,
-    /// What it is said of.
+    /// Classes of nouns that it applies to.
     pub(super) classes: &'static [Class],
 }
 
@@ -64,7 +64,7 @@ static ADJECTIVES: &[Adjective] = &[
     adjective(["warm", "warm"], None, &[Drink]),
 ];
 
-/// The adjectives that are said of a class.
+/// The adjectives that apply to a class.
 pub(super) fn adjectives_of(class: Class) -> Vec<&'static Adjective> {
     ADJECTIVES
         .iter()
@@ -80,20 +80,20 @@ pub(super) const MANNERS: &[[&str; 2]] = &[
     ["alone", "allein"],
 ];
 
-/// When an adverbial of time can be said.
+/// Tenses and contexts that an adverbial of time allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     Past,
     Now,
     Future,
-    /// A part of the day or the week: any time but that of the perfect.
+    /// A part of the day or week: any tense except the perfect.
     Dated,
-    /// How often.
+    /// A frequency.
     Habit,
 }
 
 impl Span {
-    /// Whether the adverbial goes with a verb of this tense, with or without a modal or a negation.
+    /// Whether the adverbial is compatible with this tense, with or without a modal or a negation.
     pub(super) fn fits(self, tense: Tense, modal: bool, negated: bool) -> bool {
         match self {
             Span::Past => tense == Tense::Past,
@@ -105,7 +105,7 @@ impl Span {
     }
 }
 
-/// Where English puts an adverbial of time that does not open the sentence.
+/// The position of an adverbial of time in English, unless it opens the sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// Before the main verb: "often".
@@ -149,7 +149,7 @@ pub(super) static TIMES: &[Time] = &[
     time(Span::Habit, Slot::Middle, &[("sometimes", Adverb)], &[("manchmal", Adverb)]),
 ];
 
-/// A preposition and the case that it takes in the sense meant.
+/// A preposition and the case that it governs in the given sense.
 #[derive(Debug)]
 pub(super) struct Preposition {
     pub(super) english: &'static [&'static str],
@@ -169,33 +169,33 @@ const fn preposition(
     }
 }
 
-/// Where, at a place.
+/// Location at a place.
 pub(super) static AT_PLACES: &[Preposition] = &[
     IN,
     IN,
     preposition(&["behind"], "hinter", Case::Dative),
     preposition(&["in", "front", "of"], "vor", Case::Dative),
 ];
-/// Where, at a piece of furniture.
+/// Location at a piece of furniture.
 pub(super) static AT_SURFACES: &[Preposition] = &[
     preposition(&["on"], "auf", Case::Dative),
     preposition(&["under"], "unter", Case::Dative),
     preposition(&["next", "to"], "neben", Case::Dative),
 ];
-/// Onto a piece of furniture.
+/// Direction onto a piece of furniture.
 pub(super) static ONTO_SURFACES: &[Preposition] = &[
     preposition(&["on"], "auf", Case::Accusative),
     preposition(&["under"], "unter", Case::Accusative),
     preposition(&["next", "to"], "neben", Case::Accusative),
 ];
-/// Where to.
+/// Direction to a place.
 pub(super) static TO_PLACES: &[Preposition] = &[
     preposition(&["into"], "in", Case::Accusative),
     preposition(&["to"], "zu", Case::Dative),
     preposition(&["through"], "durch", Case::Accusative),
     preposition(&["out", "of"], "aus", Case::Dative),
 ];
-/// In company or without.
+/// Accompaniment, or the lack of it.
 pub(super) static COMPANY: &[Preposition] = &[
     preposition(&["with"], "mit", Case::Dative),
     preposition(&["with"], "mit", Case::Dative),
@@ -209,14 +209,14 @@ pub(super) static TO_CITY: Preposition = preposition(&["to"], "nach", Case::Dati
 pub(super) static IN_CITY: Preposition = IN;
 /// For whose benefit.
 pub(super) static FOR: Preposition = preposition(&["for"], "für", Case::Accusative);
-/// What one waits for.
+/// The complement of "wait".
 pub(super) static WAIT_FOR: Preposition = preposition(&["for"], "auf", Case::Accusative);
 
-/// A question word that stands for an adverbial: English, German.
+/// A question word that replaces an adverbial: English, German.
 pub(super) type QuestionWord = [&'static str; 2];
 /// Asks for a place.
 pub(super) const WHERE: QuestionWord = ["where", "wo"];
-/// Asks for a direction, which English says with the same word.
+/// Asks for a direction, for which English uses the same word.
 pub(super) const WHERE_TO: QuestionWord = ["where", "wohin"];
 /// Asks for a time.
 pub(super) const WHEN: QuestionWord = ["when", "wann"];

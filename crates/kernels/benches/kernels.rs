@@ -1,4 +1,4 @@
-//! The kernels of training, at the sizes of a small Transformer: `cargo bench -p attentive-kernels --bench kernels`.
+//! Training kernels at the sizes of a small Transformer: `cargo bench -p attentive-kernels --bench kernels`.
 
 use std::hint::black_box;
 
@@ -22,7 +22,7 @@ const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::Bf16];
 const DROPOUT: Option<Dropout> = Some(Dropout {
     rate: 0.1,
     seed: 1,
-    step: 1,
+    micro_batch: 1,
     site: 1,
 });
 
@@ -40,7 +40,7 @@ mod linear_map {
 
     use super::*;
 
-    /// Multiplications and additions of the forward pass.
+    /// Floating-point operations of the forward pass.
     const OPERATIONS: usize = 2 * ROWS * D * D_FF;
 
     fn call(precision: Precision) -> LinearCall {
@@ -237,7 +237,7 @@ fn adam(bencher: Bencher<'_, '_>) {
         grad_scale: 1.0,
         step: 1,
     };
-    // Four arrays are read and three written.
+    // Reads four arrays and writes three.
     bencher.counter(BytesCount::new(7 * 4 * n)).bench_local(|| {
         let gradient = black_box(&gradient);
         adam(&mut weights, &mut mean, &mut square, gradient, step)

@@ -1,4 +1,4 @@
-//! The kernels of recurrent models: `cargo bench -p attentive-kernels --bench recurrent`.
+//! Kernels of recurrent models: `cargo bench -p attentive-kernels --bench recurrent`.
 
 use std::hint::black_box;
 
@@ -15,10 +15,10 @@ use divan::counter::ItemsCount;
 const ROWS: usize = 2048;
 const D: usize = 256;
 
-/// Words of a sentence.
+/// Words per sentence.
 const LEN: usize = 32;
 
-/// Sentences of a batch.
+/// Sentences per batch.
 const BATCH: usize = ROWS / LEN;
 
 fn main() {
@@ -45,7 +45,7 @@ mod layer {
 
     const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
 
-    /// Multiplications and additions of the forward pass.
+    /// Floating-point operations of the forward pass.
     fn operations(cell: Cell) -> usize {
         2 * ROWS * D * cell.gates() * D
     }
@@ -109,7 +109,7 @@ mod layer {
     }
 }
 
-/// One step of an LSTM for as many sequences.
+/// One timestep of an LSTM for `batch` sequences.
 #[divan::bench(args = [1, 5, 64])]
 fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     let lengths = Lengths::full(batch, 1);
@@ -130,7 +130,7 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
         });
 }
 
-/// 64 sentences of 32 words that attend to as many, with a bidirectional encoder's values.
+/// 64 sentences of 32 words attending to 64 others, with the values of a bidirectional encoder.
 #[divan::bench_group(sample_count = 20)]
 mod attentive_layer {
     use attentive_kernels::attentive_recurrent::{
@@ -148,7 +148,7 @@ mod attentive_layer {
         (Cell::Lstm, Precision::Bf16),
     ];
 
-    /// What the layer reads.
+    /// Inputs of the layer.
     struct Layer {
         cell: Cell,
         precision: Precision,
@@ -209,7 +209,7 @@ mod attentive_layer {
             }
         }
 
-        /// Room for the result, the attention weights, and what the backward pass needs.
+        /// Buffers for the result, the attention weights and the values saved for the backward pass.
         fn results(&self) -> [Vec<f32>; 3] {
             let [states, saved] = [self.cell.states(), self.cell.saved()].map(|n| n * D);
             [states + D_VALUE, LEN, saved].map(|width| numbers(ROWS * width))

@@ -1,7 +1,8 @@
-//! What this machine can do at best: `cargo run --release -p attentive-kernels --example ceiling`.
+//! Measures the peak performance of this machine: `cargo run --release -p attentive-kernels --example ceiling`.
 //!
-//! Multiply-adds in registers alone by the instructions that the kernels choose, in GFLOP/s, for `f32` and for bfloat16
-//! where the CPU multiplies it; and reading plus writing of memory, in GB/s; on one thread and on all.
+//! Prints the rate of multiply-adds in registers, in GFLOP/s, with the instructions that the kernels choose for `f32`
+//! and, where the CPU supports it, for bfloat16; and the memory bandwidth of reading plus writing, in GB/s; each on
+//! one thread and on all.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,14 +12,14 @@ use rayon::prelude::*;
 
 const ROUNDS: usize = 4_000_000;
 
-/// Runs `ROUNDS` rounds of one engine's multiply-adds and gives how many floating-point operations a round has.
+/// Runs `ROUNDS` rounds of one engine's multiply-adds and returns the number of floating-point operations per round.
 type Work = fn() -> usize;
 
-/// The multiply-adds of the instructions that multiply at this precision.
+/// The multiply-adds of the instructions used at this precision.
 fn work(precision: Precision) -> Option<Work> {
     #[cfg(target_arch = "x86_64")]
     match precision.instructions() {
-        // SAFETY: the kernels chose these instructions for this CPU.
+        // SAFETY: the kernels selected these instructions for this CPU.
         "AVX2" => return Some(|| unsafe { x86::avx2() }),
         // SAFETY: as above.
         "AVX-512" => return Some(|| unsafe { x86::avx512() }),
@@ -31,7 +32,7 @@ fn work(precision: Precision) -> Option<Work> {
     (precision == Precision::F32).then_some(portable)
 }
 
-/// What every CPU of the target has; fused only where that is an instruction.
+/// The baseline of the target; fused only where that is one instruction.
 fn portable() -> usize {
     const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
     const SUMS: usize = 12;
@@ -51,7 +52,7 @@ fn portable() -> usize {
     2 * SUMS * WIDTH
 }
 
-/// Enough independent sums to keep every multiply-add unit busy.
+/// Enough independent sums to keep all multiply-add units busy.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::asm;
@@ -100,7 +101,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(super) fn avx512_bf16() -> usize {
-        // SAFETY: both are 512 bits.
+        // SAFETY: both types are 512 bits.
         let pairs = unsafe { transmute::<__m512i, __m512bh>(_mm512_set1_epi16(black_box(1))) };
         let mut sums = [_mm512_set1_ps(0.0); SUMS];
         for _ in 0..ROUNDS {
@@ -122,7 +123,7 @@ mod x86 {
         for tile in 0..8 {
             (full.0[16 + 2 * tile], full.0[48 + tile]) = (64, 16);
         }
-        // SAFETY: vouched for by the caller; all eight tiles are configured before they are used.
+        // SAFETY: guaranteed by the caller; all eight tiles are configured before use.
         unsafe {
             asm!(
                 "ldtilecfg [{full}]",
@@ -146,14 +147,14 @@ mod x86 {
     }
 }
 
-/// Billions of floating-point operations a second, the best of five.
+/// GFLOP/s, best of five.
 fn gflops(work: Work) -> f64 {
     let mut flops = 0;
     let seconds = best(|| flops = rayon::broadcast(|_| work()).into_iter().sum());
     (flops * ROUNDS) as f64 / seconds / 1e9
 }
 
-/// Billions of bytes a second, read and written, the best of five.
+/// GB/s read and written, best of five.
 fn gigabytes() -> f64 {
     let numbers = 1 << 26;
     let (from, mut to) = (vec![1.0f32; numbers], vec![0.0f32; numbers]);
@@ -176,17 +177,17 @@ fn best(mut work: impl FnMut()) -> f64 {
 
 fn main() {
     let all = rayon::current_num_threads();
-    // Bfloat16 has a ceiling of its own only where it has instructions of its own.
+    // Bfloat16 is listed separately only if it has its own instructions.
     let distinct = Precision::Bf16.instructions() != Precision::F32.instructions();
     let precisions = [(Precision::F32, "f32"), (Precision::Bf16, "bf16")];
     let precisions = precisions.into_iter().take(if distinct { 2 } else { 1 });
     for threads in [1, all] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.expect("a pool");
+        let pool = pool.expect("a thread pool");
         for (precision, name) in precisions.clone() {
             if let Some(work) = work(precision) {
                 let (gflops, by) = (pool.install(|| gflops(work)), precision.instructions());
-                println!("{threads} threads: {gflops:.0} GFLOP/s of {name} in registers by {by}");
+                println!("{threads} threads: {gflops:.0} GFLOP/s of {name} in registers ({by})");
             }
         }
         println!("{threads} threads: {:.1} GB/s", pool.install(gigabytes));

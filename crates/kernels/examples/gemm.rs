@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use attentive_kernels::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 
-/// How the operands lie in memory.
+/// Layout of the operands.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
-    /// `a` and `b` row-major: the gradient of an input.
+    /// `a` and `b` row-major, as in the gradient of an input.
     Plain,
-    /// `b` transposed: a linear layer.
+    /// `b` transposed, as in a linear layer.
     Weight,
-    /// `a` transposed: the gradient of a weight.
+    /// `a` transposed, as in the gradient of a weight.
     Gradient,
 }
 
-/// The best of several runs, in GFLOP/s.
+/// The best rate of several runs, in GFLOP/s.
 fn speed(precision: Precision, layout: Layout, m: usize, n: usize, k: usize) -> f64 {
     let fill = |len: usize| {
         (0..len)

@@ -1,18 +1,18 @@
-//! Sizes that cannot wrap around.
+//! Overflow-checked sizes.
 
-/// The numbers in a matrix `[rows, cols]`.
+/// The number of elements of a matrix `[rows, cols]`.
 ///
 /// # Panics
-/// If they are more than a slice can hold.
+/// If it exceeds the address space.
 pub(crate) fn area(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols)
         .unwrap_or_else(|| panic!("a matrix [{rows}, {cols}] is larger than the address space"))
 }
 
-/// The numbers that `rows` rows of `cols` numbers reach over if neighbours stand `row_stride` and `col_stride` apart.
+/// The number of elements spanned by a strided matrix `[rows, cols]`.
 ///
 /// # Panics
-/// As [`area`].
+/// See [`area`].
 pub(crate) fn reach(rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> usize {
     if rows == 0 || cols == 0 {
         return 0;

@@ -1,5 +1,5 @@
-//! Output projection and label-smoothed cross-entropy in one, a block of rows at a time, so that the logits of a whole
-//! batch never exist.
+//! Fused output projection and label-smoothed cross-entropy, computed one block of rows at a time, so that the logits
+//! of a whole batch are never materialized.
 
 use std::ops::AddAssign;
 
@@ -12,13 +12,13 @@ use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::simd::{exp_and_sum, max_of, sum_of};
 
-/// The target of a padded position: it contributes nothing.
+/// The ignore index: a position with this target contributes nothing.
 pub const IGNORE: u32 = u32::MAX;
 
-/// Rows whose logits exist at the same time; one block of the products over rows.
+/// Rows per block of logits; also the block size of the products that sum over rows.
 const BLOCK_ROWS: usize = 256;
 
-/// The shape of a call.
+/// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct ProjectionShape {
     /// Positions.
@@ -27,7 +27,7 @@ pub struct ProjectionShape {
     pub d_model: usize,
     /// Classes.
     pub vocab: usize,
-    /// Of the products.
+    /// Matmul precision.
     pub precision: Precision,
 }
 
@@ -40,7 +40,7 @@ pub struct LossSums {
     pub nll: f64,
     /// Positions.
     pub n_tokens: usize,
-    /// Positions whose most likely class (the first, if several are) is the target.
+    /// Positions whose most likely class is the target (the first class wins a tie).
     pub n_correct: usize,
 }
 
@@ -53,8 +53,8 @@ impl AddAssign for LossSums {
     }
 }
 
-/// The loss of the logits `x` `[rows, d_model]` · `weight` `[vocab, d_model]`ᵀ + `bias` `[vocab]` against
-/// (1 − `label_smoothing`) · one-hot(`targets`) + `label_smoothing` / `vocab`.
+/// The loss of the logits `x` `[rows, d_model]` · `weight` `[vocab, d_model]`ᵀ + `bias` `[vocab]` against the
+/// distribution (1 − `label_smoothing`) · one-hot(`targets`) + `label_smoothing` / `vocab`.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].
@@ -81,7 +81,7 @@ pub fn cross_entropy(
 /// `[vocab]`.
 ///
 /// # Panics
-/// As [`cross_entropy`].
+/// See [`cross_entropy`].
 #[allow(clippy::too_many_arguments)]
 pub fn cross_entropy_with_gradients(
     shape: ProjectionShape,
@@ -117,14 +117,14 @@ pub fn cross_entropy_with_gradients(
     }))
 }
 
-/// Where the gradients go, all zero at first.
+/// Gradient outputs, initially zero.
 struct Gradients<'a> {
     x: &'a mut [f32],
     weight: &'a mut [f32],
     bias: Option<&'a mut [f32]>,
 }
 
-/// What a call reads.
+/// Operands of a call.
 #[derive(Clone, Copy)]
 struct Problem<'a> {
     shape: ProjectionShape,
@@ -171,7 +171,7 @@ impl Problem<'_> {
         }
     }
 
-    /// One block of real rows.
+    /// Processes one block of rows whose targets are not ignored.
     fn block(&self, rows: &[usize], gradients: Option<&mut Gradients<'_>>, sums: &mut LossSums) {
         let shape @ ProjectionShape { d_model, vocab, .. } = self.shape;
         let n = rows.len();
@@ -204,7 +204,7 @@ impl Problem<'_> {
         });
     }
 
-    /// The loss of each row of `logits`, which become their gradients if `differentiate`.
+    /// The loss of each row of `logits`; if `differentiate`, the logits are replaced by their gradients.
     fn rows_losses(&self, rows: &[usize], logits: &mut [f32], differentiate: bool) -> Vec<RowLoss> {
         let vocab = self.shape.vocab;
         let one = |(&row, logits): (&usize, &mut [f32])| {
@@ -229,7 +229,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The gradients of a block from those of its logits; `gathered` is overwritten.
+    /// The gradients of a block given those of its logits; `gathered` is scratch.
     fn block_backward(
         &self,
         rows: &[usize],
@@ -270,7 +270,7 @@ impl Problem<'_> {
     }
 }
 
-/// What one row adds to [`LossSums`].
+/// The contribution of one row to [`LossSums`].
 struct RowLoss {
     smoothed: f64,
     nll: f64,
@@ -278,7 +278,7 @@ struct RowLoss {
 }
 
 vectorised! {
-    /// The loss of one row, whose `logits` lack the bias yet and become their gradient if `differentiate`.
+    /// The loss of one row. `logits` come without the bias and, if `differentiate`, are replaced by their gradient.
     fn row_loss(
         logits: &mut [f32],
         bias: Option<&[f32]>,

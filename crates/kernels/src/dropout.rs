@@ -1,33 +1,34 @@
-//! Dropout whose mask is a function of (seed, step, site, element): never stored, drawn again in the backward pass.
+//! Dropout whose mask is a function of (seed, micro-batch, site, element): it is never stored, but recomputed in the
+//! backward pass.
 
 use crate::parallel::for_row_chunks;
 use crate::philox::philox;
 
-/// Elements whose mask is drawn together: eight counters side by side, eight elements from each.
+/// Elements whose mask is drawn together: eight Philox counters, eight elements from each.
 const GROUP: usize = LANES * 8;
-/// Counters that are drawn side by side.
+/// Counters drawn together.
 const LANES: usize = 8;
 
-/// One dropout layer at one training step.
+/// One dropout layer in one micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
-    /// The probability that an element becomes 0; rounded to a multiple of 2⁻¹⁶.
+    /// Probability that an element is zeroed, rounded to a multiple of 2⁻¹⁶.
     pub rate: f32,
     /// The run's seed.
     pub seed: u64,
-    /// The update.
-    pub step: u64,
-    /// Which dropout of the model this is.
+    /// Number of the micro-batch within the run.
+    pub micro_batch: u64,
+    /// Number of the dropout layer within the model.
     pub site: u32,
 }
 
 impl Dropout {
-    /// Writes what elements `start`, `start + 1`, … are multiplied by: 0, or 1 over the fraction that is kept.
+    /// Writes the factors of elements `start`, `start + 1`, …: 0, or 1 / (1 − `rate`) if the element is kept.
     pub fn scales(&self, start: usize, out: &mut [f32]) {
         fill_scales(*self, start, out);
     }
 
-    /// Drops elements of `x`.
+    /// Applies dropout to `x` in place.
     pub fn apply(&self, x: &mut [f32]) {
         for_row_chunks(x, 1, |start, x| drop_chunk(x, *self, start));
     }
@@ -37,7 +38,7 @@ impl Dropout {
         (self.rate.clamp(0.0, 1.0) * 65536.0).round() as u32
     }
 
-    /// What kept elements are multiplied by.
+    /// The factor of kept elements.
     pub(crate) fn kept_scale(&self) -> f32 {
         let kept = 65536 - self.threshold();
         if kept == 0 {
@@ -47,18 +48,23 @@ impl Dropout {
         }
     }
 
-    /// The random bits numbered `block`.
+    /// Random bits number `block`.
     #[inline(always)]
     fn draw(&self, block: u32) -> [u32; 4] {
         let key = [self.seed as u32, (self.seed >> 32) as u32];
         philox(
             key,
-            [block, self.site, self.step as u32, (self.step >> 32) as u32],
+            [
+                block,
+                self.site,
+                self.micro_batch as u32,
+                (self.micro_batch >> 32) as u32,
+            ],
         )
     }
 
-    /// The scales of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group has the
-    /// low (`half` 0) or high bits of that word of the draw numbered `group * 8 + lane`.
+    /// The factors of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group uses
+    /// the low (`half` 0) or high bits of that word of draw number `group * 8 + lane`.
     #[inline(always)]
     fn group(&self, group: usize) -> [f32; GROUP] {
         let (threshold, kept) = (self.threshold(), self.kept_scale());
@@ -117,7 +123,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// `out = x ⊙ scales`, for elements from `start` on.
+    /// `out = x ⊙ scales`, for the elements from `start` on.
     fn scale_chunk(x: &[f32], dropout: Dropout, start: usize, out: &mut [f32]) {
         dropout.for_groups(start, out.len(), |range, scales| {
             for ((out, &x), &scale) in out[range.clone()].iter_mut().zip(&x[range]).zip(scales) {
@@ -128,7 +134,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// `x = x ⊙ scales`, for elements from `start` on.
+    /// `x = x ⊙ scales`, for the elements from `start` on.
     fn drop_chunk(x: &mut [f32], dropout: Dropout, start: usize) {
         dropout.for_groups(start, x.len(), |range, scales| {
             for (x, &scale) in x[range].iter_mut().zip(scales) {
@@ -146,7 +152,8 @@ vectorised! {
     }
 }
 
-/// `out` = `residual` + dropout(`x`), all of one length, for elements from `first` on. Without `dropout` nothing is dropped.
+/// `out` = `residual` + dropout(`x`), all of the same length, for the elements from `first` on. Without `dropout`
+/// nothing is dropped.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -157,12 +164,16 @@ pub fn dropout_add(
     dropout: Option<Dropout>,
     out: &mut [f32],
 ) {
-    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    assert_eq!(
+        x.len(),
+        out.len(),
+        "`x` and `out` must have the same length"
+    );
     if let Some(residual) = residual {
         assert_eq!(
             residual.len(),
             out.len(),
-            "`residual` and `out` have one length"
+            "`residual` and `out` must have the same length"
         );
     }
     for_row_chunks(out, 1, |start, out| {
@@ -186,12 +197,12 @@ mod tests {
     const DROPOUT: Dropout = Dropout {
         rate: 0.1,
         seed: 1 << 40 | 3,
-        step: 1 << 33 | 5,
+        micro_batch: 1 << 33 | 5,
         site: 7,
     };
 
     #[test]
-    fn scales_match_the_twin_wherever_they_start() {
+    fn scales_match_the_reference_at_any_start() {
         for start in [0, 1, 63, 64, 1000] {
             for len in [0, 1, 5, 64, 130] {
                 let mut scales = vec![f32::NAN; len];
@@ -219,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_step_and_site_give_other_masks() {
+    fn seed_micro_batch_and_site_change_the_mask() {
         let mask = |dropout: Dropout| {
             let mut scales = vec![0.0; 256];
             dropout.scales(0, &mut scales);
@@ -227,12 +238,18 @@ mod tests {
         };
         let first = mask(DROPOUT);
         assert_ne!(first, mask(Dropout { seed: 3, ..DROPOUT }));
-        assert_ne!(first, mask(Dropout { step: 5, ..DROPOUT }));
+        assert_ne!(
+            first,
+            mask(Dropout {
+                micro_batch: 5,
+                ..DROPOUT
+            })
+        );
         assert_ne!(first, mask(Dropout { site: 8, ..DROPOUT }));
     }
 
     #[test]
-    fn the_extreme_rates_keep_all_and_nothing() {
+    fn rates_0_and_1_keep_everything_and_nothing() {
         let x = random(100, 1);
         let mut out = vec![0.0; 100];
         dropout_add(
@@ -260,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn large_and_small_calls_and_all_pools_agree() {
+    fn results_depend_on_neither_size_nor_thread_count() {
         let (x, residual) = (random(100_003, 1), random(100_003, 2));
         let run = |len: usize| {
             let mut out = vec![f32::NAN; len];

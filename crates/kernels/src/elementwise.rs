@@ -1,4 +1,4 @@
-//! Sums and multiples of whole vectors.
+//! Element-wise vector operations.
 
 use crate::parallel::for_row_chunks;
 
@@ -7,7 +7,11 @@ use crate::parallel::for_row_chunks;
 /// # Panics
 /// If the lengths differ.
 pub fn add(total: &mut [f32], x: &[f32]) {
-    assert_eq!(total.len(), x.len(), "both vectors have one length");
+    assert_eq!(
+        total.len(),
+        x.len(),
+        "the vectors must have the same length"
+    );
     for_row_chunks(total, 1, |start, total| {
         add_chunk(total, &x[start..start + total.len()]);
     });
@@ -40,7 +44,7 @@ mod tests {
     use crate::testing::{assert_same_on_all_pools, random};
 
     #[test]
-    fn every_element_counts_once() {
+    fn every_element_is_added_once() {
         for len in [0, 1, 17, 100_003] {
             let (x, y) = (random(len, 1), random(len, 2));
             let mut found = x.clone();
@@ -52,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn the_thread_count_changes_nothing() {
         let (x, y) = (random(100_003, 1), random(100_003, 2));
         assert_same_on_all_pools(|| {
             let mut out = x.clone();
@@ -63,8 +67,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "both vectors have one length")]
-    fn other_lengths_are_refused() {
+    #[should_panic(expected = "the vectors must have the same length")]
+    fn different_lengths_are_refused() {
         add(&mut [0.0; 2], &[0.0; 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a table with positions added, and the gradient that goes back to the rows.
+//! Embedding lookup with optional position embeddings, and its gradient.
 
 use rayon::prelude::*;
 
@@ -6,14 +6,14 @@ use crate::area::area;
 use crate::parallel::{for_row_chunks, is_large};
 use crate::starts::Starts;
 
-/// Rows of a table of positions for a batch of sequences.
+/// Position embeddings for a batch of sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionRows<'a> {
     /// `[positions, d]`
     pub table: &'a [f32],
     /// The first position of each sequence.
     pub starts: &'a Starts,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub len: usize,
 }
 
@@ -23,7 +23,7 @@ impl PositionRows<'_> {
         let whole = n == 0 || n.is_multiple_of(*len) && starts.fits(n / len);
         assert!(
             whole,
-            "{n} tokens in sequences of {len}, which begin at {starts:?}"
+            "{n} tokens in sequences of {len}, starting at {starts:?}"
         );
         let (needed, found) = (starts.end(*len), rows_of(table, d));
         assert!(
@@ -33,11 +33,11 @@ impl PositionRows<'_> {
     }
 }
 
-/// `out[i]` = `scale` · `table[ids[i]]` + the row of token i's position, with `table` `[vocab, d]` and `out`
+/// `out[i]` = `scale` · `table[ids[i]]` + the position embedding of token i, with `table` `[vocab, d]` and `out`
 /// `[ids.len(), d]`.
 ///
 /// # Panics
-/// If an id is not below the size of the table, or a slice does not fit.
+/// If an id is out of range, or a slice does not fit.
 pub fn embedding(
     ids: &[u32],
     table: &[f32],
@@ -55,7 +55,7 @@ pub fn embedding(
     for_row_chunks(out, d, |first, out| {
         for (row, out) in out.chunks_exact_mut(d.max(1)).enumerate() {
             let id = ids[first + row] as usize;
-            assert!(id < vocab, "token id {id} in a table of {vocab}");
+            assert!(id < vocab, "token id {id} in a table of {vocab} rows");
             scale_row(&table[id * d..][..d], scale, out);
             if let Some(PositionRows { table, starts, len }) = positions {
                 let position = starts.position(first + row, len);
@@ -65,21 +65,21 @@ pub fn embedding(
     });
 }
 
-/// The gradient of the table `[vocab, d]`: zero, plus `scale` · `grad_out[i]` at row `ids[i]` for each i in order.
+/// The gradient of the table, `[vocab, d]`: zero plus `scale` · `grad_out[i]` at row `ids[i]`, for each i in order.
 ///
 /// # Panics
-/// If an id is not below the size of the table, or a slice does not fit.
+/// If an id is out of range, or a slice does not fit.
 pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, dtable: &mut [f32]) {
     let n = ids.len();
     assert_eq!(grad_out.len(), area(n, d), "`grad_out` is [{n}, {d}]");
     let vocab = rows_of(dtable, d);
     if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
-        panic!("token id {id} in a table of {vocab}");
+        panic!("token id {id} in a table of {vocab} rows");
     }
     if vocab == 0 || d == 0 {
         return;
     }
-    // Each task owns some rows of the table and looks at all ids, so every row adds up in the order of the ids.
+    // Each task owns some rows of the table and scans all ids, so every row is summed in the order of the ids.
     let task = |(first, rows): (usize, &mut [f32])| {
         rows.fill(0.0);
         let owned = rows.len() / d;
@@ -101,10 +101,14 @@ pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, d
     }
 }
 
-/// The rows of a table with `d` columns.
+/// The number of rows of a table with `d` columns.
 fn rows_of(table: &[f32], d: usize) -> usize {
     let rows = table.len().checked_div(d).unwrap_or(0);
-    assert_eq!(table.len(), rows * d, "a table has rows of {d}");
+    assert_eq!(
+        table.len(),
+        rows * d,
+        "the table must consist of rows of {d}"
+    );
     rows
 }
 
@@ -131,7 +135,7 @@ mod tests {
     use crate::testing::{assert_close, assert_same_on_all_pools, random, random_below, wide};
 
     #[test]
-    fn forward_and_backward_match_the_twins() {
+    fn forward_and_backward_match_the_reference() {
         for (n, vocab, d) in [(1, 1, 1), (9, 4, 17), (200, 50, 8), (0, 3, 5)] {
             let (ids, table, grad) = (
                 random_below(n, vocab, 1),
@@ -140,7 +144,7 @@ mod tests {
             );
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
             let scale = f64::from(1.7f32);
-            // Sequences of one token at positions of their own, and one sequence of all tokens.
+            // Sequences of one token at separate positions, and one sequence of all tokens.
             let positions = random((n + 9) * d, 4);
             let each: Vec<usize> = (0..n).map(|i| i * 5 % 9).collect();
             for (len, starts) in [
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn the_thread_count_changes_nothing() {
         let (ids, table, grad) = (
             random_below(1000, 400, 1),
             random(400 * 200, 2),

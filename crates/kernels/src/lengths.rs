@@ -1,8 +1,8 @@
-//! The lengths of the sequences of a padded batch.
+//! Lengths of the sequences in a padded batch.
 
 use std::sync::Arc;
 
-/// The lengths of sequences that stand in rows of one width: row i holds `lens[i]` real positions, then padding.
+/// Sequence lengths in rows of equal width: row i holds `lens[i]` real positions, then padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     lens: Arc<[usize]>,
@@ -10,14 +10,14 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Sequences of `lens` real positions in rows of `width`.
+    /// Lengths `lens` in rows of `width`.
     ///
     /// # Panics
     /// If a sequence is longer than `width`.
     pub fn new(lens: impl Into<Arc<[usize]>>, width: usize) -> Self {
         let lens = lens.into();
         for &len in &*lens {
-            assert!(len <= width, "a length of {len} in rows of {width}");
+            assert!(len <= width, "length {len} exceeds the row width {width}");
         }
         Self { lens, width }
     }
@@ -30,65 +30,65 @@ impl Lengths {
         }
     }
 
-    /// Real positions of each row.
+    /// Length of each row.
     pub fn lens(&self) -> &[usize] {
         &self.lens
     }
 
-    /// The number of sequences.
+    /// Number of sequences.
     pub fn rows(&self) -> usize {
         self.lens.len()
     }
 
-    /// Positions of every row, padding included.
+    /// Positions per row, including padding.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The number of positions of all rows, padding included.
+    /// Number of positions of all rows, including padding.
     pub fn positions(&self) -> usize {
         self.rows() * self.width
     }
 
-    /// The number of real positions of all rows.
+    /// Number of real positions of all rows.
     pub fn total(&self) -> usize {
         self.lens.iter().sum()
     }
 
-    /// The length of the longest sequence, 0 without sequences.
+    /// Length of the longest sequence, 0 without sequences.
     pub fn max(&self) -> usize {
         self.lens.iter().copied().max().unwrap_or(0)
     }
 
-    /// Whether position number `position` of all rows, counted row after row, is padding.
+    /// Whether a position, counted row by row, is padding.
     pub fn is_pad(&self, position: usize) -> bool {
         position % self.width >= self.lens[position / self.width]
     }
 
-    /// For each position of all rows, row after row, whether it is padding.
+    /// The padding mask: whether each position, row by row, is padding.
     pub fn mask(&self) -> impl Iterator<Item = bool> {
         let row = |&len| (0..self.width).map(move |position| position >= len);
         self.lens.iter().flat_map(row)
     }
 
-    /// For each row, whether its position `position` is real.
+    /// For each row, whether `position` is real.
     pub fn real_at(&self, position: usize) -> impl Iterator<Item = bool> {
         self.lens.iter().map(move |&len| position < len)
     }
 
-    /// For each row, the number of its last real position among all positions; its first if it has none.
+    /// For each row, the index of its last real position among all positions, or of its first if the row is empty.
     pub fn last_rows(&self) -> Vec<usize> {
         let lens = self.lens.iter().enumerate();
         lens.map(|(row, &len)| row * self.width + len.saturating_sub(1))
             .collect()
     }
 
-    /// For each row, the number of its first position among all positions.
+    /// For each row, the index of its first position among all positions.
     pub fn first_rows(&self) -> Vec<usize> {
         (0..self.rows()).map(|row| row * self.width).collect()
     }
 
-    /// The lengths of the rows numbered `rows`, in that order.
+    /// The lengths of the given rows, in that order.
     pub fn select(&self, rows: &[usize]) -> Self {
         Self {
             lens: rows.iter().map(|&row| self.lens[row]).collect(),
@@ -121,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a length of 4 in rows of 3")]
-    fn a_sequence_that_is_too_long_is_refused() {
+    #[should_panic(expected = "length 4 exceeds the row width 3")]
+    fn an_overlong_sequence_is_refused() {
         Lengths::new([4], 3);
     }
 }

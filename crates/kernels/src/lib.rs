@@ -1,15 +1,16 @@
 //! The CPU kernels of Attentive: slices in, slices out.
 //!
-//! Matrices are row-major `f32`; a linear layer's weight is `[d_out, d_in]`, so that an embedding table
-//! `[vocab, d_model]` is an output projection as it stands. Three promises hold for every kernel:
+//! Matrices are row-major `f32`. The weight of a linear layer is `[d_out, d_in]`, so an embedding table
+//! `[vocab, d_model]` can serve as an output projection unchanged. Every kernel guarantees the following:
 //!
-//! - the result for a row depends on that row and the weights alone, to the bit: not on the number of rows, the padding
-//!   or the number of threads. Every sum runs in an order that is fixed by constants;
-//! - [`mod@reference`] holds a naive twin that reads like the formula, and the tests compare the two;
-//! - small work stays on the calling thread, large work is shared out with rayon.
+//! - The result for a row depends, to the bit, only on that row and the weights, not on the number of rows, the
+//!   padding or the number of threads. The order of every sum is fixed by constants.
+//! - [`mod@reference`] holds a naive double-precision implementation that reads like the formula; tests compare the
+//!   two.
+//! - Small work stays on the calling thread; large work is parallelized with rayon.
 //!
-//! This is the one place in the project with `unsafe` code: vector instructions that are chosen when the program runs,
-//! and threads that write disjoint tiles of one matrix.
+//! This crate contains all `unsafe` code of the project: vector instructions selected at run time, and threads that
+//! write disjoint tiles of a matrix.
 
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -1,4 +1,4 @@
-//! Fully connected layers, one or several over the same input, and their gradients.
+//! Fully connected layers, one or several with the same input, and their gradients.
 
 use rayon::prelude::*;
 
@@ -9,29 +9,30 @@ use crate::parallel::{for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// Rows whose gradients are summed up before they are added to those of the rows before.
+/// Rows whose gradients are summed before they are added to the running total.
 const SUM_ROWS: usize = 128;
-/// Columns that one task sums up.
+/// Columns summed by one task.
 const SUM_COLS: usize = 64;
 
-/// A call: `out = dropout(activation(x Wᵀ + b))` for each of some maps (W, b), whose results stand side by side.
+/// A call: `out = dropout(activation(x Wᵀ + b))` for each of several layers (W, b), with concatenated results.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearCall {
     /// Rows of input and output.
     pub rows: usize,
     /// Columns of the input.
     pub d_in: usize,
-    /// Columns of one map's result.
+    /// Columns of one layer's result.
     pub d_out: usize,
-    /// What follows each map.
+    /// Applied to the result of each layer.
     pub activation: Activation,
-    /// What follows the activation, which must then be [`Activation::Relu`]: its zeros hide the mask.
+    /// Applied after the activation, which must then be [`Activation::Relu`]: the zeros of the result serve as the
+    /// mask.
     pub dropout: Option<Dropout>,
-    /// Of the products.
+    /// Matmul precision.
     pub precision: Precision,
 }
 
-/// One map.
+/// Weight and bias of one layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<'a> {
     /// `[d_out, d_in]`
@@ -40,7 +41,7 @@ pub struct Affine<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// Where the gradients of one map go. What is `None` is not computed.
+/// Gradient outputs of one layer. `None` skips the computation.
 #[derive(Debug, Default)]
 pub struct AffineGradients<'a> {
     /// `[d_out, d_in]`
@@ -69,12 +70,12 @@ impl LinearCall {
         }
         assert!(
             self.dropout.is_none() || self.activation == Activation::Relu,
-            "dropout follows a ReLU"
+            "dropout requires a ReLU"
         );
     }
 }
 
-/// `out` `[rows, maps.len() * d_out]` from `x` `[rows, d_in]`.
+/// Computes `out` `[rows, maps.len() * d_out]` from `x` `[rows, d_in]`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -86,7 +87,7 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
     let width = maps.len() * d_out;
     let tile = TileMut::new(out, rows, width, width);
     for (number, map) in maps.iter().enumerate() {
-        // SAFETY: the maps' columns are disjoint, and one is written after the other.
+        // SAFETY: the layers write disjoint columns, one layer after the other.
         let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
         let epilogue = Epilogue {
             bias: map.bias,
@@ -107,8 +108,8 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
     }
 }
 
-/// The gradients of [`linear`], whose result was `out`, from the gradient `grad_out` of that result: `dx` `[rows, d_in]`
-/// and those of each map. `out` is read for [`Activation::Relu`] only.
+/// The gradients of [`linear`] given its result `out` and the gradient `grad_out` of that result: `dx` `[rows, d_in]`
+/// and those of each layer. `out` is read only for [`Activation::Relu`].
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -161,7 +162,11 @@ fn affine_backward(
         precision,
         ..
     } = call;
-    assert_eq!(gradients.len(), maps.len(), "gradients for each map");
+    assert_eq!(
+        gradients.len(),
+        maps.len(),
+        "one set of gradients per layer"
+    );
     let grad = View::rows(grad, maps.len() * d_out);
     let product = |k, a, b, out: &mut [f32], accumulate| {
         let mut out = TileMut::new(out, out.len() / d_in.max(1), d_in, d_in);

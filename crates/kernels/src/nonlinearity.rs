@@ -1,17 +1,17 @@
-//! The activations of feed-forward networks, alone and as gates, and their gradients.
+//! The activation functions of feed-forward networks, plain and gated, and their gradients.
 
 use crate::area::area;
 use crate::parallel::for_row_chunks;
 use crate::simd::{exp_nonpositive, sigmoid};
 
-/// A function of one number.
+/// An activation function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nonlinearity {
     /// max(0, x).
     Relu,
-    /// x Φ(x) with the distribution function Φ of the standard normal (Hendrycks and Gimpel 2016).
+    /// x Φ(x), where Φ is the distribution function of the standard normal (Hendrycks and Gimpel 2016).
     Gelu,
-    /// Its approximation ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+    /// The tanh approximation of GELU, ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
     GeluTanh,
     /// x σ(x), also called swish.
     Silu,
@@ -22,22 +22,26 @@ pub enum Nonlinearity {
 /// # Panics
 /// If the lengths differ.
 pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
-    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    assert_eq!(
+        x.len(),
+        out.len(),
+        "`x` and `out` must have the same length"
+    );
     for_row_chunks(out, 1, |start, out| {
         values(f, &x[start..start + out.len()], out)
     });
 }
 
-/// The gradient of [`nonlinear`] from `grad_out`.
+/// The gradient of [`nonlinear`] given `grad_out`.
 ///
 /// # Panics
 /// If the lengths differ.
 pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
-    assert_eq!(x.len(), dx.len(), "`x` and `dx` have one length");
+    assert_eq!(x.len(), dx.len(), "`x` and `dx` must have the same length");
     assert_eq!(
         x.len(),
         grad_out.len(),
-        "`x` and `grad_out` have one length"
+        "`x` and `grad_out` must have the same length"
     );
     for_row_chunks(dx, 1, |start, dx| {
         let end = start + dx.len();
@@ -45,8 +49,8 @@ pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut
     });
 }
 
-/// `out` `[rows, d]` = f(a) ⊙ b, where rows of `x` `[rows, 2 * d]` hold a and b side by side: a gated linear unit
-/// (Shazeer 2020).
+/// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where a and b are the halves of each row of
+/// `x` `[rows, 2 * d]`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -63,13 +67,13 @@ pub fn gated(f: Nonlinearity, d: usize, x: &[f32], out: &mut [f32]) {
     });
 }
 
-/// The gradient of [`gated`], `[rows, 2 * d]`, from `grad_out` `[rows, d]`.
+/// The gradient of [`gated`], `[rows, 2 * d]`, given `grad_out` `[rows, d]`.
 ///
 /// # Panics
 /// If a slice does not fit.
 pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
     check(d, x, grad_out);
-    assert_eq!(x.len(), dx.len(), "`x` and `dx` have one length");
+    assert_eq!(x.len(), dx.len(), "`x` and `dx` must have the same length");
     if d == 0 {
         return;
     }
@@ -84,11 +88,11 @@ pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx
 
 fn check(d: usize, x: &[f32], out: &[f32]) {
     let rows = out.len().checked_div(d).unwrap_or(0);
-    assert_eq!(out.len(), area(rows, d), "rows of {d}");
+    assert_eq!(out.len(), area(rows, d), "`out` is [{rows}, {d}]");
     assert_eq!(x.len(), area(rows, 2 * d), "`x` is [{rows}, 2 · {d}]");
 }
 
-/// Runs `$loop` with `$of` bound to the function's (value, slope).
+/// Runs `$loop` with `$of` bound to a closure that returns (value, derivative) of the function.
 macro_rules! for_function {
     ($f:ident, $of:ident => $loop:block) => {
         match $f {
@@ -166,7 +170,7 @@ fn relu(x: f32) -> (f32, f32) {
     }
 }
 
-/// Φ(−|x|) by formula 7.1.26 of Abramowitz and Stegun (1964), with an error below 1e-7.
+/// Exact GELU: Φ(−|x|) by formula 7.1.26 of Abramowitz and Stegun (1964), with an error below 1e-7.
 #[inline(always)]
 fn gelu(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
@@ -214,7 +218,7 @@ mod tests {
     ];
 
     #[test]
-    fn values_and_slopes_match_the_twin() {
+    fn values_and_derivatives_match_the_reference() {
         let x: Vec<f32> = (-800..=800).map(|i| i as f32 / 100.0 + 0.003).collect();
         let ones = vec![1.0; x.len()];
         for f in ALL {
@@ -227,12 +231,12 @@ mod tests {
                 .collect();
             let part = |number: usize| twin.iter().map(|pair| pair[number]).collect::<Vec<f64>>();
             assert_close(&y, &part(0), 5e-7, &format!("{f:?}"));
-            assert_close(&dx, &part(1), 1e-6, &format!("the slope of {f:?}"));
+            assert_close(&dx, &part(1), 1e-6, &format!("derivative of {f:?}"));
         }
     }
 
     #[test]
-    fn the_slopes_of_the_twin_are_derivatives() {
+    fn the_reference_derivatives_are_correct() {
         let x: Vec<f64> = (-40..=40).map(|i| f64::from(i) / 10.0 + 0.03).collect();
         let weights = vec![1.0; x.len()];
         for f in ALL {
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_match_the_twin() {
+    fn gates_match_the_reference() {
         for f in ALL {
             for (rows, d) in [(0, 3), (2, 0), (1, 1), (5, 17), (300, 130)] {
                 let x: Vec<f32> = random(rows * 2 * d, 1).iter().map(|x| 4.0 * x).collect();
@@ -254,13 +258,13 @@ mod tests {
                 gated_backward(f, d, &x, &grad, &mut dx);
                 let [twin, dtwin] = reference::gated(f, d, &wide(&x), &wide(&grad));
                 assert_close(&out, &twin, 1e-6, &format!("{f:?}"));
-                assert_close(&dx, &dtwin, 2e-6, &format!("the gradient of {f:?}"));
+                assert_close(&dx, &dtwin, 2e-6, &format!("gradient of {f:?}"));
             }
         }
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn the_thread_count_changes_nothing() {
         let (x, grad) = (random(400 * 400, 1), random(400 * 200, 2));
         assert_same_on_all_pools(|| {
             let (mut out, mut dx) = (grad.clone(), x.clone());

@@ -1,4 +1,4 @@
-//! Layer norm and its relatives, row by row; alone, and behind a residual connection with dropout.
+//! Layer norm and its variants, row by row; alone, or fused with dropout and the residual sum.
 
 use rayon::prelude::*;
 
@@ -8,10 +8,10 @@ use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of, sum_of_two};
 
-/// Rows whose gain and bias gradients are summed up before they are added to those of the rows before.
+/// Rows whose gain and bias gradients are summed before they are added to the running total.
 const SUM_ROWS: usize = 64;
 
-/// Which norm.
+/// Kind of norm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Norm {
     /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias `[d]`.
@@ -31,10 +31,10 @@ impl Norm {
     }
 }
 
-/// A call.
+/// Kind and dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct NormCall {
-    /// Which norm.
+    /// Kind of norm.
     pub kind: Norm,
     /// Rows.
     pub rows: usize,
@@ -48,7 +48,7 @@ impl NormCall {
     fn check(&self, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &[f32]) {
         let Self { kind, rows, d, .. } = *self;
         assert_eq!(x.len(), area(rows, d), "`x` is [{rows}, {d}]");
-        assert_eq!(out.len(), area(rows, d), "the result is [{rows}, {d}]");
+        assert_eq!(out.len(), area(rows, d), "`out` is [{rows}, {d}]");
         assert_eq!(
             gain.len(),
             kind.gain_len(d),
@@ -82,7 +82,7 @@ pub fn norm(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: 
 /// `sum` = `x` + dropout(`y`) and `out` = its norm, all `[rows, d]`.
 ///
 /// # Panics
-/// As [`norm`].
+/// See [`norm`].
 #[allow(clippy::too_many_arguments)]
 pub fn residual_norm(
     call: NormCall,
@@ -95,8 +95,8 @@ pub fn residual_norm(
     out: &mut [f32],
 ) {
     call.check(x, gain, bias, out);
-    assert_eq!(y.len(), x.len(), "both branches have one shape");
-    assert_eq!(sum.len(), x.len(), "the sum has their shape");
+    assert_eq!(y.len(), x.len(), "both branches must have the same shape");
+    assert_eq!(sum.len(), x.len(), "the sum must have the shape of `x`");
     if call.d == 0 {
         return;
     }
@@ -124,12 +124,12 @@ fn norm_rows(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out:
     }
 }
 
-/// What a row is normalised by: x̂ = (x − mean) · inverse.
+/// Statistics of a row: x̂ = (x − mean) · inverse.
 #[derive(Clone, Copy)]
 struct Statistics {
     mean: f32,
     inverse: f32,
-    /// What the mean of ĝ·x̂ is multiplied by in the gradient: 1, or what stands there for the unbiased deviation.
+    /// The factor of the mean of ĝ·x̂ in the gradient: 1, or the corresponding term of the unbiased deviation.
     curvature: f32,
 }
 
@@ -193,10 +193,10 @@ vectorised! {
     }
 }
 
-/// Where gradients go.
+/// Gradient outputs.
 #[derive(Debug)]
 pub struct NormGradients<'a> {
-    /// Of the input, `[rows, d]`; of both inputs' sum for [`residual_norm_backward`].
+    /// Gradient of the input, `[rows, d]`; for [`residual_norm_backward`], of the sum of both inputs.
     pub x: &'a mut [f32],
     /// As long as the gain.
     pub gain: &'a mut [f32],
@@ -204,7 +204,7 @@ pub struct NormGradients<'a> {
     pub bias: Option<&'a mut [f32]>,
 }
 
-/// The gradients of [`norm`] from `grad_out` `[rows, d]`.
+/// The gradients of [`norm`] given `grad_out` `[rows, d]`.
 ///
 /// # Panics
 /// If a slice does not fit, or [`Norm::Rms`] is given a bias.
@@ -218,11 +218,11 @@ pub fn norm_backward(
     backward(call, x, gain, grad_out, gradients, |_, _, _| (), &mut []);
 }
 
-/// The gradients of [`residual_norm`], whose `sum` was saved, from `grad_out` `[rows, d]`: that of `x` is that of the
-/// sum, and `dy` `[rows, d]` that of `y`.
+/// The gradients of [`residual_norm`] given the saved `sum` and `grad_out` `[rows, d]`. `gradients.x` is the gradient
+/// of `x`, and `dy` `[rows, d]` that of `y`.
 ///
 /// # Panics
-/// As [`norm_backward`].
+/// See [`norm_backward`].
 pub fn residual_norm_backward(
     call: NormCall,
     dropout: Option<Dropout>,
@@ -232,14 +232,19 @@ pub fn residual_norm_backward(
     gradients: NormGradients<'_>,
     dy: &mut [f32],
 ) {
-    assert_eq!(dy.len(), sum.len(), "both branches have one shape");
+    assert_eq!(
+        dy.len(),
+        sum.len(),
+        "both branches must have the same shape"
+    );
     let through = |first: usize, dsum: &[f32], dy: &mut [f32]| {
         dropout_add(first, dsum, None, dropout, dy);
     };
     backward(call, sum, gain, grad_out, gradients, through, dy);
 }
 
-/// [`norm_backward`], with `then(first element, dx, further)` for each chunk of rows and the same chunk of `further`.
+/// [`norm_backward`] that calls `then(first element, dx, further)` for each chunk of rows and the same chunk of
+/// `further`.
 fn backward(
     call: NormCall,
     x: &[f32],
@@ -257,7 +262,7 @@ fn backward(
     } = gradients;
     call.check(x, gain, dbias.as_deref(), dx);
     assert_eq!(grad_out.len(), rows * d, "`grad_out` is [{rows}, {d}]");
-    assert_eq!(dgain.len(), gain.len(), "`dgain` is as long as `gain`");
+    assert_eq!(dgain.len(), gain.len(), "`dgain` must be as long as `gain`");
     dgain.fill(0.0);
     if let Some(dbias) = dbias.as_deref_mut() {
         dbias.fill(0.0);
@@ -298,7 +303,7 @@ fn backward(
     });
 }
 
-/// What one task of [`backward`] writes.
+/// Outputs of one task of [`backward`].
 struct Chunk<'a> {
     dx: &'a mut [f32],
     sums: &'a mut [f32],
@@ -313,7 +318,7 @@ vectorised! {
     }
 }
 
-/// One chunk of rows; `sums` receives their gain gradients, then their bias gradients.
+/// Processes one chunk of rows; `sums` receives the gain gradients, then the bias gradients.
 fn rows_backward(
     call: NormCall,
     x: &[f32],
@@ -342,7 +347,7 @@ fn rows_backward(
 }
 
 vectorised! {
-    /// One row. `scaled` is room for ĝ = `grad` · `gain`; `dx` holds x̂ until the end.
+    /// Processes one row. `scaled` is scratch for ĝ = `grad` · `gain`; `dx` holds x̂ until the end.
     #[allow(clippy::too_many_arguments)]
     fn row_backward(
         kind: Norm,

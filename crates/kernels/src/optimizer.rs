@@ -1,10 +1,10 @@
-//! What happens to the parameters once the gradients stand: norms, checks, and one pass of Adam or SGD.
+//! Parameter updates: gradient norms, checks for NaN and infinity, and fused Adam and SGD steps.
 
 use rayon::prelude::*;
 
 use crate::parallel::{CHUNK, is_large};
 
-/// Elements whose squares are summed up before the sum joins those of the elements before.
+/// Elements whose squares are summed before they are added to the running total.
 const SUM_CHUNK: usize = 4096;
 
 /// Σ x², in double precision.
@@ -33,7 +33,7 @@ vectorised! {
     }
 }
 
-/// The index of the first element that is infinite or no number.
+/// The index of the first NaN or infinite element.
 pub fn first_non_finite(x: &[f32]) -> Option<usize> {
     let search = |(chunk, x): (usize, &[f32])| {
         let bad = || x.iter().position(|x| !x.is_finite());
@@ -51,7 +51,7 @@ pub fn first_non_finite(x: &[f32]) -> Option<usize> {
 
 vectorised! {
     fn has_non_finite(x: &[f32]) -> bool {
-        // The exponent of such a number is all ones.
+        // NaN and infinite numbers have all exponent bits set.
         x.iter().fold(0, |bad, x| bad | u32::from(x.to_bits() & 0x7F80_0000 == 0x7F80_0000)) != 0
     }
 }
@@ -61,24 +61,24 @@ vectorised! {
 pub struct AdamStep {
     /// The learning rate.
     pub learning_rate: f32,
-    /// Decay of the mean of gradients.
+    /// Decay rate of the first moment.
     pub beta1: f32,
-    /// Decay of the mean of squared gradients.
+    /// Decay rate of the second moment.
     pub beta2: f32,
-    /// ε, added to the root of the corrected mean of squares.
+    /// ε, added to the root of the bias-corrected second moment.
     pub epsilon: f32,
-    /// Decoupled decay: parameters shrink by `learning_rate * weight_decay`.
+    /// Decoupled weight decay: parameters shrink by `learning_rate * weight_decay`.
     pub weight_decay: f32,
-    /// This times the parameter is added to the gradient.
+    /// L2 penalty: this times the parameter is added to the gradient.
     pub l2: f32,
-    /// Multiplies the gradient before all else: averaging and clipping.
+    /// Factor applied to the gradient first, for averaging and clipping.
     pub grad_scale: f32,
-    /// The update, counted from 1, for the bias correction.
+    /// Number of the update, starting at 1, for the bias correction.
     pub step: u64,
 }
 
-/// Updates `param` and the running `mean` and `square` of its gradients by PyTorch's formula:
-/// `m += (1 − β₁)(g − m)`, `v = β₂v + (1 − β₂)g²`, `p −= lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + ε)`.
+/// Updates `param` and the moments `mean` and `square` with PyTorch's formula: `m += (1 − β₁)(g − m)`,
+/// `v = β₂v + (1 − β₂)g²`, `p −= lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + ε)`.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -87,7 +87,7 @@ pub fn adam(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32
     assert_eq!(
         (mean.len(), square.len(), grad.len()),
         (n, n, n),
-        "`mean`, `square`, `grad` are as long as `param`"
+        "`mean`, `square` and `grad` must be as long as `param`"
     );
     let rates = AdamRates::new(step);
     if is_large(n) {
@@ -104,7 +104,7 @@ pub fn adam(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32
     }
 }
 
-/// [`AdamStep`] in the form in which the loop uses it, computed in double precision.
+/// The coefficients of the update loop, derived from [`AdamStep`] in double precision.
 #[derive(Clone, Copy)]
 struct AdamRates {
     shrink: f32,
@@ -153,11 +153,11 @@ vectorised! {
 pub struct SgdStep {
     /// The learning rate.
     pub learning_rate: f32,
-    /// How much of the velocity stays.
+    /// Fraction of the velocity that is kept.
     pub momentum: f32,
-    /// This times the parameter is added to the gradient.
+    /// L2 penalty: this times the parameter is added to the gradient.
     pub l2: f32,
-    /// Multiplies the gradient before all else: averaging and clipping.
+    /// Factor applied to the gradient first, for averaging and clipping.
     pub grad_scale: f32,
 }
 
@@ -167,10 +167,10 @@ pub struct SgdStep {
 /// If the lengths differ.
 pub fn sgd(param: &mut [f32], velocity: Option<&mut [f32]>, grad: &[f32], step: SgdStep) {
     let n = param.len();
-    assert_eq!(grad.len(), n, "`grad` is as long as `param`");
+    assert_eq!(grad.len(), n, "`grad` must be as long as `param`");
     match velocity {
         Some(velocity) => {
-            assert_eq!(velocity.len(), n, "`velocity` is as long as `param`");
+            assert_eq!(velocity.len(), n, "`velocity` must be as long as `param`");
             if is_large(n) {
                 (
                     param.par_chunks_mut(CHUNK),
@@ -227,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn sums_of_squares_match_and_do_not_depend_on_threads() {
+    fn sums_of_squares_match_on_any_number_of_threads() {
         for n in [0, 1, 7, 4096, 5000, 100_000] {
             let x = random(n, 1);
             let twin: f64 = wide(&x).iter().map(|x| x * x).sum();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bad_number_is_found() {
+    fn the_first_non_finite_element_is_found() {
         for n in [1, 20, 100_000] {
             let mut x = random(n, 1);
             assert_eq!(first_non_finite(&x), None);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_adam_steps_match_the_twin() {
+    fn ten_adam_steps_match_the_reference() {
         let n = 100;
         let (mut p, mut m, mut v) = (random(n, 1), vec![0.0; n], vec![0.0; n]);
         let mut twin: Vec<[f64; 3]> = p.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn sgd_matches_the_twin() {
+    fn sgd_matches_the_reference() {
         let step = SgdStep {
             learning_rate: 0.1,
             momentum: 0.9,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn the_thread_count_changes_nothing() {
         let n = 100_001;
         let (param, grad) = (random(n, 1), random(n, 2));
         assert_same_on_all_pools(|| {

@@ -1,10 +1,10 @@
-//! When work is shared among threads, and how.
+//! Helpers that split work over threads.
 
 use rayon::prelude::*;
 
-/// Elements of an element-wise kernel that are worth a second thread.
+/// Number of elements above which an element-wise kernel uses several threads.
 const LARGE: usize = 1 << 16;
-/// Elements of an element-wise kernel that make one task.
+/// Elements per task of an element-wise kernel.
 pub(crate) const CHUNK: usize = 1 << 14;
 
 /// Whether an element-wise kernel over `elements` should use several threads.
@@ -21,7 +21,7 @@ pub(crate) fn for_each(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync
     }
 }
 
-/// Calls `work(first_row, rows)` for chunks of whole rows of `data`, which has rows of `row_len`.
+/// Calls `work(first_row, rows)` for chunks of whole rows of `data`, each of length `row_len`.
 pub(crate) fn for_row_chunks(
     data: &mut [f32],
     row_len: usize,

@@ -1,7 +1,7 @@
 //! The counter-based random generator Philox 4×32-10 (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, 2011).
 //!
-//! The output is a pure function of a key and a counter: no state to save, the same numbers on every thread count, and
-//! any element can be drawn again without drawing those before it.
+//! The output is a pure function of a key and a counter: there is no state to save, the numbers do not depend on the
+//! number of threads, and any element can be drawn again independently of the others.
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];

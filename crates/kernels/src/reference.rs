@@ -1,7 +1,7 @@
-//! The naive twins of the kernels, in double precision: loops that read like the formulas.
+//! Naive reference implementations of the kernels in double precision: loops that read like the formulas.
 //!
-//! The kernels' tests compare with these, and these are compared with central finite differences. They allocate what
-//! they return and check nothing.
+//! The kernels are tested against these, and these against central finite differences. They allocate their results
+//! and check nothing.
 
 mod additive_attention;
 mod attention;
@@ -44,7 +44,7 @@ pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// What products at a precision see of an operand.
+/// Rounds an operand to the given precision.
 pub fn operand(precision: Precision, x: &[f64]) -> Vec<f64> {
     let one = |&x: &f64| match precision {
         Precision::F32 => x,
@@ -53,7 +53,7 @@ pub fn operand(precision: Precision, x: &[f64]) -> Vec<f64> {
     x.iter().map(one).collect()
 }
 
-/// [`crate::linear::linear`] with one map.
+/// [`crate::linear::linear`] with one layer.
 pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
     let LinearCall {
         rows, d_in, d_out, ..
@@ -72,7 +72,7 @@ pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>)
     out
 }
 
-/// [`crate::linear::linear_backward`] of one map: the gradients of input, weight and bias.
+/// [`crate::linear::linear_backward`] of one layer: the gradients of input, weight and bias.
 pub fn linear_backward(
     call: LinearCall,
     x: &[f64],
@@ -106,7 +106,7 @@ pub fn linear_backward(
     [dx, dweight, dbias]
 }
 
-/// What [`Dropout`] multiplies one element by.
+/// The factor that [`Dropout`] applies to one element.
 pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
     let (group, inside) = (element / 64, element % 64);
     let (word, half, lane) = (inside / 16, inside / 8 % 2, inside % 8);
@@ -114,8 +114,8 @@ pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
     let counter = [
         (group * 8 + lane) as u32,
         dropout.site,
-        dropout.step as u32,
-        (dropout.step >> 32) as u32,
+        dropout.micro_batch as u32,
+        (dropout.micro_batch >> 32) as u32,
     ];
     let bits = philox(key, counter)[word] >> (16 * half) & 0xFFFF;
     let dropped = (f64::from(dropout.rate) * 65536.0).round();

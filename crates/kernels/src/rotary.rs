@@ -1,4 +1,5 @@
-//! Rotary positions (Su et al. 2021): each pair of features turns by an angle that grows with the position.
+//! Rotary position embeddings (Su et al. 2021): each pair of features is rotated by an angle proportional to the
+//! position.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use crate::area::area;
 use crate::parallel::for_row_chunks;
 use crate::starts::Starts;
 
-/// Sines and cosines of the angles of all pairs at the positions from 0 on.
+/// Sines and cosines of the angles of all pairs, for positions 0, 1, ….
 #[derive(Clone, Debug)]
 pub struct RotaryTable {
     frequencies: Arc<[f64]>,
@@ -16,31 +17,31 @@ pub struct RotaryTable {
     sines: Vec<f32>,
 }
 
-/// Which way to turn.
+/// Direction of rotation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// By the angles.
     Forward,
-    /// By the opposite angles, as gradients turn.
+    /// By the negative angles, for gradients.
     Back,
 }
 
-/// A call.
+/// Operands and dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryCall<'a> {
     /// The angles.
     pub table: &'a RotaryTable,
     /// The first position of each sequence.
     pub starts: &'a Starts,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub len: usize,
-    /// Columns of a row.
+    /// Columns per row.
     pub width: usize,
-    /// Heads at the start of a row that turn; what stands behind them does not.
+    /// Number of heads, from the start of a row, that are rotated; the columns after them are copied.
     pub heads: usize,
 }
 
-/// The frequencies `base`^(−2i / `d_head`) of the pairs i.
+/// The frequencies `base`^(−2i / `d_head`) of the feature pairs i.
 pub fn frequencies(base: f64, d_head: usize) -> Arc<[f64]> {
     (0..d_head / 2)
         .map(|i| base.powf(-2.0 * i as f64 / d_head as f64))
@@ -48,7 +49,7 @@ pub fn frequencies(base: f64, d_head: usize) -> Arc<[f64]> {
 }
 
 impl RotaryTable {
-    /// The angles position · frequency of the first `positions` positions.
+    /// Computes the angles position · frequency of the first `positions` positions.
     pub fn new(frequencies: Arc<[f64]>, positions: usize) -> Self {
         let angles = || {
             let at = |position: usize| frequencies.iter().map(move |f| position as f64 * f);
@@ -61,12 +62,12 @@ impl RotaryTable {
         }
     }
 
-    /// One for each pair of features of a head.
+    /// The frequencies, one per feature pair of a head.
     pub fn frequencies(&self) -> &Arc<[f64]> {
         &self.frequencies
     }
 
-    /// How many positions it holds.
+    /// Number of positions in the table.
     pub fn positions(&self) -> usize {
         self.cosines
             .len()
@@ -74,20 +75,20 @@ impl RotaryTable {
             .unwrap_or(usize::MAX)
     }
 
-    /// Cosines and sines of `position`.
+    /// Cosines and sines at `position`.
     pub fn at(&self, position: usize) -> (&[f32], &[f32]) {
         let part = position * self.pairs()..(position + 1) * self.pairs();
         (&self.cosines[part.clone()], &self.sines[part])
     }
 
-    /// Pairs of features of a head.
+    /// Feature pairs per head.
     pub fn pairs(&self) -> usize {
         self.frequencies.len()
     }
 }
 
-/// `out` = `x`, both `[batch * len, width]`, with the pairs of the first `heads` heads turned; feature i of a head is paired
-/// with feature i + d_head/2.
+/// `out` = `x`, both `[batch * len, width]`, with the first `heads` heads rotated; feature i of a head is paired with
+/// feature i + d_head/2.
 ///
 /// # Panics
 /// If a slice does not fit, or the table is too short.
@@ -100,7 +101,11 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
         heads,
     } = call;
     let pairs = table.pairs();
-    assert_eq!(x.len(), out.len(), "`x` and `out` have one length");
+    assert_eq!(
+        x.len(),
+        out.len(),
+        "`x` and `out` must have the same length"
+    );
     assert!(
         2 * area(heads, pairs) <= width,
         "{heads} heads in {width} columns"
@@ -112,7 +117,7 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
     assert_eq!(x.len(), area(rows, width), "rows of {width}");
     assert!(
         rows.is_multiple_of(len) && starts.fits(rows / len),
-        "{rows} rows in sequences of {len}, which begin at {starts:?}"
+        "{rows} rows in sequences of {len}, starting at {starts:?}"
     );
     let (needed, found) = (starts.end(len), table.positions());
     assert!(needed <= found, "{needed} positions in a table of {found}");
@@ -126,7 +131,7 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
 }
 
 vectorised! {
-    /// One row, of which the first `turned` columns turn.
+    /// Rotates the first `turned` columns of one row.
     fn turn_row(
         turn: Turn,
         turned: usize,
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_turn_like_complex_numbers() {
+    fn pairs_rotate_like_complex_numbers() {
         let x = random(6 * 20, 1);
         let starts = Starts::Each([5, 30].into());
         let mut twin: Vec<f64> = x.iter().map(|&x| x.into()).collect();
@@ -215,15 +220,15 @@ mod tests {
         let found = turned(&starts, 3, &x, Turn::Forward);
         assert_close(&found, &twin, 1e-6, "turned");
         for (x, found) in x.chunks(20).zip(found.chunks(20)) {
-            assert_eq!(bits(&x[12..]), bits(&found[12..]), "behind the heads");
+            assert_eq!(bits(&x[12..]), bits(&found[12..]), "after the heads");
         }
         let back = turned(&starts, 3, &found, Turn::Back);
         let x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
-        assert_close(&back, &x, 1e-6, "turned back");
+        assert_close(&back, &x, 1e-6, "rotated back");
     }
 
     #[test]
-    fn a_row_depends_on_its_position_alone() {
+    fn a_row_depends_only_on_its_position() {
         let x = random(4 * 20, 1);
         let all = turned(&Starts::All(7), 4, &x, Turn::Forward);
         let each = turned(&Starts::Each([7, 8, 9, 10].into()), 1, &x, Turn::Forward);
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn the_thread_count_changes_nothing() {
         let x = random(4000 * 20, 1);
         let starts = Starts::All(1);
         assert_same_on_all_pools(|| turned(&starts, 10, &x, Turn::Forward));
@@ -239,7 +244,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "41 positions in a table of 40")]
-    fn a_table_that_is_too_short_is_refused() {
+    fn a_short_table_is_refused() {
         turned(&Starts::All(39), 2, &[0.0; 40], Turn::Forward);
     }
 }

@@ -1,19 +1,20 @@
-//! Working memory that each thread keeps for its next kernel.
+//! Per-thread scratch buffers, reused between kernels.
 
 use std::cell::RefCell;
 
-/// Numbers that a thread keeps at most: 256 MiB. What lies above goes back to the allocator.
+/// Maximum number of elements kept per thread: 256 MiB. Larger buffers are returned to the allocator.
 const MOST_KEPT: usize = 1 << 26;
 
 thread_local! {
     static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends `work` a buffer of `len` numbers that hold anything. Calls may nest: each level keeps a buffer of its own.
+/// Calls `work` with a scratch buffer of `len` elements of unspecified contents. Calls may nest: each level has its
+/// own buffer.
 pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
     let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
     if buffer.len() < len {
-        // Not by growing, which would copy what nobody reads and take more than is asked for.
+        // A new allocation instead of growing the old one, which would copy unused data and over-allocate.
         drop(buffer);
         buffer = vec![0.0; len];
     }
@@ -27,7 +28,7 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
     result
 }
 
-/// [`with_scratch`] in parts of `lens`.
+/// [`with_scratch`], split into parts of lengths `lens`.
 pub(crate) fn with_scratches<const N: usize, R>(
     lens: [usize; N],
     work: impl FnOnce([&mut [f32]; N]) -> R,
@@ -42,7 +43,7 @@ pub(crate) fn with_scratches<const N: usize, R>(
     })
 }
 
-/// Numbers that the calling thread keeps.
+/// The number of elements kept by the calling thread.
 #[cfg(test)]
 pub(crate) fn kept() -> usize {
     FREE.with_borrow(|free| free.iter().map(Vec::capacity).sum())
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_keeps_no_more_than_its_limit() {
+    fn a_thread_keeps_at_most_its_limit() {
         with_scratch(1000, |_| ());
         assert!((1000..=MOST_KEPT).contains(&kept()));
         with_scratch(MOST_KEPT + 1, |scratch| scratch[MOST_KEPT] = 1.0);

@@ -1,6 +1,7 @@
-//! What the vectorised loops share: compiling for AVX2, sums in a fixed order, a fast exponential and its relatives.
+//! Building blocks of the vectorised loops: compilation for AVX2, reductions in a fixed order, a fast exponential and
+//! related functions.
 
-/// Whether the AVX2 and FMA instructions may be used. The standard library remembers the answer.
+/// Whether AVX2 and FMA are available. The standard library caches the answer.
 #[inline(always)]
 pub(crate) fn has_avx2_fma() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -10,9 +11,9 @@ pub(crate) fn has_avx2_fma() -> bool {
     return false;
 }
 
-/// Defines a function whose body is compiled twice, for AVX2 and for the baseline, and chosen when it is called.
+/// Defines a function whose body is compiled twice, for AVX2 and for the baseline, and dispatched at run time.
 ///
-/// Products and sums are not contracted by the compiler, so both versions give the same bits.
+/// The compiler does not contract multiplications and additions, so both versions give the same bits.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$attribute])*
@@ -26,7 +27,7 @@ macro_rules! vectorised {
                     body($($argument),*)
                 }
                 if crate::simd::has_avx2_fma() {
-                    // SAFETY: the CPU has the two features.
+                    // SAFETY: the CPU supports both features.
                     return unsafe { wide($($argument),*) };
                 }
             }
@@ -35,10 +36,10 @@ macro_rules! vectorised {
     };
 }
 
-/// Partial sums of one reduction: element `i` goes to lane `i % LANES`, so zeros behind the end change nothing.
+/// Partial sums per reduction: element `i` goes to lane `i % LANES`, so trailing zeros change nothing.
 pub(crate) const LANES: usize = 16;
 
-/// Combines the lanes, always in the same order.
+/// Combines the lanes in a fixed order.
 #[inline(always)]
 fn combine(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
     let mut width = LANES / 2;
@@ -84,7 +85,7 @@ pub(crate) fn sum_of_two(x: &[f32], y: &[f32], term: impl Fn(f32, f32) -> f32) -
     combine(lanes, |a, b| a + b)
 }
 
-/// The largest element, −∞ if there is none. NaN is passed over.
+/// The largest element, or −∞ if there is none. NaN is ignored.
 #[inline(always)]
 pub(crate) fn max_of(x: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
@@ -101,15 +102,15 @@ pub(crate) fn max_of(x: &[f32]) -> f32 {
     combine(lanes, larger)
 }
 
-/// Below this, eˣ is no normal number.
+/// Below this, eˣ is subnormal.
 const EXP_UNDERFLOW: f32 = -87.336_54;
-/// Adding it rounds a small number to the nearest whole one and leaves that one in the low bits.
+/// Adding this rounds a small number to the nearest integer, which ends up in the low bits.
 const ROUND: f32 = 12_582_912.0;
-/// ln 2 = `LN_2_HIGH` + `LN_2_LOW`; the first has so few bits that its multiples are exact.
+/// ln 2 = `LN_2_HIGH` + `LN_2_LOW`; the former has so few bits that its multiples are exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
-/// eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted to the smallest relative error of eʳ (Remez): 2e-9 before
-/// rounding.
+/// Coefficients of eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted for the smallest relative error of eʳ
+/// (Remez): 2e-9 before rounding.
 const EXP_COEFFICIENTS: [f32; 6] = [
     1.0,
     0.499_999_9,
@@ -120,7 +121,7 @@ const EXP_COEFFICIENTS: [f32; 6] = [
 ];
 
 /// (q, 2ⁿ) such that eˣ = (1 + q) 2ⁿ, for `EXP_UNDERFLOW` ≤ x ≤ 0. For x > −½ ln 2, n is 0 and q = eˣ − 1 is accurate
-/// however small.
+/// even for tiny x.
 #[inline(always)]
 fn exp_parts(x: f32) -> (f32, f32) {
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
@@ -132,7 +133,7 @@ fn exp_parts(x: f32) -> (f32, f32) {
     (q, power)
 }
 
-/// The larger of x and `EXP_UNDERFLOW`; NaN for NaN.
+/// The maximum of x and `EXP_UNDERFLOW`; NaN for NaN.
 #[inline(always)]
 fn clamped(x: f32) -> f32 {
     if x < EXP_UNDERFLOW { EXP_UNDERFLOW } else { x }
@@ -157,9 +158,9 @@ pub(crate) fn sigmoid(x: f32) -> f32 {
     above / (1.0 + exp)
 }
 
-/// tanh x with a relative error below 3e-7, near 0 too; NaN for NaN.
+/// tanh x with a relative error below 3e-7, including near 0; NaN for NaN.
 ///
-/// With t = e^(−2|x|) − 1, which is (q + 1) 2ⁿ − 1 without the cancellation, tanh |x| = −t/(2 + t).
+/// Computed as tanh |x| = −t/(2 + t), where t = e^(−2|x|) − 1 is evaluated as (q + 1) 2ⁿ − 1 without cancellation.
 #[inline(always)]
 pub(crate) fn tanh(x: f32) -> f32 {
     let (q, power) = exp_parts(clamped(-2.0 * x.abs()));
@@ -247,7 +248,7 @@ mod tests {
                 let exact = f64::from(x).tanh();
                 worst_tanh = worst_tanh.max((f64::from(tanh) / exact - 1.0).abs());
             }
-            // The functions themselves are compiled for the baseline here.
+            // These calls are compiled for the baseline.
             assert_eq!(sigmoid.to_bits(), super::sigmoid(x).to_bits(), "{x}");
             assert_eq!(tanh.to_bits(), super::tanh(x).to_bits(), "{x}");
         }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn reductions_take_every_element() {
+    fn reductions_cover_every_element() {
         for n in [0, 1, 15, 16, 17, 100] {
             let x: Vec<f32> = (1..=n).map(|i| i as f32).collect();
             let total = (n * (n + 1) / 2) as f32;

@@ -1,21 +1,21 @@
-//! The first positions of sequences.
+//! First positions of sequences.
 
 use std::sync::Arc;
 
-/// The position of the first token of each sequence of a batch.
+/// Position of the first token of each sequence in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// The same for all.
+    /// The same for all sequences.
     All(usize),
-    /// One for each.
+    /// One per sequence.
     Each(Arc<[usize]>),
 }
 
 impl Starts {
-    /// The first position of sequence `sequence`.
+    /// The first position of sequence number `sequence`.
     ///
     /// # Panics
-    /// If there is none for it.
+    /// If it is out of range.
     pub fn of(&self, sequence: usize) -> usize {
         match self {
             Self::All(start) => *start,
@@ -23,7 +23,7 @@ impl Starts {
         }
     }
 
-    /// The position after the last one of sequences of `len` tokens.
+    /// The position after the last token of sequences of `len` tokens.
     pub fn end(&self, len: usize) -> usize {
         let last = match self {
             Self::All(start) => *start,
@@ -32,7 +32,7 @@ impl Starts {
         last + len
     }
 
-    /// Those of the sequences numbered `rows`, in that order.
+    /// The starts of the given sequences, in that order.
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::All(start) => Self::All(*start),
@@ -40,7 +40,7 @@ impl Starts {
         }
     }
 
-    /// Those of the sequences `len` tokens later.
+    /// The starts advanced by `len` tokens.
     pub fn after(&self, len: usize) -> Self {
         match self {
             Self::All(start) => Self::All(start + len),
@@ -48,12 +48,12 @@ impl Starts {
         }
     }
 
-    /// The position of row `row` of a batch of sequences of `len` tokens.
+    /// The position of row `row` in a batch of sequences of `len` tokens.
     pub fn position(&self, row: usize, len: usize) -> usize {
         self.of(row / len) + row % len
     }
 
-    /// Whether there is one for each of `batch` sequences.
+    /// Whether there is a start for each of `batch` sequences.
     pub fn fits(&self, batch: usize) -> bool {
         match self {
             Self::All(_) => true,

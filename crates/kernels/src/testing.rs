@@ -1,8 +1,8 @@
-//! What the kernels' tests share: random numbers, comparison with the twins, thread pools.
+//! Shared test helpers: random numbers, comparison with the reference, thread pools.
 
 use crate::philox::philox;
 
-/// Random numbers in (−1, 1) that depend on `seed` alone.
+/// Random numbers in (−1, 1), determined by `seed`.
 pub(crate) fn random(len: usize, seed: u32) -> Vec<f32> {
     let word = |i: usize| philox([seed, 7], [(i / 4) as u32, 0, 0, 0])[i % 4];
     (0..len)
@@ -10,19 +10,19 @@ pub(crate) fn random(len: usize, seed: u32) -> Vec<f32> {
         .collect()
 }
 
-/// Random whole numbers below `bound`.
+/// Random integers below `bound`.
 pub(crate) fn random_below(len: usize, bound: u32, seed: u32) -> Vec<u32> {
     (0..len)
         .map(|i| philox([seed, 9], [i as u32, 0, 0, 0])[0] % bound)
         .collect()
 }
 
-/// To double precision, for the twins.
+/// Converts to double precision, for the reference.
 pub(crate) fn wide(x: &[f32]) -> Vec<f64> {
     x.iter().copied().map(f64::from).collect()
 }
 
-/// Asserts that two results agree: |difference| ≤ `tolerance` · (1 + |expected|) everywhere.
+/// Asserts that |difference| ≤ `tolerance` · (1 + |expected|) everywhere.
 pub(crate) fn assert_close(found: &[f32], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}: lengths");
     for (i, (&found, &expected)) in found.iter().zip(expected).enumerate() {
@@ -34,12 +34,12 @@ pub(crate) fn assert_close(found: &[f32], expected: &[f64], tolerance: f64, what
     }
 }
 
-/// The bits, so that a comparison sees even the sign of zero.
+/// The bit patterns, which distinguish even the sign of zero.
 pub(crate) fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Asserts that `work` gives the same bits on pools of 1, 2 and 3 threads.
+/// Asserts that `work` gives identical bits on pools of 1, 2 and 3 threads.
 pub(crate) fn assert_same_on_all_pools(work: impl Fn() -> Vec<f32> + Sync + Send) {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new()
@@ -52,7 +52,7 @@ pub(crate) fn assert_same_on_all_pools(work: impl Fn() -> Vec<f32> + Sync + Send
     for threads in [2, 3] {
         assert!(
             on(threads) == one,
-            "{threads} threads give other bits than one"
+            "{threads} threads give different bits than one thread"
         );
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn assert_derivative(
     f: impl Fn(&[f64]) -> Vec<f64>,
 ) {
     const STEP: f64 = 1e-5;
-    assert_eq!(x.len(), gradient.len(), "one derivative for each input");
+    assert_eq!(x.len(), gradient.len(), "one derivative per input");
     let total = |x: &[f64]| f(x).iter().zip(weights).map(|(y, w)| y * w).sum::<f64>();
     for i in 0..x.len() {
         let moved = |by: f64| {
@@ -77,7 +77,7 @@ pub(crate) fn assert_derivative(
         let difference = (slope - gradient[i]).abs();
         assert!(
             difference <= 1e-6 * (1.0 + slope.abs()),
-            "input {i}: {} but the slope is {slope}",
+            "input {i}: {} but the difference quotient is {slope}",
             gradient[i]
         );
     }

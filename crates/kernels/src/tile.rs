@@ -1,10 +1,10 @@
-//! A rectangle of a row-major matrix that one thread may write while others write elsewhere in the matrix.
+//! A rectangle of a row-major matrix that one thread may write while others write elsewhere in the same matrix.
 
 use std::marker::PhantomData;
 
 use crate::area::reach;
 
-/// A rectangle to write.
+/// A mutable view of a rectangle.
 pub(crate) struct TileMut<'a> {
     data: *mut f32,
     row_stride: usize,
@@ -13,19 +13,19 @@ pub(crate) struct TileMut<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: a tile stands for a mutable borrow of numbers, which may move between threads; shared access to it gives no
-// access to the numbers except through the `unsafe` method `part`.
+// SAFETY: a tile represents a mutable borrow of `f32`s, which may move between threads; shared references give access
+// to the elements only through the `unsafe` method `part`.
 unsafe impl Send for TileMut<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for TileMut<'_> {}
 
 impl<'a> TileMut<'a> {
-    /// The matrix `[rows, cols]` whose rows stand `row_stride` apart in `data`.
+    /// A matrix `[rows, cols]` with stride `row_stride` in `data`.
     pub(crate) fn new(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         let needed = reach(rows, cols, row_stride, 1);
         assert!(
             needed <= data.len(),
-            "a matrix needs {needed} numbers, its slice has {}",
+            "a matrix needs {needed} elements, but its slice has {}",
             data.len()
         );
         assert!(
@@ -41,17 +41,17 @@ impl<'a> TileMut<'a> {
         }
     }
 
-    /// Its rows.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Its columns.
+    /// Number of columns.
     pub(crate) fn cols(&self) -> usize {
         self.cols
     }
 
-    /// The distance of its rows.
+    /// Distance between the starts of consecutive rows.
     pub(crate) fn row_stride(&self) -> usize {
         self.row_stride
     }
@@ -59,7 +59,7 @@ impl<'a> TileMut<'a> {
     /// The rectangle `[rows, cols]` that starts at (`row`, `col`).
     ///
     /// # Safety
-    /// While the part is used, nothing else may touch its elements.
+    /// Nothing else may access these elements while the part is in use.
     pub(crate) unsafe fn part(
         &self,
         row: usize,
@@ -77,7 +77,7 @@ impl<'a> TileMut<'a> {
             "columns {col} + {cols} of {}",
             self.cols
         );
-        // An empty part may start behind the end of the matrix.
+        // An empty part may start after the end of the matrix.
         let offset = if rows == 0 || cols == 0 {
             0
         } else {
@@ -94,7 +94,6 @@ impl<'a> TileMut<'a> {
         }
     }
 
-    /// One row.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [f32] {
         assert!(row < self.rows, "row {row} of {}", self.rows);
         // SAFETY: the row lies inside the matrix, and `self` is borrowed mutably.

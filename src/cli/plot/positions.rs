@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
-    let drawn = |variant: &Positions| *variant != Positions::None;
+    let drawn = |variant: &Positions| !matches!(variant, Positions::Relative | Positions::None);
     let all = || Positions::value_variants().iter().copied().filter(drawn);
     let variants = match args.variant.is_empty() {
         true => all().collect(),
@@ -163,7 +163,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
     let Some(table) = PositionTable::new(&architecture, len, config.init, SEED, &device::cpu())
     else {
         return Err(Error::usage(
-            "a model without positions (`none`) has nothing to draw",
+            "positions of the kinds `relative` and `none` have no vectors to draw",
             "`attentive plot positions --help` lists the variants",
         ));
     };

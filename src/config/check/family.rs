@@ -1,4 +1,4 @@
-//! What a family asks of the other values.
+//! Requirements of each family on other values.
 
 use super::{refuse, refuse_with, require};
 use crate::config::{
@@ -37,14 +37,14 @@ fn corpora(config: &Config) -> Result<()> {
                 Task::Generate | Task::Fill,
                 CorpusSource::Aligned { .. } | CorpusSource::Tsv(_) | CorpusSource::Jsonl(_),
             ) => (
-                "`text`, as language models learn from one",
+                "`text`, since language models learn from plain text",
                 "another corpus",
             ),
             (Task::Translate | Task::Tag | Task::Classify, _) if is_text => {
-                ("pairs, as this family learns from two sides", "`text`")
+                ("pairs, since this family learns from two sides", "`text`")
             }
             (Task::Tag, _) if reads_vectors && !is_jsonl => {
-                ("`jsonl`, as the tagger reads vectors", "another corpus")
+                ("`jsonl`, since the tagger reads vectors", "another corpus")
             }
             (
                 Task::Classify,
@@ -69,7 +69,7 @@ fn stream(config: &Config) -> Result<()> {
     require(
         fits,
         "data.units",
-        "`lines`, as only `decoder_only` learns from a stream",
+        "`lines`, since only `decoder_only` learns from a stream",
         "`stream`",
     )?;
     let window = config.model.max_len;
@@ -82,13 +82,13 @@ fn stream(config: &Config) -> Result<()> {
     )
 }
 
-/// Only what decodes can read its own predictions.
+/// Refuses scheduled sampling in models without a decoder.
 fn sampling(config: &Config) -> Result<()> {
     let decodes = matches!(config.model.family.task(), Task::Translate | Task::Generate);
     require(
         decodes || config.train.scheduled_sampling.kind == SamplingKind::None,
         "train.scheduled_sampling.kind",
-        "`none`, as this family has no decoder",
+        "`none`, since this family has no decoder",
         "another",
     )
 }
@@ -96,30 +96,30 @@ fn sampling(config: &Config) -> Result<()> {
 fn vocabularies(config: &Config) -> Result<()> {
     let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
     if separate && config.model.tie_embeddings == TieEmbeddings::All {
-        let hint = "`decoder` ties the two that share the target's vocabulary";
-        let expected = "`decoder` or `none`, as `tokenizer.vocabulary` is `separate`";
+        let hint = "`decoder` ties the decoder's embedding and the output projection";
+        let expected = "`decoder` or `none`, since `tokenizer.vocabulary` is `separate`";
         return refuse_with("model.tie_embeddings", expected, "`all`", Some(hint.into()));
     }
     Ok(())
 }
 
-/// Refuses tokenizers of a classifier that mix labels and words.
+/// Refuses a vocabulary that a classifier's labels and words would share.
 fn labels(config: &Config) -> Result<()> {
     require(
         config.tokenizer.vocabulary == Vocabulary::Separate,
         "tokenizer.vocabulary",
-        "`separate`, as labels have a vocabulary of their own",
+        "`separate`, since labels need their own vocabulary",
         "`shared`",
     )
 }
 
-/// A tag belongs to a token, and to no part of one.
+/// Checks the tokenizer of a tagger, which labels whole tokens.
 fn tags(config: &Config) -> Result<()> {
     let tokenizer = &config.tokenizer;
     require(
         matches!(tokenizer.kind, TokenizerKind::Word),
         "tokenizer.kind",
-        "`word`, as a tagger labels tokens between blanks",
+        "`word`, since a tagger labels tokens separated by blanks",
         "another",
     )?;
     let separate =
@@ -127,7 +127,7 @@ fn tags(config: &Config) -> Result<()> {
     require(
         separate,
         "tokenizer.vocabulary",
-        "`separate`, as tags are no tokens",
+        "`separate`, since tags are not tokens",
         "`shared`",
     )
 }

@@ -1,4 +1,4 @@
-//! Sizes and choices of `[model]` that must fit each other.
+//! Sizes and choices of `[model]` that depend on each other.
 
 use super::{at_most, positive, refuse, refuse_with, require, size};
 use crate::config::{
@@ -19,7 +19,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
     tying(model)
 }
 
-/// Stacks that do not go together.
+/// Refuses stacks that cannot be combined.
 fn stacks(model: &ModelConfig) -> Result<()> {
     let [encoder, decoder] = [model.encoder(), model.decoder()];
     for (key, given, has) in [
@@ -27,7 +27,11 @@ fn stacks(model: &ModelConfig) -> Result<()> {
         ("model.decoder", model.decoder, decoder.is_some()),
     ] {
         if given.is_some() && !has {
-            return refuse(key, "nothing, as this family has no such stack", "a stack");
+            return refuse(
+                key,
+                "nothing, since this family has no such stack",
+                "a stack",
+            );
         }
     }
     if decoder != Some(StackKind::Recurrent) {
@@ -37,12 +41,12 @@ fn stacks(model: &ModelConfig) -> Result<()> {
     let key = "model.recurrent.attention";
     if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
         let expected =
-            "`additive`, `dot` or `general`, as a Transformer encoder has no final state";
+            "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
         return refuse(key, expected, "`none`");
     }
     let ssru = model.recurrent.cell == CellKind::Ssru;
     if encoder.is_some() && ssru && attention == AttentionKind::Additive {
-        let expected = "`dot`, `general` or `none`, as an SSRU's gates read no context";
+        let expected = "`dot`, `general` or `none`, since the gates of an SSRU read no context";
         return refuse(key, expected, "`additive`");
     }
     let d_hidden = model.recurrent.d_hidden;
@@ -51,7 +55,7 @@ fn stacks(model: &ModelConfig) -> Result<()> {
         Some(StackKind::Recurrent) | None => d_hidden,
     };
     if attention == AttentionKind::Dot && d_memory != d_hidden {
-        let hint = "`model.recurrent.attention = \"general\"` takes any width";
+        let hint = "`model.recurrent.attention = \"general\"` accepts any width";
         return refuse_with(
             "model.recurrent.d_hidden",
             format!("the width of the encoder's output, {d_memory}, for `dot` attention"),
@@ -70,7 +74,7 @@ fn recurrent(model: &ModelConfig) -> Result<()> {
     require(
         recurrent.d_hidden.is_multiple_of(2) || !halves,
         "model.recurrent.d_hidden",
-        "an even number, as each direction gives half",
+        "an even number, since each direction gives half",
         recurrent.d_hidden,
     )
 }
@@ -122,7 +126,7 @@ fn positions(model: &ModelConfig) -> Result<()> {
         // The exponent i/(d/2 − 1) divides by zero at a width of 2.
         Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
             "model.d_model",
-            "an even number from 4, for Tensor2Tensor's sinusoidal positions",
+            "an even number, 4 or more, for Tensor2Tensor's sinusoidal positions",
             d_model,
         ),
         Positions::Rotary => rotary(model),
@@ -161,24 +165,24 @@ fn rotary(model: &ModelConfig) -> Result<()> {
     )
 }
 
-/// Vectors in place of tokens.
+/// Checks the width of vectors read in place of tokens.
 fn vectors(model: &ModelConfig) -> Result<()> {
     let width = model.recurrent.d_input;
     let key = "model.recurrent.d_input";
     at_most(key, width, 1 << 16)?;
     if width > 0 && model.family != Family::Tagger {
-        return refuse(key, "0, as only taggers read vectors", width);
+        return refuse(key, "0, since only taggers read vectors", width);
     }
     let fits =
         width == 0 || model.encoder() == Some(StackKind::Recurrent) || width == model.d_model;
     let expected = format!(
-        "`model.d_model` = {}, as a Transformer reads vectors of its own width",
+        "`model.d_model` = {}, since a Transformer reads vectors of its own width",
         model.d_model
     );
     require(fits, key, expected, width)
 }
 
-/// A projection that is tied reads vectors as wide as the embeddings.
+/// Checks that the input of a tied projection is as wide as the embeddings.
 fn tying(model: &ModelConfig) -> Result<()> {
     let reads = match (model.family, model.encoder()) {
         (Family::EncoderOnly, Some(StackKind::Recurrent)) => model.recurrent.d_hidden,
@@ -188,7 +192,7 @@ fn tying(model: &ModelConfig) -> Result<()> {
         reads == model.d_model || model.tie_embeddings == TieEmbeddings::None,
         "model.tie_embeddings",
         format!(
-            "`none`, as the encoder's output is {reads} wide and embeddings {}",
+            "`none`, since the encoder's output is {reads} wide and the embeddings are {} wide",
             model.d_model
         ),
         "another",

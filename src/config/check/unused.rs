@@ -1,15 +1,14 @@
-//! Keys that a configuration sets in vain.
+//! Keys that have no effect in a configuration.
 
 use toml::Value;
 
 use super::refuse;
 use crate::config::{
-    Config, Family, ModelConfig, OptimizerConfig, OptimizerKind, Positions, StackKind,
+    Config, Family, ModelConfig, OptimizerConfig, OptimizerKind, Positions, StackKind, Task,
 };
 use crate::error::Result;
 
-/// Refuses a key that nothing reads, unless it has its default value, which a configuration that is written out in full
-/// has for all of them.
+/// Refuses unused keys, unless they have their default value, as in a configuration that is written out in full.
 pub(super) fn check(config: &Config) -> Result<()> {
     refuse_set(
         "model",
@@ -27,7 +26,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
 }
 
 impl ModelConfig {
-    /// The keys below `[model]` that the chosen architecture does not read.
+    /// The keys of `[model]` that the chosen architecture does not use.
     pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
         unused_by_model(self)
             .into_iter()
@@ -36,7 +35,7 @@ impl ModelConfig {
     }
 }
 
-/// Keys without effect, and why they have none.
+/// Keys without effect, and the reasons.
 type Unused = Vec<(&'static str, &'static str)>;
 
 fn refuse_set<T: serde::Serialize>(
@@ -55,7 +54,7 @@ fn refuse_set<T: serde::Serialize>(
         let (found, default) = (at(&set), at(&defaults));
         if found != default {
             let show = |value: Option<Value>| value.map_or("nothing".into(), |v| v.to_string());
-            let expected = format!("its default, {}, as {reason}", show(default));
+            let expected = format!("its default, {}, since {reason}", show(default));
             return refuse(&format!("{section}.{key}"), expected, show(found));
         }
     }
@@ -126,6 +125,16 @@ fn unused_by_model(model: &ModelConfig) -> Unused {
         &["n_decoder_layers"],
         "the model has no decoder",
     );
+    add(
+        decoder.is_none(),
+        &["decoder_start"],
+        "the model has no decoder",
+    );
+    add(
+        model.family.task() != Task::Translate,
+        &["forced_first", "forced_last", "never_generated"],
+        "the model does not translate",
+    );
     let positions = model.positions;
     add(
         has_transformer && positions != Positions::Relative,
@@ -151,7 +160,7 @@ fn unused_by_model(model: &ModelConfig) -> Unused {
     add(
         model.family != Family::Classifier,
         &["pooling"],
-        "only classifiers make one vector of a text",
+        "only classifiers pool the positions of a text",
     );
     unused
 }

@@ -1,33 +1,33 @@
-//! What a family asks of the other values.
+//! Requirements of each family on other values.
 
-use super::{accepts, parse, refuses};
+use super::{accepts, message, parse, refuses};
 use crate::config::{TokenizerKind, Vocabulary};
 
 const TAGGER: &str = "model.family = 'tagger'";
 const WORDS: &str = "tokenizer = { kind = 'word', vocabulary = 'separate' }";
 
 #[test]
-fn a_tagger_labels_whole_tokens_with_tags_of_their_own() {
+fn taggers_need_word_tokens_and_a_separate_vocabulary() {
     refuses(&[
         (
             &format!("{TAGGER}\ntokenizer.kind = 'bpe'"),
             "tokenizer.kind",
-            "`word`, as a tagger labels tokens",
+            "`word`, since a tagger labels tokens",
         ),
         (
             &format!("{TAGGER}\ntokenizer.vocabulary = 'shared'"),
             "tokenizer.vocabulary",
-            "`separate`, as tags are no tokens, found `shared`",
+            "`separate`, since tags are not tokens, found `shared`",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ text = 'v' }}"),
             "data.valid",
-            "pairs, as this family learns from two sides",
+            "pairs, since this family learns from two sides",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\nmodel.recurrent.d_input = 3"),
             "data.train",
-            "`jsonl`, as the tagger reads vectors",
+            "`jsonl`, since the tagger reads vectors",
         ),
     ]);
     accepts(&[
@@ -81,7 +81,7 @@ fn a_classifier_has_labels_of_its_own_and_reads_texts() {
 
 /// What is left out follows the family; what runs of 0.1.0 wrote down stays as it is.
 #[test]
-fn the_tokenizer_follows_the_family() {
+fn tokenizer_defaults_follow_the_family() {
     let tokenizer = |settings: &[&str]| {
         let config = parse("data.train = { jsonl = 'a' }", settings).unwrap();
         let text = config.to_toml();
@@ -103,24 +103,24 @@ fn the_tokenizer_follows_the_family() {
 }
 
 #[test]
-fn language_models_learn_from_texts() {
+fn language_models_need_text() {
     for family in ["decoder_only", "encoder_only"] {
         let family = format!("model.family = '{family}'");
         refuses(&[(
             &family,
             "data.train",
-            "`text`, as language models learn from one",
+            "`text`, since language models learn from plain text",
         )]);
     }
     refuses(&[(
         "data.units = 'stream'",
         "data.units",
-        "as only `decoder_only` learns from a stream",
+        "since only `decoder_only` learns from a stream",
     )]);
 }
 
 #[test]
-fn recurrent_layers_have_widths_that_fit() {
+fn recurrent_widths_are_checked() {
     let seq2seq = "model.family = 'seq2seq'";
     refuses(&[
         (
@@ -131,12 +131,45 @@ fn recurrent_layers_have_widths_that_fit() {
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
-            "0, as only taggers and classifiers read vectors",
+            "0, since only taggers and classifiers read vectors",
         ),
     ]);
     accepts(&[
         &format!("{seq2seq}\nmodel.recurrent = {{ d_hidden = 7, bidirectional = false }}"),
-        // They have no heads.
+        // Recurrent models have no heads, so `d_model` need not be divisible.
         "model = { family = 'seq2seq', d_model = 15 }",
     ]);
+}
+
+#[test]
+fn special_tokens_are_named_where_there_are_any() {
+    accepts(&[
+        "model.decoder_start = '<pad>'\nmodel.forced_last = '</s>'",
+        "model.never_generated = ['<pad>', '<unk>']",
+        "model.never_generated = []",
+    ]);
+    refuses(&[
+        (
+            "model.decoder_start = 3",
+            "model.decoder_start",
+            "a string, found `3`",
+        ),
+        (
+            "model.never_generated = '<pad>'",
+            "model.never_generated",
+            "a list of strings, found the string `<pad>` (`x.toml`, line 2) | put it in brackets: `[\"<pad>\"]`",
+        ),
+        (
+            "model.never_generated = ['<pad>', 1]",
+            "model.never_generated",
+            "a list of strings, found an array",
+        ),
+    ]);
+    let tagger = ["model.family=tagger", "model.decoder_start=<pad>"];
+    let message = message(parse("data.train = { jsonl = 'a' }", &tagger));
+    assert!(
+        message.contains("`model.decoder_start`: expected its default"),
+        "{message}"
+    );
+    assert!(message.contains("the model has no decoder"), "{message}");
 }

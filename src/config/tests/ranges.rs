@@ -1,10 +1,10 @@
-//! What `validate` refuses, and what it lets pass.
+//! Values that `validate` refuses and accepts.
 
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::config::Config;
 
 #[test]
-fn corpora_have_exactly_one_form() {
+fn a_corpus_has_exactly_one_source() {
     let cases = [
         (
             "",
@@ -39,7 +39,7 @@ fn corpora_have_exactly_one_form() {
         (
             "train = { builtin = 'reverse' }",
             "data.train.pairs",
-            "how many pairs to generate, found nothing",
+            "the number of pairs to generate, found nothing",
         ),
         (
             "train = { builtin = 'reverse', pairs = 0 }",
@@ -59,7 +59,7 @@ fn corpora_have_exactly_one_form() {
         (
             "train = { tsv = 'a', pairs = 5 }",
             "data.train.pairs",
-            "goes with `builtin` alone, found 5",
+            "since `pairs` only applies to `builtin`, found 5",
         ),
         (
             "train = { tsv = 'a' }\nvalid = { }",
@@ -88,7 +88,7 @@ fn corpora_have_exactly_one_form() {
 }
 
 #[test]
-fn sizes_have_a_greatest_value() {
+fn sizes_have_a_maximum() {
     for (key, most) in [
         ("tokenizer.vocab_size", 16_777_216_u64),
         ("model.d_model", 65_536),
@@ -105,7 +105,7 @@ fn sizes_have_a_greatest_value() {
 }
 
 #[test]
-fn sizes_have_a_least_value() {
+fn sizes_have_a_minimum() {
     let least = [
         ("data.max_len", 2),
         ("tokenizer.vocab_size", 8),
@@ -181,7 +181,7 @@ fn numbers_have_a_range() {
 }
 
 #[test]
-fn model_sizes_fit_each_other() {
+fn inconsistent_model_sizes_are_refused() {
     refuses(&[
         (
             "model.n_heads = 5",
@@ -211,7 +211,7 @@ fn model_sizes_fit_each_other() {
         (
             "model = { d_model = 2, n_heads = 1, positions = 'sinusoidal_tensor2tensor' }",
             "model.d_model",
-            "from 4",
+            "4 or more",
         ),
         (
             "model = { d_model = 12, n_heads = 4, positions = 'rotary' }",
@@ -237,7 +237,7 @@ fn model_sizes_fit_each_other() {
 }
 
 #[test]
-fn training_knobs_fit_each_other() {
+fn inconsistent_training_settings_are_refused() {
     let valid = "data.valid = { tsv = 'v' }";
     refuses(&[
         (
@@ -258,7 +258,7 @@ fn training_knobs_fit_each_other() {
         (
             "train.max_steps = 1000\ntrain.schedule.kind = 'cosine'",
             "train.max_steps",
-            "as the cosine ends here, found 1000",
+            "since the cosine ends here, found 1000",
         ),
         (
             "train.schedule = { kind = 'cosine', decay_steps = 9 }",
@@ -266,19 +266,24 @@ fn training_knobs_fit_each_other() {
             "more than",
         ),
         (
+            "train.average_last = 4",
+            "train.keep_last",
+            "at least `train.average_last` = 4, the checkpoints to average, found 3",
+        ),
+        (
             "train.patience = 3",
             "train.patience",
-            "0, as nothing is validated, found 3",
+            "0, since nothing is validated, found 3",
         ),
         (
             "train.schedule.kind = 'plateau'",
             "train.schedule.kind",
-            "as nothing is validated",
+            "since nothing is validated",
         ),
         (
             "train.best_by = 'bleu'",
             "train.best_by",
-            "`loss`, as nothing is validated",
+            "`loss`, since nothing is validated",
         ),
         (
             &format!("{valid}\ntrain.validate_every = 0\ntrain.patience = 3"),

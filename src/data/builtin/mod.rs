@@ -1,4 +1,4 @@
-//! Generated corpora: they need no files, and a seed says all about them.
+//! Generated corpora. They need no files and are fully determined by a seed.
 
 mod reverse;
 #[cfg(test)]
@@ -12,11 +12,11 @@ pub use attentive_grammar::{ClauseType, PartOfSpeech, Side};
 use crate::config::BuiltinTask;
 use crate::random::Random;
 
-/// [`generate`] and [`reverse_between`] draw from this stream of their seed.
+/// Random stream used by [`generate`] and [`reverse_between`].
 const SEEN_STREAM: u64 = 0x6275_696c_7469_6e00;
-/// [`generate_unseen`] draws from this one.
+/// Random stream used by [`generate_unseen`].
 const UNSEEN_STREAM: u64 = SEEN_STREAM + 1;
-/// [`generate_unseen`] gives up after this many draws for each pair asked for.
+/// Maximum number of draws of [`generate_unseen`] per requested pair.
 const DRAWS_PER_PAIR: usize = 1000;
 
 /// A sentence pair, as text and as tagged tokens.
@@ -26,11 +26,11 @@ pub struct Example {
     pub src: Side,
     /// The target.
     pub tgt: Side,
-    /// How the source is built, if it is a sentence.
+    /// Clause structure of the source, for the grammar task.
     pub label: Option<ClauseType>,
 }
 
-/// The first `pairs` examples of `task` under `seed`; asking for fewer gives the beginning of the same sequence.
+/// The first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same sequence.
 ///
 /// Sources may repeat.
 pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> impl Iterator<Item = Example> {
@@ -38,9 +38,9 @@ pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> impl Iterator<Ite
     (0..pairs).map(move |_| draw(task, &mut random))
 }
 
-/// Like [`generate`], with sources that are not in `seen` and differ from one another: a test set for a training set.
+/// Like [`generate`], but with distinct sources that are not in `seen`, as a test set for a training set.
 ///
-/// Gives up after 1000 draws for each pair asked for, and then returns the fewer examples that it has found.
+/// Stops after 1000 draws per requested pair and returns the examples found until then.
 pub fn generate_unseen(
     task: BuiltinTask,
     seed: u64,
@@ -56,7 +56,7 @@ pub fn generate_unseen(
         .collect()
 }
 
-/// Pairs of the task "reverse" with lengths from `lengths`, each equally likely.
+/// Examples of the task "reverse" with lengths uniformly drawn from `lengths`.
 ///
 /// # Panics
 /// If `lengths` is empty or starts at 0.

@@ -1,19 +1,19 @@
-//! Digits, and the same digits backwards.
+//! Digit sequences and their reversals.
 
 use std::ops::RangeInclusive;
 
 use super::{Example, PartOfSpeech, Side};
 use crate::random::Random;
 
-/// How many digits a sequence has unless told otherwise.
+/// Default lengths of digit sequences.
 pub(super) const LENGTHS: RangeInclusive<usize> = 5..=40;
 
-/// One sequence and its reversal; every length in `lengths` is equally likely.
+/// A random sequence and its reversal; the length is uniformly drawn from `lengths`.
 pub(super) fn draw(random: &mut Random, lengths: &RangeInclusive<usize>) -> Example {
     let (shortest, longest) = (*lengths.start(), *lengths.end());
     assert!(
         0 < shortest && shortest <= longest,
-        "lengths must be a range above 0, not {shortest}..={longest}"
+        "lengths must be a non-empty range of positive numbers, not {shortest}..={longest}"
     );
     let n_digits = shortest + random.below(longest - shortest + 1);
     let digits: Vec<String> = (0..n_digits)

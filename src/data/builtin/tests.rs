@@ -1,4 +1,4 @@
-//! What holds of every generated pair.
+//! Properties of generated pairs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -63,7 +63,7 @@ fn the_target_is_a_function_of_the_source() {
 }
 
 #[test]
-fn sentences_seldom_repeat() {
+fn sentences_rarely_repeat() {
     let examples = generated(Grammar, 13, 100_000);
     let distinct: HashSet<&str> = examples
         .iter()
@@ -77,7 +77,7 @@ fn sentences_seldom_repeat() {
 }
 
 #[test]
-fn the_vocabulary_is_wide_and_used() {
+fn the_vocabulary_is_large_and_used() {
     let examples = generated(Grammar, 14, 20_000);
     let mut vocabularies = [HashSet::new(), HashSet::new()];
     let mut tags: HashSet<PartOfSpeech> = HashSet::new();
@@ -95,7 +95,7 @@ fn the_vocabulary_is_wide_and_used() {
 }
 
 #[test]
-fn a_seed_says_all_and_a_prefix_stays() {
+fn a_seed_determines_the_corpus_and_its_prefixes() {
     for task in [Grammar, Reverse] {
         let examples = generated(task, 15, 300);
         assert_eq!(examples, generated(task, 15, 300));
@@ -148,12 +148,12 @@ fn reversal_takes_lengths() {
 }
 
 #[test]
-#[should_panic(expected = "lengths must be a range above 0")]
+#[should_panic(expected = "lengths must be a non-empty range")]
 fn reversal_refuses_empty_sequences() {
     reverse_between(1, 1, 0..=3);
 }
 
-/// SHA-256 of a line for each example: both texts, and the tokens and tags of both sides.
+/// SHA-256 of one line per example: both texts, and the tokens and tags of both sides.
 fn sha256(examples: impl IntoIterator<Item = Example>) -> String {
     let mut hash = Sha256::new();
     for Example { src, tgt, .. } in examples {
@@ -169,7 +169,7 @@ fn sha256(examples: impl IntoIterator<Item = Example>) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs of 0.1.0 resume only if a seed gives the corpus that it gave then.
+/// Runs of version 0.1.0 can only be resumed if a seed still gives the same corpus.
 #[test]
 fn seeds_give_the_corpora_of_version_0_1_0() {
     let grammar_1 = "c2551b4c302aa9e2f70e62e17c133fac8544934aac6629dd3c02aa99eec8d999";

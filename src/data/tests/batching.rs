@@ -10,9 +10,10 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: None,
+    start: 2,
 };
 
-/// Pairs of random lengths; the ids tell the line.
+/// Pairs of random lengths; the ids encode the line number.
 fn pairs(n: usize) -> Vec<Example> {
     let mut random = Random::new(5, 0);
     let pair = |line| {
@@ -33,8 +34,8 @@ fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
 }
 
 #[test]
-fn every_pair_comes_once_an_epoch() {
-    // A hundred tokens a batch make several windows.
+fn every_pair_occurs_once_per_epoch() {
+    // A hundred tokens per batch give several windows.
     for (n, tokens) in [(1, 4096), (500, 300), (5000, 100)] {
         let mut batcher = batcher(n, tokens, 1);
         for number in 0..3 {
@@ -56,7 +57,7 @@ fn every_pair_comes_once_an_epoch() {
 }
 
 #[test]
-fn batches_keep_to_the_budget_and_fill_it() {
+fn batches_respect_the_budget_and_fill_it() {
     let mut batcher = batcher(5000, 300, 1);
     let batches = epoch(&mut batcher);
     for batch in &batches {
@@ -94,7 +95,7 @@ fn rows_are_shifted_and_padded() {
 }
 
 #[test]
-fn any_position_can_be_taken_up_again() {
+fn any_position_can_be_resumed() {
     let mut batcher = batcher(600, 200, 9);
     let n = batcher.batches_per_epoch();
     let run: Vec<(Position, Batch)> = (0..2 * n + 5)
@@ -185,7 +186,7 @@ fn a_pair_above_the_budget_is_refused() {
 }
 
 #[test]
-fn what_another_budget_would_do_is_what_it_does() {
+fn predicted_sizes_for_another_budget_are_exact() {
     let batcher = batcher(2000, 500, 1);
     let least = batcher.least_batch_tokens();
     for tokens in [least, 70, 1000, 1_000_000] {
@@ -199,10 +200,10 @@ fn what_another_budget_would_do_is_what_it_does() {
 }
 
 #[test]
-fn a_larger_corpus_takes_more_bytes() {
+fn the_byte_estimate_grows_with_the_corpus() {
     let bytes = |n| batcher(n, 500, 1).bytes() as f64;
     let (few, many) = (bytes(1000), bytes(4000));
     assert!((3.5..4.5).contains(&(many / few)), "{few}, {many} bytes");
-    // Some 52 tokens of four bytes, and what holds them.
+    // About 52 tokens of four bytes, plus their containers.
     assert!((200.0..500.0).contains(&(few / 1000.0)), "{few} bytes");
 }

@@ -7,7 +7,7 @@ use crate::data::{Batcher, Budget, Corpus, Form, Item, encode, read, unwatched};
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
-/// What is read from a file with this content.
+/// Reads a file with this content.
 fn read_file(content: &str, source: fn(std::path::PathBuf) -> CorpusSource) -> Result<Corpus> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
@@ -60,7 +60,7 @@ fn labels_come_from_tsv_and_from_json() {
 }
 
 #[test]
-fn lines_without_a_label_are_named() {
+fn lines_without_a_label_are_reported() {
     let refused = |content: &str, source, problem: &str| {
         let message = read_file(content, source).unwrap_err().to_string();
         let place = "file`, line 2: ";
@@ -71,7 +71,7 @@ fn lines_without_a_label_are_named() {
     };
     refused("a\tb\nno label\n", CorpusSource::Tsv, "found 1");
     refused("a\tb\nx\ty\tz\n", CorpusSource::Tsv, "found 3");
-    let spaced = "the label `very good` holds white space";
+    let spaced = "the label `very good` contains white space";
     refused("a\tb\nvery good\ttext\n", CorpusSource::Tsv, spaced);
     let good = "{\"text\": \"a\", \"label\": \"b\"}\n";
     for line in ["{\"text\": \"a\"}", "{\"text\": 1, \"label\": \"b\"}", "[]"] {
@@ -105,7 +105,7 @@ fn a_text_is_closed_and_has_one_label() {
 }
 
 #[test]
-fn an_unknown_label_is_named() {
+fn an_unknown_label_is_reported() {
     let tokenizers = tokenizers(
         &read_file("good\tfine fine\n", CorpusSource::Tsv).unwrap(),
         TokenizerKind::Word,
@@ -120,7 +120,7 @@ fn an_unknown_label_is_named() {
 }
 
 #[test]
-fn the_grammar_has_every_clause_type_in_some_number() {
+fn the_grammar_produces_every_clause_type_often() {
     let corpus = grammar(2000);
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for (_, label, _) in labelled(&corpus) {

@@ -9,7 +9,7 @@ fn lines(text: &'static [u8]) -> Lines<&'static [u8]> {
 }
 
 #[test]
-fn chunks_have_at_most_as_many_lines_as_asked_for() {
+fn chunks_have_at_most_the_requested_lines() {
     let mut lines = lines(b"\xef\xbb\xbfa\r\nb\n\nlast");
     assert_eq!(
         lines.next_chunk(2).expect("read"),
@@ -25,7 +25,7 @@ fn chunks_have_at_most_as_many_lines_as_asked_for() {
 }
 
 #[test]
-fn a_chunk_does_not_wait_for_lines_that_have_not_come() {
+fn a_chunk_does_not_wait_for_further_lines() {
     let first: &[u8] = b"a\nb\nhalf";
     let mut lines = Lines::new(first.chain(&b" a line\n"[..]), Path::new("pipe"), 100);
     assert_eq!(
@@ -51,7 +51,7 @@ fn gzipped_files_are_read_as_text() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_named() {
+fn invalid_utf8_is_reported() {
     let error = lines(b"fine\nb\xffd\n").next_chunk(9).expect_err("invalid");
     assert!(
         error
@@ -61,7 +61,7 @@ fn text_that_is_not_utf8_is_named() {
     );
 }
 
-/// The lines of a text, with `None` in place of those above the limit of `limit` bytes.
+/// The lines of a text, with `None` for those above `limit` bytes.
 fn limited(text: &[u8], limit: usize) -> Vec<Option<String>> {
     let mut lines = Lines::new(text, Path::new("text"), limit);
     let mut found = Vec::new();
@@ -97,9 +97,9 @@ fn lines_above_the_limit_are_skipped_and_the_others_kept() {
     }
 }
 
-/// A gigabyte without a line break and one short line, made as they are read.
+/// A gigabyte without a line break, followed by a short line, generated on the fly.
 #[test]
-fn a_line_is_never_held_beyond_the_limit() {
+fn a_line_is_never_buffered_beyond_the_limit() {
     let text = io::repeat(b'x').take(1 << 30).chain(&b"\nshort\n"[..]);
     let mut lines = Lines::new(text, Path::new("endless"), 1000);
     assert_eq!(lines.next_line().unwrap(), Some(Line::TooLong));
@@ -109,7 +109,7 @@ fn a_line_is_never_held_beyond_the_limit() {
 }
 
 #[test]
-fn a_command_refuses_a_line_above_the_limit() {
+fn reading_text_refuses_a_line_above_the_limit() {
     let long = [b"fine\n".as_slice(), &[b'x'; 101], b"\n"].concat();
     let mut lines = Lines::new(long.as_slice(), Path::new("text"), 100);
     let error = lines.next_chunk(9).unwrap_err();

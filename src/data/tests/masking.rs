@@ -27,7 +27,7 @@ fn special() -> SpecialTokens {
     tokenizer(Masks::With).special()
 }
 
-/// Texts of `len` words, each word another.
+/// Texts of `len` distinct words.
 fn texts(n: usize, len: usize) -> Vec<Example> {
     let word = |n: usize| (MASK as usize + 1 + n % WORDS) as TokenId;
     let text = |line: usize| (0..len).map(|place| word(line * 7 + place)).collect();
@@ -49,7 +49,7 @@ fn masked(n: usize, len: usize, seed: u64) -> Batch {
 }
 
 #[test]
-fn the_shares_are_those_of_the_paper() {
+fn masking_rates_match_the_paper() {
     let (n, len) = (500, 100);
     let batch = masked(n, len, 1);
     let whole: Vec<TokenId> = texts(n, len)
@@ -60,7 +60,7 @@ fn the_shares_are_those_of_the_paper() {
     let tokens = batch.src.ids.iter().zip(&batch.tgt_out.ids).zip(&whole);
     for ((&token, &label), &original) in tokens {
         if label == IGNORE {
-            assert_eq!(token, original, "what is not chosen stays");
+            assert_eq!(token, original, "tokens that are not chosen stay unchanged");
             continue;
         }
         assert_eq!(label, original);
@@ -73,7 +73,7 @@ fn the_shares_are_those_of_the_paper() {
         }
         assert!(token >= MASK && (token as usize) < MASK as usize + 1 + WORDS);
     }
-    // 50 000 tokens: five standard deviations.
+    // 50 000 tokens: within five standard deviations.
     let all = (n * len) as f64;
     assert!((chosen / all - 0.15_f64).abs() < 0.008, "{chosen}");
     assert!((hidden / chosen - 0.8_f64).abs() < 0.023, "{hidden}");
@@ -87,7 +87,7 @@ fn every_text_has_something_to_predict() {
     for row in batch.tgt_out.ids.chunks(2) {
         assert!(row[0] != IGNORE && row[1] == IGNORE, "{row:?}");
     }
-    // Of two words both are chosen once in a while, and mostly one.
+    // Of two words, usually one is chosen and sometimes both.
     let batch = masked(1000, 2, 1);
     let chosen = batch.tgt_out.ids.iter().filter(|&&label| label != IGNORE);
     let chosen = chosen.count();
@@ -95,7 +95,7 @@ fn every_text_has_something_to_predict() {
 }
 
 #[test]
-fn masks_depend_on_seed_line_and_epoch_alone() {
+fn masks_depend_only_on_seed_line_and_epoch() {
     assert_eq!(masked(20, 30, 1), masked(20, 30, 1));
     assert_ne!(masked(20, 30, 1).src, masked(20, 30, 2).src);
     let batcher = |tokens| {
@@ -119,7 +119,7 @@ fn masks_depend_on_seed_line_and_epoch_alone() {
 }
 
 #[test]
-fn validation_hides_the_same_tokens_each_time() {
+fn validation_masks_the_same_tokens_each_time() {
     let batches = |tokens| {
         let budget = Budget::new(tokens);
         fixed_batches(texts(20, 30), budget, special(), Some(masking(5))).unwrap()
@@ -135,7 +135,7 @@ fn validation_hides_the_same_tokens_each_time() {
 }
 
 #[test]
-fn what_is_unknown_is_never_chosen() {
+fn unknown_tokens_are_never_chosen() {
     let unk = special().unk;
     let rows: Vec<Vec<TokenId>> = (0..200).map(|_| vec![unk, unk, MASK + 9, unk, 3]).collect();
     let mut batch = Batch {
@@ -152,7 +152,7 @@ fn what_is_unknown_is_never_chosen() {
 }
 
 #[test]
-fn texts_with_nothing_to_hide_are_dropped_and_counted() {
+fn texts_without_maskable_tokens_are_dropped_and_counted() {
     let tokenizers = Tokenizers::Shared(tokenizer(Masks::With));
     let of = |texts: &[&str]| {
         let items = texts.iter().map(|&text| Item::Text(text.into()));
@@ -168,14 +168,11 @@ fn texts_with_nothing_to_hide_are_dropped_and_counted() {
             .ends_with("1 dropped without a known token")
     );
     let error = of(&["never heard"]).unwrap_err();
-    assert!(
-        error.to_string().contains("the vocabulary knows"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("a known token"), "{error}");
     assert!(error.hint().is_some());
 }
 
 #[test]
-fn only_a_vocabulary_with_a_mask_can_be_masked() {
+fn masking_requires_a_mask_token() {
     assert_eq!(Masking::new(&tokenizer(Masks::Without), 1), None);
 }

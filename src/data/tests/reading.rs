@@ -13,7 +13,7 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::text::{self, Masks};
 
-/// A folder with the files of a corpus.
+/// A directory with the files of a corpus.
 struct Files(TempDir);
 
 impl Files {
@@ -66,7 +66,7 @@ fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
 }
 
 #[test]
-fn every_form_gives_the_same_pairs() {
+fn every_file_format_gives_the_same_pairs() {
     let src = b"\xef\xbb\xbfa cat\r\n\r\nhouse".as_slice();
     let tgt = b"eine Katze\nx\nHaus\n".as_slice();
     let tsv_file = "a cat\teine Katze\r\n\nhouse\tHaus".as_bytes();
@@ -106,7 +106,7 @@ fn every_form_gives_the_same_pairs() {
 }
 
 #[test]
-fn members_of_a_gzip_file_follow_each_other() {
+fn members_of_a_gzip_file_are_concatenated() {
     let content = [gzip(b"a\tb\n"), gzip(b"c\td\n")].concat();
     let corpus = Files::new(&[("tsv", &content)]).read(tsv()).unwrap();
     assert_eq!(texts(&corpus), [("a", "b", 1), ("c", "d", 2)]);
@@ -162,7 +162,7 @@ fn unusable_pairs_are_dropped_and_counted() {
 }
 
 #[test]
-fn malformed_lines_are_named() {
+fn malformed_lines_are_reported() {
     let line_of = |error: Error, name: &str| match error {
         Error::Line {
             path,
@@ -226,7 +226,7 @@ fn unaligned_files_are_refused() {
 }
 
 #[test]
-fn unreadable_files_are_named() {
+fn unreadable_files_are_reported() {
     let files = Files::new(&[("src", b"a\n"), ("cut", &gzip(&[b'a'; 5000])[..20])]);
     let missing = files.read(aligned()).unwrap_err();
     assert!(
@@ -244,7 +244,7 @@ fn unreadable_files_are_named() {
 }
 
 #[test]
-fn a_corpus_of_nothing_is_refused() {
+fn an_empty_corpus_is_refused() {
     for content in ["", "\n\n", " \t \n", "a\t\n"] {
         let error = Files::new(&[("tsv", content.as_bytes())])
             .read(tsv())
@@ -279,7 +279,7 @@ fn a_corpus_has_one_form() {
 }
 
 #[test]
-fn built_in_corpora_depend_on_the_seed_alone() {
+fn built_in_corpora_depend_only_on_the_seed() {
     let source = CorpusSource::Builtin {
         task: BuiltinTask::Reverse,
         pairs: 20,
@@ -294,7 +294,7 @@ fn built_in_corpora_depend_on_the_seed_alone() {
 }
 
 #[test]
-fn lines_are_kept_as_they_are() {
+fn lines_are_unchanged() {
     let content = "\u{feff}a b\r\n\n \t\nlast".as_bytes();
     let files = Files::new(&[
         ("plain", content),
@@ -362,12 +362,12 @@ fn long_pairs_are_dropped_when_encoded() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_without_permission_is_named() {
+fn a_file_without_permission_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let files = Files::new(&[("tsv", b"a\tb\n")]);
     let path = files.path("tsv");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser may read anything.
+    // The superuser may read everything.
     if fs::File::open(&path).is_err() {
         assert!(matches!(files.read(tsv()), Err(Error::Io { .. })));
     }

@@ -5,7 +5,7 @@ use crate::config::{BuiltinTask, CorpusSource};
 use crate::data::{self, Corpus, Form, Position, Stream, fixed_windows};
 use crate::error::{Error, Result};
 
-/// Reads `text` from a file.
+/// Reads `text` as a corpus from a file.
 fn read(text: &str) -> Corpus {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text");
@@ -15,7 +15,7 @@ fn read(text: &str) -> Corpus {
 }
 
 #[test]
-fn a_stream_keeps_its_lines_but_those_with_control_characters() {
+fn a_stream_drops_only_lines_with_control_characters() {
     let corpus = read("a\r\n\n  \n\u{1b}[0m\n b\nnul\0\nc");
     assert_eq!(corpus.stream(), Some("a\n\n  \n b\nc\n"));
     assert_eq!((corpus.stats().lines, corpus.stats().control), (7, 2));
@@ -39,14 +39,14 @@ fn generated_sentences_make_one_stream() {
     assert!((share - 0.25).abs() < 0.01, "{share}");
 }
 
-/// Each row's targets; what is read must be what stands before them.
+/// The targets of each row; checks that the input is shifted by one token.
 fn targets(batch: &Batch) -> Vec<Vec<TokenId>> {
     let (read, targets) = (&batch.tgt_in, &batch.tgt_out);
     assert_eq!(
         (read.lens(), read.width()),
         (targets.lens(), targets.width())
     );
-    assert!(batch.lines.is_empty(), "a window is no line");
+    assert!(batch.lines.is_empty(), "windows have no line numbers");
     let rows = targets.lens().iter().enumerate().map(|(row, &len)| {
         let row = row * targets.width()..row * targets.width() + len;
         let (read, row) = (&read.ids[row.clone()], &targets.ids[row]);
@@ -73,7 +73,7 @@ fn fixed_windows_predict_every_token_but_the_first() {
 }
 
 #[test]
-fn every_epoch_cuts_the_stream_at_other_places() {
+fn every_epoch_cuts_the_stream_differently() {
     let ids: Vec<TokenId> = (0..200).collect();
     let mut stream = Stream::new(ids.clone(), 16, 3, 1).unwrap();
     let mut first = Vec::new();
@@ -99,7 +99,7 @@ fn every_epoch_cuts_the_stream_at_other_places() {
 }
 
 #[test]
-fn a_stream_goes_on_from_any_position() {
+fn a_stream_can_be_resumed_at_any_position() {
     let ids: Vec<TokenId> = (0..200).collect();
     let mut stream = Stream::new(ids.clone(), 16, 3, 1).unwrap();
     for _ in 0..10 {
@@ -143,7 +143,7 @@ fn the_end_of_the_corpus_is_held_out() {
 }
 
 #[test]
-fn both_sides_of_what_is_held_out_need_something() {
+fn neither_side_of_a_split_may_be_empty() {
     for (form, share) in [
         (Form::Lines, 0.1),
         (Form::Lines, 0.9),

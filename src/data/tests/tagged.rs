@@ -7,7 +7,7 @@ use crate::data::{Corpus, Example, Form, Item, TagInput, encode, parse_vectors, 
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
-/// What is read from a JSONL file with this content.
+/// Reads a JSONL file with this content.
 fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
@@ -15,7 +15,7 @@ fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
     read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }
 
-/// What is read from the aligned files `tokens` and `tags`.
+/// Reads aligned files of `tokens` and `tags`.
 fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("tokens"), tokens).unwrap();
@@ -89,7 +89,7 @@ fn vectors_come_from_json() {
 }
 
 #[test]
-fn lines_that_lack_the_form_are_named() {
+fn malformed_lines_are_reported() {
     let good = "{\"tokens\": [\"a\"], \"tags\": [\"D\"], \"vectors\": [[1, 2]]}\n";
     let refused = |line: &str, form: Form, problem: &str| {
         let error = read_jsonl(&format!("{good}{line}\n"), form).unwrap_err();
@@ -104,11 +104,11 @@ fn lines_that_lack_the_form_are_named() {
         ("{\"tokens\": [\"a\"]}", "missing field `tags`"),
         (
             "{\"tokens\": [\"a b\"], \"tags\": [\"X\"]}",
-            "token 1 is empty or holds white space: `a b`",
+            "token 1 is empty or contains white space: `a b`",
         ),
         (
             "{\"tokens\": [\"a\"], \"tags\": [\"\"]}",
-            "tag 1 is empty or holds white space",
+            "tag 1 is empty or contains white space",
         ),
         (
             "{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\"]}",
@@ -144,19 +144,19 @@ fn lines_that_lack_the_form_are_named() {
 }
 
 #[test]
-fn tags_of_aligned_files_are_as_many_as_tokens() {
+fn aligned_files_need_as_many_tags_as_tokens() {
     let message = read_aligned("a\n\na dog\n", "D\n\nD N V\n").unwrap_err();
     let message = message.to_string();
     assert!(
-        message.ends_with("tags`, line 3: 3 tags for 2 tokens; each has one"),
+        message.ends_with("tags`, line 3: 3 tags for 2 tokens; expected one each"),
         "{message}"
     );
 }
 
-/// Lower-casing, normalisation and a least frequency are for tokens; so is the splitting of what looks like a special
-/// token, which would else part a token in two.
+/// Lowercasing, normalization and the minimum frequency apply to tokens only. So does the splitting of text that
+/// looks like a special token, which could otherwise split a tag.
 #[test]
-fn tags_count_as_they_are_written_and_tokens_stay_whole() {
+fn tags_are_literal_and_tokens_stay_whole() {
     let tokenizers = tokenizers("The the dog Dog\n", "DET Det NOUN ﬁ\n");
     let corpus = read_aligned("THE x<unk>y dog \u{b4}s\n", "Det ﬁ NOUN DET\n").unwrap();
     let [example] = &encoded(&corpus, &tokenizers).unwrap()[..] else {
@@ -172,7 +172,7 @@ fn tags_count_as_they_are_written_and_tokens_stay_whole() {
 }
 
 #[test]
-fn an_unknown_tag_is_named() {
+fn an_unknown_tag_is_reported() {
     let tokenizers = tokenizers("a a\n", "DET DET\n");
     for tag in ["det", "<unk>", "<pad>"] {
         let corpus = read_aligned("a\na a\n", &format!("DET\nDET {tag}\n")).unwrap();

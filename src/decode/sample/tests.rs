@@ -11,13 +11,14 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     bos: 2,
     eos: 3,
     mask: Some(4),
+    start: 2,
 };
 
 /// A model whose logits depend on the last token and on the position.
 struct Toy {
     logits: fn(TokenId, usize) -> Vec<f32>,
     max_len: usize,
-    /// What was read from each beginning on.
+    /// The tokens read since each start.
     read: RefCell<Vec<Vec<TokenId>>>,
 }
 
@@ -82,7 +83,7 @@ fn tensor(logits: &[f32]) -> Tensor<2> {
     Tensor::from_data(data, &Device::flex())
 }
 
-/// The special tokens would be likeliest, then 5, 6, 7, … in falling order.
+/// Logits under which special tokens are most likely, then 5, 6, 7, … in this order.
 fn falling(_: TokenId, _: usize) -> Vec<f32> {
     (0..12).map(|token| 2.0 - 0.4 * token as f32).collect()
 }
@@ -94,7 +95,7 @@ fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -
     .unwrap()
 }
 
-/// How often each token is drawn by the logits of [`falling`].
+/// Frequency of each token drawn from the logits of [`falling`].
 fn counts(options: SampleOptions) -> [usize; 12] {
     let mut sampler = Sampler::new(&options, SPECIAL, Units::Stream);
     let mut counts = [0; 12];
@@ -106,7 +107,7 @@ fn counts(options: SampleOptions) -> [usize; 12] {
 }
 
 #[test]
-fn tokens_come_as_often_as_their_probabilities_say() {
+fn frequencies_match_probabilities() {
     let options = SampleOptions {
         temperature: 0.7,
         ..SampleOptions::default()
@@ -126,7 +127,7 @@ fn tokens_come_as_often_as_their_probabilities_say() {
 }
 
 #[test]
-fn only_the_likeliest_may_come() {
+fn only_the_top_tokens_are_drawn() {
     let drawn = |temperature, top_k, top_p| -> Vec<usize> {
         let counts = counts(SampleOptions {
             temperature,
@@ -138,10 +139,10 @@ fn only_the_likeliest_may_come() {
     };
     assert_eq!(drawn(1.0, 3, 1.0), [5, 6, 7]);
     assert_eq!(drawn(1.0, usize::MAX, 1.0), [5, 6, 7, 8, 9, 10, 11]);
-    // The first of seven has 0.35, the first two have 0.58 of the probability.
+    // The first of seven has a probability of 0.35, the first two together 0.58.
     assert_eq!(drawn(1.0, 0, 0.3), [5]);
     assert_eq!(drawn(1.0, 0, 0.5), [5, 6]);
-    // Of the two that are left the first has 0.6.
+    // Of the remaining two, the first has 0.6.
     assert_eq!(drawn(1.0, 2, 0.59), [5]);
     assert_eq!(drawn(1.0, 2, 0.61), [5, 6]);
     assert_eq!(drawn(1e-300, 0, 1.0), [5]);
@@ -150,7 +151,7 @@ fn only_the_likeliest_may_come() {
 }
 
 #[test]
-fn a_sample_is_its_seed_and_number() {
+fn a_sample_depends_only_on_seed_and_number() {
     let toy = Toy::new(50, falling);
     let tokens = |seed, number| {
         let options = SampleOptions {
@@ -166,7 +167,7 @@ fn a_sample_is_its_seed_and_number() {
     assert_ne!(tokens(1, 2), tokens(2, 2));
 }
 
-/// Counts on to 10, then `</s>`.
+/// A model that counts up to 10, then predicts `</s>`.
 fn counting(last: TokenId, _: usize) -> Vec<f32> {
     let next = if last == 10 { SPECIAL.eos } else { last + 1 };
     (0..12)
@@ -175,7 +176,7 @@ fn counting(last: TokenId, _: usize) -> Vec<f32> {
 }
 
 #[test]
-fn a_text_ends_for_a_reason() {
+fn the_reason_of_an_ending_is_reported() {
     let greedy = |max_new_tokens| SampleOptions {
         temperature: 0.0,
         max_new_tokens,
@@ -214,7 +215,7 @@ fn a_text_ends_for_a_reason() {
 }
 
 #[test]
-fn a_stream_reads_the_last_half_of_its_window_again() {
+fn a_stream_restarts_with_the_last_half_of_its_context() {
     let toy = Toy::new(5, |last, _| {
         (0..12)
             .map(|token| f32::from(token == 5 + (last - 4) % 7))
@@ -228,7 +229,7 @@ fn a_stream_reads_the_last_half_of_its_window_again() {
     let drawn = draw_all(&toy, &[9, 5, 6], Units::Stream, options);
     assert_eq!(drawn.tokens, [7, 8, 9, 10, 11, 5, 6, 7, 8]);
     assert_eq!(drawn.ending, Some(Ending::MaxNewTokens));
-    // Windows overlap by the three tokens that are read again; what comes last is never read.
+    // Windows overlap by the three tokens that are read again; the last drawn token is never read.
     let read: Vec<Vec<TokenId>> = vec![
         vec![9, 5, 6, 7, 8],
         vec![7, 8, 9, 10, 11],
@@ -238,7 +239,7 @@ fn a_stream_reads_the_last_half_of_its_window_again() {
 }
 
 #[test]
-fn impossible_options_are_refused() {
+fn invalid_options_are_refused() {
     let good = SampleOptions::default();
     assert!(good.check().is_ok());
     for wrong in [

@@ -1,4 +1,4 @@
-//! Properties that every family, in every variant, must have.
+//! Properties of every variant of every family.
 
 mod variants;
 
@@ -38,7 +38,7 @@ fn rows(tensor: Tensor<2>) -> Vec<Vec<f32>> {
 const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
 const TGT: [&[TokenId]; 3] = [&[2, 7, 6, 5, 9, 9], &[2, 8], &[2, 10, 9]];
 
-/// The sentences `rows` as the family reads them.
+/// The batch of the sentences `rows` for the family.
 fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
     let task = config.family.task();
     let src = padded(&SRC[rows.clone()]);
@@ -74,7 +74,7 @@ fn vectors(config: &ModelConfig, src: &Padded) -> Vec<f32> {
 }
 
 #[test]
-fn a_sentence_does_not_see_its_batch() {
+fn a_sentence_does_not_depend_on_its_batch() {
     for config in variants() {
         let model = model(&config);
         let all = batch_of(&config, 0..3);
@@ -93,7 +93,7 @@ fn decodes(config: &ModelConfig) -> bool {
 }
 
 #[test]
-fn parameters_are_those_of_the_architecture() {
+fn parameters_match_the_architecture() {
     for config in variants() {
         let model = model(&config);
         let mut found: Vec<(String, Vec<usize>)> = shapes(&model);
@@ -129,7 +129,7 @@ fn step(steps: &Steps<'_>, next: &[TokenId], state: &mut State) -> Vec<Vec<f32>>
 }
 
 #[test]
-fn one_cached_step_is_the_full_forward() {
+fn cached_steps_equal_the_full_forward_pass() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let steps = model.steps(Pass::inference());
@@ -150,7 +150,7 @@ fn one_cached_step_is_the_full_forward() {
 }
 
 #[test]
-fn tokens_read_at_once_are_the_full_forward() {
+fn tokens_read_at_once_equal_the_full_forward_pass() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let steps = model.steps(Pass::inference());
@@ -168,7 +168,7 @@ fn tokens_read_at_once_are_the_full_forward() {
     }
 }
 
-/// Prefixes of different lengths are read together, and what follows does not depend on that.
+/// Prefixes of different lengths are read together, which does not affect the following tokens.
 #[test]
 fn prefixes_of_different_lengths_are_read_together() {
     for config in variants().into_iter().filter(decodes) {
@@ -193,7 +193,7 @@ fn prefixes_of_different_lengths_are_read_together() {
 }
 
 #[test]
-fn selected_hypotheses_go_on_as_they_were() {
+fn selected_rows_continue_unchanged() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let steps = model.steps(Pass::inference());
@@ -210,9 +210,10 @@ fn selected_hypotheses_go_on_as_they_were() {
     }
 }
 
-/// Rows come, are repeated and go between any two steps; each computes what it would alone, to the bit.
+/// Rows are admitted, repeated and dropped between any two decoding steps; the results of each are bit-identical to those
+/// alone.
 #[test]
-fn a_row_does_not_see_those_that_come_and_go() {
+fn a_row_does_not_depend_on_other_rows() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let steps = model.steps(Pass::inference());
@@ -249,7 +250,7 @@ fn a_row_does_not_see_those_that_come_and_go() {
 }
 
 #[test]
-fn the_likeliest_are_those_of_the_logits() {
+fn likeliest_tokens_match_the_logits() {
     let model = model(&base());
     let steps = model.steps(Pass::inference());
     let last = steps.step(&[2, 2, 2], &mut state_of(&steps, 0..3));
@@ -258,7 +259,7 @@ fn the_likeliest_are_those_of_the_logits() {
 }
 
 #[test]
-fn short_and_empty_sources_give_numbers() {
+fn short_and_empty_sources_give_finite_logits() {
     for config in variants() {
         let model = model(&config);
         let src = padded(&[&[3], &[], &[4, 3]]);
@@ -304,7 +305,7 @@ fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
 }
 
 #[test]
-fn loss_and_gradients_do_not_depend_on_the_batching() {
+fn loss_and_gradients_do_not_depend_on_batching() {
     for config in variants() {
         let (whole, whole_gradients) = learn(&config, &[batch_of(&config, 0..3)]);
         let parts = [batch_of(&config, 0..1), batch_of(&config, 1..3)];
@@ -321,7 +322,7 @@ fn loss_and_gradients_do_not_depend_on_the_batching() {
 }
 
 #[test]
-fn every_parameter_learns() {
+fn every_parameter_has_a_gradient() {
     for config in variants() {
         let names = parameters(&model(&config)).into_iter();
         let names = names.map(|parameter| (parameter.name, parameter.values.len()));
@@ -330,7 +331,7 @@ fn every_parameter_learns() {
         for (name, len) in names {
             let gradient = &gradients[first..first + len];
             first += len;
-            // The softmax does not see what is added to all scores of a query.
+            // The softmax is invariant to a constant added to all scores of a query.
             let useless = name.ends_with("key.bias") || is_out_of_sight(&name, &config);
             let learns = gradient.iter().any(|&slope| slope != 0.0);
             assert!(learns || useless, "{name}: {config:?}");
@@ -338,7 +339,7 @@ fn every_parameter_learns() {
     }
 }
 
-/// A recurrent encoder that reads from the left has no state before the first position.
+/// A forward recurrent encoder has no state before the first position.
 fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
     config.family.task() == Task::Classify
         && config.pooling == Pooling::First
@@ -346,7 +347,7 @@ fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
 }
 
 #[test]
-fn dropout_repeats_with_its_step_and_changes_with_the_next() {
+fn dropout_depends_on_the_micro_batch() {
     for config in variants() {
         let config = ModelConfig {
             dropout: 0.3,
@@ -395,7 +396,7 @@ fn tied_matrices_are_stored_once() {
 }
 
 #[test]
-fn a_probe_names_the_first_layer_that_is_not_finite() {
+fn a_probe_names_the_first_layer_with_nan() {
     let config = ModelConfig {
         d_model: 12,
         ..base()

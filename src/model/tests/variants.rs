@@ -1,4 +1,4 @@
-//! The variants that every property is tested on.
+//! The variants on which every property is tested.
 
 use crate::config::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, MixingKind,
@@ -150,7 +150,7 @@ fn transformers() -> Vec<ModelConfig> {
     variants
 }
 
-/// Stacks of both kinds, and what published Transformers differ in.
+/// Stacks of both kinds, and the features in which published Transformers differ.
 fn mixed() -> Vec<ModelConfig> {
     let recurrent = |cell, attention| RecurrentConfig {
         cell,

@@ -82,7 +82,7 @@ fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: Tensor<2>) -
     layer.output.forward(context, &Pass::inference())
 }
 
-/// Rows sum to 1; what `hidden(sentence, query, key)` says is exactly 0, and all else above it.
+/// Checks that rows sum to 1, and that exactly the weights for which `hidden(sentence, query, key)` holds are 0.
 fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> bool) {
     let [_, n_heads, tgt_len, src_len] = map.weights.dims();
     let weights: Vec<f32> = map.weights.clone().into_data().iter().collect();
@@ -96,7 +96,7 @@ fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> boo
 }
 
 #[test]
-fn recorded_weights_make_the_output() {
+fn recorded_weights_reproduce_the_output() {
     for positions in [RelativePositions::None, ROTARY] {
         let layer = attention(positions, 3, AttentionSite::EncoderSelf);
         let (x, batch) = (rows(LEN), LENS.len());
@@ -132,7 +132,7 @@ fn watching_changes_nothing() {
     assert_eq!(out.into_data(), run(&Pass::inference()).into_data());
 }
 
-/// Section 3.2.2 gives each head matrices of its own; here they are blocks of one. Grouped heads share theirs.
+/// The paper has separate matrices for each head (section 3.2.2); here they are blocks of one. Grouped heads share a block.
 #[test]
 fn one_matrix_for_all_heads_equals_one_for_each() {
     for n_kv_heads in [3, 1] {

@@ -53,7 +53,7 @@ fn gathered(weights: Tensor<4>, values: Tensor<2>) -> Tensor<2> {
 }
 
 #[test]
-fn recorded_weights_make_the_contexts() {
+fn recorded_weights_reproduce_the_contexts() {
     let batch = SRC_LENS.len();
     let lengths = Lengths::full(batch, LEN);
     for (attention, cell) in [
@@ -106,12 +106,12 @@ fn map(linear: &Linear, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// The decoder's formulas for tanh cells and one sentence, word for word: t at every position, `[LEN, D]`.
+/// The decoder's formulas for tanh cells and one sentence, written out: t at every position, `[LEN, D]`.
 ///
 /// # Shapes
-/// - `h`: `[SRC_LEN, D]`, what the encoder made of the source
+/// - `h`: `[SRC_LEN, D]`, the memory
 /// - `x`: `[LEN, D]`
-/// - `states`: of each layer, `[1, D]`
+/// - `states`: `[1, D]` for each layer
 fn by_the_formulas(
     decoder: &RecurrentDecoder,
     h: &Tensor<2>,
@@ -141,7 +141,7 @@ fn by_the_formulas(
             below = states[number].clone();
         }
         if let Some(RecurrentAttention::Multiplicative(attention)) = &decoder.attention {
-            // e_j = (W s)ᵀ h_j with the state of this very position
+            // e_j = (W s)ᵀ h_j with the current state
             let query = match &attention.query {
                 Some(query) => map(query, below.clone()),
                 None => below.clone(),
@@ -168,7 +168,7 @@ fn the_decoder_follows_its_formulas() {
     ] {
         for n_layers in [1, 2] {
             let decoder = decoder(attention, CellKind::Rnn, n_layers);
-            // Large enough that no two words of the source are found alike.
+            // Large enough that the weights of the source positions differ.
             let (h, x) = (random(SRC_LEN) * 3.0, random(LEN));
             let finals: Vec<Tensor<2>> = (0..n_layers).map(|_| random(1)).collect();
             let expected = by_the_formulas(&decoder, &h, &x, finals.clone());

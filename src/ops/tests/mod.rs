@@ -1,5 +1,5 @@
-//! Every fused operation against its portable form: values and Burn's gradients in `f32`, and the fused backward rule
-//! against central finite differences of the portable form in `f64`.
+//! Compares every fused operation with its portable implementation: values and Burn's gradients in `f32`, and the
+//! fused backward rule with central finite differences of the portable implementation in `f64`.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
@@ -11,7 +11,7 @@ mod attention;
 mod cross_entropy;
 mod recurrent;
 
-/// Which of an operation's two forms to run.
+/// The implementation to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Fused,
@@ -23,7 +23,7 @@ type Operation<'a> = &'a dyn Fn(Form, &[Tensor<2>]) -> Tensor<2>;
 struct Case {
     shapes: Vec<[usize; 2]>,
     values: Vec<Vec<f64>>,
-    /// The scalar that is differentiated is Σ output · weight.
+    /// The differentiated scalar is Σ output · weight.
     weights: Random,
 }
 
@@ -76,7 +76,7 @@ impl Case {
         (numbers(output.inner()), gradients)
     }
 
-    /// d(scalar) / d(element) of the portable form in double precision.
+    /// d(scalar) / d(element) of the portable implementation in double precision.
     fn slope(&self, operation: Operation<'_>, input: usize, element: usize) -> f64 {
         const H: f64 = 1e-6;
         let at = |shift: f64| -> f64 {
@@ -113,7 +113,7 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().iter::<f64>().collect()
 }
 
-/// Equal to within `tolerance` of the larger of 1 and the largest magnitude.
+/// Asserts equality within `tolerance`, relative to the larger of 1 and the largest magnitude.
 fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}: lengths");
     let scale = expected
@@ -136,7 +136,7 @@ fn dropout(rate: f32) -> Dropout {
     Dropout {
         rate,
         seed: 5,
-        step: 3,
+        micro_batch: 3,
         site: 2,
     }
 }
@@ -276,7 +276,7 @@ fn embedding_matches() {
 
 /// The portable forms round the operands of products too.
 #[test]
-fn rounded_products_match() {
+fn bf16_products_match() {
     let case = Case::new(12, &[[6, 40], [7, 40]]);
     let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
     let map = || Map::dense(inputs[1].clone(), None);

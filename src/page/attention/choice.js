@@ -1,6 +1,6 @@
-// All heads, and what is chosen of them.
+// Overview of all heads, and the selected one.
 
-const SMALL = 128; // The longer side of a small map, in pixels.
+const SMALL = 128; // Longer side of a small map, in pixels.
 
 function buildAll() {
   const layers = mapsOf(state.site).map((map, layer) => {
@@ -82,7 +82,7 @@ function fillControls() {
   fillSelect("head", [...(heads.length > 1 ? [[MEAN, "mean"]] : []), ...heads], state.head);
 }
 
-// Draws what depends on the layer and the head.
+// Draws everything that depends on the layer and the head.
 function choose() {
   matrix = weightsOf(chosenMap(), state.head);
   picture = draw(matrix);
@@ -99,7 +99,7 @@ function choose() {
 
 function chooseSite(site) {
   const heads = mapsOf(site)[0].heads.length;
-  // The top layer is the one that most is written from.
+  // The top layer has the most direct influence on the output.
   Object.assign(state, { site, layer: mapsOf(site).length - 1, head: heads > 1 ? MEAN : 0, row: null, column: null });
   fillControls();
   buildSentence();
@@ -140,7 +140,7 @@ function listen() {
   addEventListener("resize", choose);
 }
 
-// A model without attention: the sentence alone.
+// A model without attention: only the sentence.
 function showPlain() {
   if (data.labels.length) {
     element("sentence-hint").textContent = "This model has no attention.";
@@ -148,7 +148,7 @@ function showPlain() {
     element("queries").replaceChildren(...tokens(data.src).map((label) => chip(label)));
     return;
   }
-  element("sentence-hint").textContent = "This model has no attention: its decoder knows the source by the encoder's last state alone.";
+  element("sentence-hint").textContent = "This model has no attention: its decoder sees the source only through the encoder's final state.";
   element("queries-title").textContent = SITES.cross.queries;
   element("keys-title").textContent = "Source";
   element("queries").replaceChildren(...SITES.cross.rows.map((label) => chip(label)));
@@ -164,7 +164,7 @@ function start() {
     return showPlain();
   }
   element("controls").hidden = element("maps").hidden = false;
-  element("sentence-hint").textContent = "Point at a token, or reach it with the tab key, to see what it attends to, or who attends to it.";
+  element("sentence-hint").textContent = "Point at a token, or focus it with the tab key, to see what it attends to, or what attends to it.";
   readColours();
   listen();
   chooseSite(["cross", "decoder_self", "encoder_self"].find((site) => mapsOf(site).length));

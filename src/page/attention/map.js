@@ -86,7 +86,7 @@ function drawLabels(context) {
   });
 }
 
-// Frames the chosen row and column.
+// Draws a frame around the selected row and column.
 function drawMark(context) {
   const { left, above, cell } = layout;
   context.strokeStyle = style("--mark");

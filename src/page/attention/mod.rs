@@ -1,14 +1,14 @@
-//! The page that shows who attends to whom.
+//! The page that visualizes attention.
 
 use serde_json::{Value, json};
 
 use crate::nn::{AttentionMap, AttentionSite};
-use crate::pipeline::{Inspection, LabelScore, Predicted};
+use crate::pipeline::{Inspection, LabelScore, Predicted, Warning};
 
-/// Weights are written in thousandths: whole numbers, of which most are 0, keep the page small.
+/// Weights are stored in thousandths: integers, most of them 0, keep the page small.
 const UNITS: u32 = 1000;
 
-/// The parts of one script, which only the page reads.
+/// The page's script, concatenated from its parts.
 const SCRIPT: &str = concat!(
     include_str!("weights.js"),
     include_str!("sentence.js"),
@@ -16,8 +16,8 @@ const SCRIPT: &str = concat!(
     include_str!("choice.js"),
 );
 
-/// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token shows
-/// what it attends to. `title` says which model it was.
+/// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token
+/// shows what it attends to. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection) -> String {
     format!(
         include_str!("page.html"),
@@ -27,7 +27,7 @@ pub fn attention(title: &str, inspection: &Inspection) -> String {
     )
 }
 
-/// JSON inside a script element: without `<`, no text in it can end the element or open a comment.
+/// JSON for a script element: without `<`, no text can end the element or open a comment.
 fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
@@ -59,7 +59,7 @@ fn data(title: &str, inspection: &Inspection) -> Value {
         "tags": tags,
         "labels": labels,
         "maps": maps.iter().map(map).collect::<Vec<_>>(),
-        "warnings": warnings,
+        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -125,11 +125,14 @@ mod tests {
                 layer: 0,
                 weights: Tensor::from_data(weights, &Device::flex()),
             }],
-            warnings: vec![EVIL.into()],
+            warnings: vec![Warning {
+                line: None,
+                problem: EVIL.into(),
+            }],
         }
     }
 
-    /// What a browser would read as the page's data.
+    /// The page's data as a browser would parse it.
     fn read_back(page: &str) -> Value {
         let (_, rest) = page
             .split_once("<script id=\"data\" type=\"application/json\">")
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_can_leave_the_data() {
+    fn no_text_can_escape_the_data() {
         let page = attention(EVIL, &inspection());
         assert!(!page.contains("alert(1)</script>"));
         assert_eq!(page.matches("</script>").count(), 2);
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_come_in_thousandths_head_by_head() {
+    fn weights_are_thousandths_head_by_head() {
         let map = &read_back(&attention("m", &inspection()))["maps"][0];
         assert_eq!(
             map["heads"],
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_asks_for_nothing_else() {
+    fn the_page_loads_no_other_resources() {
         let page = attention("m", &inspection());
         for word in [
             "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_attention_there_is_a_page_still() {
+    fn a_model_without_attention_has_a_page() {
         let mut inspection = inspection();
         inspection.maps.clear();
         assert_eq!(read_back(&attention("m", &inspection))["maps"], json!([]));

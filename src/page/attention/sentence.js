@@ -1,6 +1,6 @@
-// The sentence, whose tokens shade those that they attend to.
+// The sentence; the selected token shades the tokens that it attends to.
 
-// A token, which calls `show` if it is given when somebody points at it.
+// A token element, which calls `show`, if given, on hover and focus.
 function chip(label, show) {
   const node = document.createElement(show ? "button" : "div");
   node.className = "token";
@@ -37,7 +37,7 @@ function buildSentence() {
   element("keys").replaceChildren(...columns);
 }
 
-// Shades the keys of the chosen query, or the queries of the chosen key.
+// Shades the keys of the selected query, or the queries of the selected key.
 function shadeSentence() {
   const { row, column } = state;
   const most = top(matrix);

@@ -1,12 +1,13 @@
-// What is shown: tokens, weights, and their words and colours.
+// Displayed data: tokens, weights, names and colours.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const UNITS = data.units; // Weights come as whole numbers, of which this is all.
-const MEAN = -1; // In place of a head's number: the mean of all heads.
+const UNITS = data.units; // Weights are integers; this one represents 1.
+const MEAN = -1; // Used as a head number for the mean of all heads.
 const element = (id) => document.getElementById(id);
 
-// What the rows and columns of each kind of attention are. A row of the decoder is a position that reads one token and
-// writes the next; attention within what is read is told by what is read, attention to the source by what is written.
+// Meaning of the rows and columns of each kind of attention. A row of the decoder is a position that reads one token
+// and writes the next: self-attention rows are labelled with the token read, cross-attention rows with the token
+// written.
 const written = data.written;
 const tokens = (list) => list.map((token) => ({ token }));
 const named = ({ label, probability }) => `${visible(label)} ${percent(probability)}`;
@@ -20,14 +21,14 @@ const SITES = {
   },
   decoder_self: {
     name: "Decoder self-attention",
-    queries: "Token just read, and below it the one that follows",
+    queries: "Token just read, with the next one below",
     keys: "attends to the tokens read so far",
     rows: data.tgt.map((token, i) => ({ token, note: written[i] ? `→ ${visible(written[i].token)} ${percent(written[i].probability)}` : "" })),
     columns: tokens(data.tgt),
   },
   cross: {
     name: "Cross-attention",
-    queries: "Token that is written, and its probability",
+    queries: "Token written, with its probability",
     keys: "attends to source tokens",
     rows: data.tgt.map((token, i) => (written[i] ? { token: written[i].token, note: percent(written[i].probability) } : { token })),
     columns: tokens(data.src),
@@ -36,8 +37,8 @@ const SITES = {
 
 const state = { site: null, layer: 0, head: MEAN, row: null, column: null };
 let palette = []; // The colour of every weight, [r, g, b].
-let matrix = null; // The chosen weights: { rows, columns, weights, most }.
-let picture = null; // The same, a pixel a weight.
+let matrix = null; // The selected weights: { rows, columns, weights, most }.
+let picture = null; // The same, one pixel per weight.
 
 function visible(token) {
   return token.replace(/ /g, "␣").replace(/\n/g, "⏎").replace(/\t/g, "⇥");
@@ -81,7 +82,7 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 
 const colour = (share) => palette[Math.round(Math.min(Math.max(share, 0), 1) * UNITS)];
 
-// A canvas with a pixel for each weight.
+// A canvas with one pixel per weight.
 function draw(of) {
   const canvas = document.createElement("canvas");
   canvas.width = of.columns;
@@ -97,7 +98,7 @@ function draw(of) {
   return canvas;
 }
 
-// Black or white, whichever can be read on it.
+// Black or white, whichever is readable on the colour.
 function inkOn([r, g, b]) {
   return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111" : "#fff";
 }

@@ -17,18 +17,33 @@ fn lines(random: &mut Random) -> Vec<String> {
 fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
     let pipeline = of(Family::Tagger, 0);
     let lines = lines(&mut Random::new(1, 0));
-    let together = pipeline.tag(&lines).unwrap();
-    for (line, tags) in lines.iter().zip(&together) {
-        assert_eq!(tags.len(), line.split_whitespace().count(), "{line}");
-        assert!(tags.iter().all(|tag| TAGS.contains(&tag.as_str())));
-        assert_eq!(pipeline.tag(&[line]).unwrap()[0], *tags);
+    let together = pipeline.tag(11, &lines).unwrap();
+    for (number, (line, tagged)) in (11..).zip(lines.iter().zip(&together)) {
+        let tokens: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(tagged.tokens, tokens);
+        assert_eq!(tagged.tags.len(), tokens.len(), "{line}");
+        assert!(tagged.tags.iter().all(|tag| TAGS.contains(&tag.as_str())));
+        assert_eq!(pipeline.tag(number, &[line]).unwrap()[0], *tagged);
     }
-    let mut seen: Vec<&String> = together.iter().flatten().collect();
+    let warnings = together.iter().flat_map(|tagged| &tagged.warnings);
+    let warnings: Vec<String> = warnings.map(Warning::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["line 31: 32 positions were read in pieces of 24, the model's most"]
+    );
+    assert_eq!(together[20].unknown, 16);
+    let mut seen: Vec<&String> = together.iter().flat_map(|tagged| &tagged.tags).collect();
     seen.sort();
     seen.dedup();
     assert!(seen.len() > 1, "always {seen:?}");
     // What looks like special tokens is a token like any other.
-    assert_eq!(pipeline.tag(&["<s> a<unk>b \u{b4}"]).unwrap()[0].len(), 3);
+    let special = pipeline.tag(1, &["<s> a<unk>b \u{b4}"]).unwrap();
+    assert_eq!(special[0].tags.len(), 3);
+    let control = &pipeline.tag(1, &["a\u{1}dog\u{7}"]).unwrap()[0];
+    assert_eq!(control.tokens, ["a", "dog"]);
+    assert_eq!(control.tags.len(), 2);
+    let problem = &control.warnings[0].problem;
+    assert_eq!(problem, "2 control characters were read as blanks");
 }
 
 #[test]
@@ -40,24 +55,27 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
         numbers.take(n * 3).collect()
     };
     let sequences: Vec<Vec<f32>> = [5, 0, 24, 1, 60, 7].into_iter().map(&mut vectors).collect();
-    let together = pipeline.tag_vectors(&sequences).unwrap();
-    for (sequence, tags) in sequences.iter().zip(&together) {
-        assert_eq!(tags.len() * 3, sequence.len());
+    let together = pipeline.tag_vectors(1, &sequences).unwrap();
+    for (number, (sequence, tagged)) in (1..).zip(sequences.iter().zip(&together)) {
+        assert_eq!(tagged.tags.len() * 3, sequence.len());
         let alone = pipeline
-            .tag_vectors(std::slice::from_ref(sequence))
+            .tag_vectors(number, std::slice::from_ref(sequence))
             .unwrap();
-        assert_eq!(alone[0], *tags);
+        assert_eq!(alone[0], *tagged);
     }
     for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
-        let error = pipeline.tag_vectors(&[vec![1.0; 3], wrong]).unwrap_err();
+        let error = pipeline.tag_vectors(1, &[vec![1.0; 3], wrong]).unwrap_err();
         assert!(
             error.to_string().starts_with("sequence 2 is not made of"),
             "{error}"
         );
     }
-    assert_eq!(pipeline.tag(&["a dog"]).unwrap_err().exit_code(), 2);
+    assert_eq!(pipeline.tag(1, &["a dog"]).unwrap_err().exit_code(), 2);
     let tokens = of(Family::Tagger, 0);
-    assert_eq!(tokens.tag_vectors(&sequences).unwrap_err().exit_code(), 2);
+    assert_eq!(
+        tokens.tag_vectors(1, &sequences).unwrap_err().exit_code(),
+        2
+    );
 }
 
 #[test]
@@ -71,10 +89,10 @@ fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
     };
     let pipeline = transformer(0);
     let lines = lines(&mut Random::new(4, 0));
-    let together = pipeline.tag(&lines).unwrap();
-    for (line, tags) in lines.iter().zip(&together) {
-        assert_eq!(tags.len(), line.split_whitespace().count(), "{line}");
-        assert_eq!(pipeline.tag(&[line]).unwrap()[0], *tags);
+    let together = pipeline.tag(1, &lines).unwrap();
+    for (line, tagged) in lines.iter().zip(&together) {
+        assert_eq!(tagged.tags.len(), line.split_whitespace().count(), "{line}");
+        assert_eq!(pipeline.tag(1, &[line]).unwrap()[0].tags, tagged.tags);
     }
     let pipeline = transformer(16);
     let mut random = Random::new(5, 0);
@@ -83,11 +101,11 @@ fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
         numbers.take(n * 16).collect()
     };
     let sequences: Vec<Vec<f32>> = [5, 0, 24, 1, 60, 7].into_iter().map(&mut vectors).collect();
-    let together = pipeline.tag_vectors(&sequences).unwrap();
-    for (sequence, tags) in sequences.iter().zip(&together) {
-        assert_eq!(tags.len() * 16, sequence.len());
-        let alone = pipeline.tag_vectors(std::slice::from_ref(sequence));
-        assert_eq!(alone.unwrap()[0], *tags);
+    let together = pipeline.tag_vectors(1, &sequences).unwrap();
+    for (sequence, tagged) in sequences.iter().zip(&together) {
+        assert_eq!(tagged.tags.len() * 16, sequence.len());
+        let alone = pipeline.tag_vectors(1, std::slice::from_ref(sequence));
+        assert_eq!(alone.unwrap()[0].tags, tagged.tags);
     }
 }
 
@@ -112,9 +130,9 @@ fn labels_do_not_depend_on_the_batch() {
                     assert!(labels.len() == 3 && (sum - 1.0).abs() < 1e-9, "{labels:?}");
                 }
             }
-            let warnings = together.iter().filter_map(|line| line.warning.as_ref());
-            let warned: Vec<usize> = warnings.map(|warning| warning.line).collect();
-            assert_eq!(warned, [31]);
+            let warnings = together.iter().flat_map(|line| &line.warnings);
+            let warned: Vec<Option<usize>> = warnings.map(|warning| warning.line).collect();
+            assert_eq!(warned, [Some(31)]);
         }
     }
     let nan = damaged(of(Family::Classifier, 0), "head.weight", 0);
@@ -138,7 +156,7 @@ fn an_inspection_shows_the_labels() {
         panic!("{inspection:?}");
     };
     let tags: Vec<String> = tags.into_iter().map(|tag| tag.label).collect();
-    assert_eq!(tags, tagger.tag(&["a dog runs"]).unwrap()[0]);
+    assert_eq!(tags, tagger.tag(1, &["a dog runs"]).unwrap()[0].tags);
     assert_eq!(inspection.maps.len(), 1);
 
     let classifier = of(Family::Classifier, 0);
@@ -167,11 +185,9 @@ fn vectors_of_texts_do_not_depend_on_the_batch() {
             assert!(vector.clone().all(|x| x.is_finite()));
             assert!(embedded.vector.is_none() || vector.count() == 16);
         }
-        let warnings = together
-            .iter()
-            .filter_map(|embedded| embedded.warning.as_ref());
-        let lines: Vec<usize> = warnings.map(|warning| warning.line).collect();
-        assert_eq!(lines, [31]);
+        let warnings = together.iter().flat_map(|embedded| &embedded.warnings);
+        let lines: Vec<Option<usize>> = warnings.map(|warning| warning.line).collect();
+        assert_eq!(lines, [Some(31)]);
     }
     for family in [Family::DecoderOnly, Family::Tagger] {
         let error = of(family, 0).embed(1, &["a"]).unwrap_err();
@@ -238,5 +254,5 @@ fn gaps_that_cannot_be_filled_are_refused() {
         assert!(error.to_string().starts_with(problem), "{error}");
     }
     assert_eq!(untrained().fill("<mask>", 1).unwrap_err().exit_code(), 2);
-    assert_eq!(untrained().tag(&["a"]).unwrap_err().exit_code(), 2);
+    assert_eq!(untrained().tag(1, &["a"]).unwrap_err().exit_code(), 2);
 }

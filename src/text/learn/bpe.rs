@@ -1,4 +1,4 @@
-//! Byte-pair encoding (Sennrich et al. 2016): the most frequent pair of neighbours becomes a token, again and again.
+//! Byte-pair encoding (Sennrich et al. 2016): repeatedly merges the most frequent pair of adjacent tokens.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -35,7 +35,7 @@ pub(super) fn learn(
         }
         let (left, right) = (&tokens[pair.0 as usize], &tokens[pair.1 as usize]);
         let token = format!("{left}{right}");
-        // Two pairs may spell the same token, and a pair may come back when they do.
+        // Two pairs may spell the same token, in which case a pair may reappear.
         if merged.insert(pair) {
             merges.push((left.clone(), right.clone()));
         }
@@ -48,11 +48,11 @@ pub(super) fn learn(
     Model::Bpe { tokens, merges }
 }
 
-/// The words as tokens, and where each pair of neighbours stands.
+/// The words as tokens, and the positions of each pair.
 struct Text {
     words: Vec<Word>,
     pairs: HashMap<Pair, Occurrences>,
-    /// Frequencies of pairs, some out of date; of equally frequent pairs the one with the lower ids comes first.
+    /// Frequencies of pairs, possibly outdated; ties are resolved in favour of lower ids.
     queue: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 
@@ -64,7 +64,7 @@ struct Word {
 #[derive(Default)]
 struct Occurrences {
     count: u64,
-    /// Indices of the words where the pair stands, or once stood.
+    /// Indices of the words that contain, or once contained, the pair.
     words: Vec<u32>,
 }
 
@@ -113,7 +113,7 @@ impl Text {
         None
     }
 
-    /// Puts `token` in place of `pair` wherever it stands.
+    /// Replaces `pair` with `token` everywhere.
     fn merge(&mut self, pair: Pair, token: TokenId) {
         let Some(mut found) = self.pairs.remove(&pair) else {
             return;
@@ -141,7 +141,7 @@ impl Text {
     }
 }
 
-/// Pairs of neighbours that a merge makes and unmakes in a word, some of them both, as often as it does.
+/// Pairs that a merge creates and removes in a word, with multiplicity; some pairs are both.
 #[derive(Default)]
 struct Change {
     gained: Vec<Pair>,
@@ -210,12 +210,12 @@ mod tests {
         let counts = counts(words);
         match learn(&config, SPECIAL, &counts, &counts.alphabet(1)) {
             Model::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
-            _ => unreachable!("BPE learns a BPE model"),
+            _ => unreachable!("the BPE learner returns a BPE model"),
         }
     }
 
-    /// The words of Sennrich et al., figure 1, with counts. Of equal pairs the older tokens come first, and `▁` comes
-    /// after the letters.
+    /// The words of Sennrich et al., figure 1, with counts. Ties go to the older tokens, and `▁` sorts after the
+    /// letters.
     #[test]
     fn merges_the_most_frequent_pairs() {
         let words = [("▁low", 5), ("▁lowest", 2), ("▁newer", 6), ("▁wider", 3)];
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_pairs_count_as_often_as_they_merge() {
+    fn overlapping_pairs_count_only_possible_merges() {
         assert_eq!(
             merges(&[("aaaa", 2), ("ab", 3)], 100),
             ["a+a", "a+b", "aa+aa"]
@@ -232,9 +232,9 @@ mod tests {
         assert_eq!(merges(&[("aaa", 1)], 100), ["a+a", "aa+a"]);
     }
 
-    /// Counting everything anew before each merge must give the same.
+    /// Recounting everything before each merge must give the same result.
     #[test]
-    fn agrees_with_the_slow_way() {
+    fn matches_a_naive_implementation() {
         let words = [
             ("abababc", 3),
             ("bcabca", 2),

@@ -1,4 +1,4 @@
-//! How often each word occurs: all that learning needs to know of the text.
+//! Word frequencies, the only input of vocabulary learning.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -8,18 +8,18 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
 
-/// Lines that one thread counts in one go.
+/// Lines counted per task.
 const LINES_PER_TASK: usize = 4096;
 
-/// Longer stretches of letters are learned from in parts of this many characters, or text without blanks would take time
-/// that grows with the square of a line's length.
+/// Longer sequences of characters are split into parts of this length; otherwise text without spaces would take time
+/// quadratic in the length of a line.
 const MAX_STRETCH: usize = 256;
 
 /// The words of a text in alphabetical order, with their frequencies.
 pub(super) struct Counts(Vec<(String, u64)>);
 
 impl Counts {
-    /// Splits each line as `tokenizer` does and counts the pieces.
+    /// Splits each line with `tokenizer` and counts the pieces.
     pub(super) fn of<S: AsRef<str> + Sync>(texts: &[&[S]], tokenizer: &Tokenizer) -> Result<Self> {
         let count_lines = |lines: &[S]| {
             let mut counts = HashMap::new();
@@ -66,7 +66,7 @@ impl Counts {
             .collect()
     }
 
-    /// The words that occur at least `min_frequency` times, the most frequent first.
+    /// The words that occur at least `min_frequency` times, most frequent first.
     pub(super) fn frequent_words(&self, min_frequency: u64) -> impl Iterator<Item = String> {
         let frequent = self.0.iter().filter(|(_, count)| *count >= min_frequency);
         let mut words: Vec<(Reverse<u64>, &str)> = frequent
@@ -76,7 +76,8 @@ impl Counts {
         words.into_iter().map(|(_, word)| word.to_owned())
     }
 
-    /// The stretches of `alphabet` in the words, with their frequencies, in an order that depends on the text alone.
+    /// The sequences of characters from `alphabet` in the words, with their frequencies, in an order that depends
+    /// only on the text.
     pub(super) fn stretches(&self, alphabet: &BTreeSet<char>) -> Vec<(Vec<char>, u64)> {
         let mut stretches = Vec::new();
         for (word, count) in &self.0 {

@@ -1,4 +1,4 @@
-//! Learning vocabularies from text. The same text and configuration give the same tokenizer, byte for byte.
+//! Vocabulary learning. The same text and configuration give the same tokenizer, byte for byte.
 
 mod bpe;
 mod counts;
@@ -13,7 +13,7 @@ use super::{Tokenizer, Tokenizers};
 use crate::config::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
-/// Which special tokens a vocabulary has beside `<pad>`, `<unk>`, `<s>` and `</s>`.
+/// Special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masks {
     /// None.
@@ -22,13 +22,13 @@ pub enum Masks {
     With,
 }
 
-/// Learns the tokenizers of both sides from the training text. Without text on the source side there is one vocabulary.
+/// Learns the tokenizers of both sides from the training text. Without source text, there is one shared vocabulary.
 ///
-/// Each vocabulary gets at most `vocab_size` tokens, special ones included; fewer if the text does not hold more that
-/// occur `min_frequency` times.
+/// Each vocabulary has at most `vocab_size` tokens, including special ones; fewer if not enough tokens occur
+/// `min_frequency` times.
 ///
 /// # Errors
-/// [`Error::Config`] if `vocab_size` has no room for the characters of the text (words that do not fit are just left
+/// [`Error::Config`] if `vocab_size` is too small for the characters of the text (words that do not fit are left
 /// out); [`Error::Data`] if there is nothing to learn from.
 pub fn learn<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
@@ -51,11 +51,11 @@ pub fn learn<S: AsRef<str> + Sync>(
     })
 }
 
-/// Learns the tokenizers of a tagger or classifier: that of the tokens or texts as configured, and that of the tags or
-/// labels, which are whole words and count as they are written. Without tokens there is only that of the tags.
+/// Learns the tokenizers of a tagger or classifier: the configured one for tokens or texts, and one of unmodified
+/// whole words for tags or labels. Without tokens, only the latter is learned.
 ///
 /// # Errors
-/// As for [`learn`].
+/// See [`learn`].
 pub fn learn_tagged<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
     tokens: &[S],
@@ -104,7 +104,7 @@ fn learn_one<S: AsRef<str> + Sync>(
     if tokenizer.vocab_size() == special.len() {
         return Err(Error::Data {
             problem: format!(
-                "nothing to learn a vocabulary from: no token occurs {} times in the training text",
+                "cannot learn a vocabulary: no token occurs {} times in the training text",
                 config.min_frequency
             ),
             hint: Some("add text, or lower `tokenizer.min_frequency`".into()),
@@ -116,12 +116,12 @@ fn learn_one<S: AsRef<str> + Sync>(
 fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
     let json = format!("{:#}\n", format::document(config, special, model));
     Tokenizer::from_json(json.into_bytes()).map_err(|problem| Error::Data {
-        problem: format!("cannot make a tokenizer of the training text: {problem}"),
+        problem: format!("cannot build a tokenizer from the training text: {problem}"),
         hint: None,
     })
 }
 
-/// The characters that get a token each.
+/// The characters that become tokens.
 fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Result<BTreeSet<char>> {
     let alphabet = counts.alphabet(config.min_frequency);
     let needed = special.len() + alphabet.len();
@@ -129,7 +129,7 @@ fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Resu
         return Err(Error::Config {
             key: "tokenizer.vocab_size".into(),
             expected: format!(
-                "at least {needed}, as the text has {} different characters beside the {} special tokens",
+                "at least {needed}, since the text has {} distinct characters and there are {} special tokens",
                 alphabet.len(),
                 special.len()
             ),
@@ -142,7 +142,7 @@ fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Resu
     Ok(alphabet)
 }
 
-/// The special tokens, with which every vocabulary begins, and the characters.
+/// The special tokens, which come first in every vocabulary, followed by the characters.
 fn with_special(special: &[&str], alphabet: &BTreeSet<char>) -> Vec<String> {
     let special = special.iter().map(|&token| token.to_owned());
     special

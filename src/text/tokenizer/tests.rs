@@ -16,7 +16,7 @@ fn tokenizer(kind: TokenizerKind) -> Tokenizer {
     tokenizers.tgt().clone()
 }
 
-/// The tokens of a text with gaps, `_` for each gap.
+/// The tokens of a text with masks, `_` for each mask.
 fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
     let ids = tokenizer.encode_masked(text, GAP).expect("text");
     let name = |&id: &TokenId| match id {
@@ -27,7 +27,7 @@ fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_stands_around_a_gap_is_split_as_around_a_word() {
+fn text_around_a_mask_is_split_as_around_a_word() {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
         let tokenizer = tokenizer(kind);
         let whole = |text: &str| -> Vec<String> {
@@ -47,7 +47,7 @@ fn what_stands_around_a_gap_is_split_as_around_a_word() {
                 vec!["_".into()],
                 whole("fährt"),
                 vec!["_".into(), "_".into()],
-                // Goes on where the word stands: no mark of a word.
+                // Continues a word, so there is no word mark.
                 tokens(&tokenizer, "<mask>rad")[1..].to_vec(),
             ]
             .concat()
@@ -62,7 +62,7 @@ fn what_stands_around_a_gap_is_split_as_around_a_word() {
 }
 
 #[test]
-fn blanks_are_tokens_where_characters_are() {
+fn spaces_are_tokens_in_character_vocabularies() {
     let tokenizer = tokenizer(TokenizerKind::Char);
     assert_eq!(
         tokens(&tokenizer, "in<mask> <mask>R"),
@@ -76,7 +76,7 @@ fn blanks_are_tokens_where_characters_are() {
 }
 
 #[test]
-fn a_continued_text_has_the_tokens_of_the_whole() {
+fn continued_text_has_the_tokens_of_the_whole() {
     for kind in [
         TokenizerKind::Bpe,
         TokenizerKind::Unigram,
@@ -94,7 +94,7 @@ fn a_continued_text_has_the_tokens_of_the_whole() {
 }
 
 #[test]
-fn a_piece_shows_how_it_joins_the_text_before_it() {
+fn pieces_show_how_they_join_the_previous_text() {
     let piece = |kind, token: &str| {
         let tokenizer = tokenizer(kind);
         let id = tokenizer.inner.token_to_id(token).expect("known");
@@ -114,7 +114,7 @@ fn a_piece_shows_how_it_joins_the_text_before_it() {
 }
 
 #[test]
-fn a_word_is_one_id() {
+fn each_word_has_one_id() {
     let tokenizer = tokenizer(TokenizerKind::Word);
     let ids = tokenizer
         .encode_words(" ein\u{a0}Mann <s> \u{b4}x ")
@@ -124,7 +124,7 @@ fn a_word_is_one_id() {
     assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
 }
 
-/// A line break within a string of the decoder once made the program panic.
+/// Regression test: a line break within a string of the decoder once caused a panic.
 #[test]
 fn a_damaged_decoder_is_refused() {
     let json = String::from_utf8(tokenizer(TokenizerKind::Bpe).to_json().to_vec()).expect("JSON");
@@ -138,7 +138,7 @@ fn a_damaged_decoder_is_refused() {
 }
 
 #[test]
-fn two_tokens_with_one_id_are_refused_by_name() {
+fn duplicate_ids_are_refused_with_both_tokens() {
     let json = |kind| String::from_utf8(tokenizer(kind).to_json().to_vec()).expect("JSON");
     for kind in [TokenizerKind::Word, TokenizerKind::Bpe, TokenizerKind::Char] {
         let mut document: serde_json::Value = serde_json::from_str(&json(kind)).expect("JSON");

@@ -1,6 +1,6 @@
-//! Damage at random, always the same for the same number.
+//! Random damage, reproducible by its number.
 
-/// Numbers that programs stumble over, as text and as bytes.
+/// Numbers that often cause errors, as text and as bytes.
 const NUMBERS: [&str; 8] = [
     "-1",
     "0",
@@ -28,7 +28,7 @@ impl Random {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// A place in `bytes`: anywhere, or near the beginning, where headers are.
+    /// A place in `bytes`: anywhere, or near the beginning, in the headers.
     fn place(&mut self, bytes: &[u8]) -> usize {
         const HEADER: usize = 400;
         match self.below(2) {
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// `whole` with the damage number `case`.
+/// `whole` with damage number `case`.
 pub(super) fn mutated(whole: &[u8], case: u64) -> Vec<u8> {
     let mut random = Random(case);
     let mut bytes = whole.to_vec();
@@ -76,7 +76,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Replaces the first number in digits from `place` on.
+/// Replaces the first decimal number from `place` on.
 fn replace_number(bytes: &mut Vec<u8>, place: usize, number: &str) {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     if let Some(found) = bytes[place..].iter().position(is_digit) {

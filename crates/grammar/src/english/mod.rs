@@ -1,4 +1,4 @@
-//! A plan in English.
+//! Realisation of plans in English.
 
 mod phrase;
 mod verb;
@@ -11,7 +11,7 @@ use super::words::Slot;
 use phrase::{Role, phrase};
 use verb::VerbGroup;
 
-/// The words of `sentence` and its final mark.
+/// The words of `sentence` and its final punctuation mark.
 pub(super) fn sentence(sentence: &Sentence) -> (Surface, &'static str) {
     let mut out = Surface::default();
     let mark = match sentence {

@@ -11,7 +11,7 @@ use super::super::plan::{Determiner, NounPhrase, Order, Phrase, Pronoun};
 use super::super::surface::Surface;
 use super::clause;
 
-/// What a phrase is in its clause, as far as English pronouns show it.
+/// Grammatical role of a phrase, as far as English pronouns distinguish it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Subject,

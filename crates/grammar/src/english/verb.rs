@@ -20,7 +20,8 @@ const fn auxiliary_verb([base, third, past, participle]: [&'static str; 4]) -> E
     }
 }
 
-/// The verbs of a clause: an auxiliary, which takes the negation and comes before the subject of a question, and the rest.
+/// The verbs of a clause: the auxiliary, which takes the negation and precedes the subject of a question, and the
+/// rest.
 pub(super) struct VerbGroup {
     auxiliary: Option<&'static str>,
     rest: Vec<(&'static str, PartOfSpeech)>,
@@ -61,7 +62,7 @@ impl VerbGroup {
         }
     }
 
-    /// A full verb, with "do" where English needs it.
+    /// A full verb, with "do" where required.
     fn full(verb: &EnglishVerb, plan: &Clause, order: Order) -> Self {
         if plan.negated || order == Order::Question {
             Self {
@@ -76,14 +77,14 @@ impl VerbGroup {
         }
     }
 
-    /// Appends the auxiliary, if there is one.
+    /// Appends the auxiliary, if any.
     pub(super) fn auxiliary(&self, out: &mut Surface) {
         if let Some(word) = self.auxiliary {
             out.push(word, Auxiliary);
         }
     }
 
-    /// Appends the negation behind the auxiliary.
+    /// Appends the negation after the auxiliary.
     pub(super) fn not(&self, out: &mut Surface) {
         if self.auxiliary == Some("can") {
             out.glue("not", Small);
@@ -98,7 +99,7 @@ impl VerbGroup {
     }
 }
 
-/// A modal is an auxiliary or, followed by "to", a full verb.
+/// A modal: an auxiliary, or a full verb followed by "to".
 enum ModalWord {
     Auxiliary(&'static str),
     Full(&'static EnglishVerb),
@@ -118,7 +119,7 @@ fn modal_word(modal: Modal, tense: Tense, negated: bool) -> ModalWord {
     }
 }
 
-/// The form that agrees with the subject; of the perfect, this is the present of "have".
+/// The form that agrees with the subject; for the perfect, the present of "have".
 fn finite(verb: &EnglishVerb, plan: &Clause) -> &'static str {
     match (plan.tense, plan.subject.agreement()) {
         (Tense::Past, _) => verb.past,

@@ -3,7 +3,7 @@
 use super::super::features::{Case, Number};
 use super::super::nouns::Gender;
 
-/// What an ending depends on beside the case: the gender, or the plural, which has none.
+/// The column of a declension table: the gender, or the plural, which does not distinguish gender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Masculine,
@@ -63,7 +63,7 @@ pub(super) fn relative(case: Case, column: Column) -> &'static str {
     }
 }
 
-/// The ending of an adjective: where the article shows case and gender, the adjective need not.
+/// The ending of an adjective: weak if the article already shows case and gender.
 pub(super) fn adjective(case: Case, column: Column, shown_by_article: bool) -> &'static str {
     if shown_by_article {
         match (case, column) {

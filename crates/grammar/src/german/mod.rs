@@ -1,4 +1,4 @@
-//! A plan in German.
+//! Realisation of plans in German.
 
 mod endings;
 mod phrase;
@@ -12,7 +12,7 @@ use super::verbs::Frame;
 use phrase::{phrase, prepositional};
 use verb::VerbGroup;
 
-/// The words of `sentence`; the final mark is that of the English.
+/// The words of `sentence`; the final punctuation mark is that of the English sentence.
 pub(super) fn sentence(sentence: &Sentence) -> Surface {
     let mut out = Surface::default();
     match sentence {
@@ -57,7 +57,8 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
     clause(dependent, Order::Subordinate, out);
 }
 
-/// Verb second, first or last; the middle field between; relative clauses of objects behind it all.
+/// A clause with the verb in second, first or last position, the middle field in between, and relative clauses of
+/// objects at the end.
 fn clause(plan: &Clause, order: Order, out: &mut Surface) {
     let group = VerbGroup::new(plan, order);
     match order {
@@ -87,7 +88,7 @@ fn clause(plan: &Clause, order: Order, out: &mut Surface) {
     }
 }
 
-/// Puts the opening element, and says whether there was one: a yes-no question has none.
+/// Appends the opening element. Returns whether there is one: yes-no questions have none.
 fn front(plan: &Clause, order: Order, out: &mut Surface) -> bool {
     match plan.front {
         Front::Subject if order == Order::Question => return false,
@@ -104,7 +105,7 @@ fn subject(plan: &Clause, out: &mut Surface) {
     relative(&plan.subject, out);
 }
 
-/// Pronouns and names, time, noun phrases, negation, manner, adjuncts, quality.
+/// The middle field: pronouns and names, time, noun phrases, negation, manner, adjuncts, quality.
 fn middle(plan: &Clause, out: &mut Surface) {
     let object_here = plan.front != Front::Object;
     let light_goal = is_light(&plan.goal);
@@ -144,12 +145,12 @@ fn middle(plan: &Clause, out: &mut Surface) {
     }
 }
 
-/// Whether the phrase goes before the time.
+/// Whether the phrase precedes the adverbial of time.
 fn is_light(phrase: &Option<Phrase>) -> bool {
     matches!(phrase, Some(Phrase::Pronoun(_) | Phrase::Name(_)))
 }
 
-/// Whether the object bears the negation: "keinen Hund" and not "einen Hund nicht".
+/// Whether the object carries the negation: "keinen Hund" rather than "einen Hund nicht".
 fn negative_object(plan: &Clause) -> bool {
     plan.negated && plan.object.as_ref().is_some_and(Phrase::is_indefinite)
 }

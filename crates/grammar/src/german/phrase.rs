@@ -11,7 +11,7 @@ use super::super::plan::{Adjunct, Determiner, NounPhrase, Phrase, Pronoun};
 use super::super::surface::Surface;
 use super::endings::{self, Column};
 
-/// Appends a phrase without its relative clause; an indefinite one that is `negated` gets "kein".
+/// Appends a phrase without its relative clause; a `negated` indefinite phrase gets "kein".
 pub(super) fn phrase(plan: &Phrase, case: Case, negated: bool, out: &mut Surface) {
     match plan {
         Phrase::Pronoun(pronoun) => out.push(personal(*pronoun, case), Personal),
@@ -35,7 +35,7 @@ pub(super) fn phrase(plan: &Phrase, case: Case, negated: bool, out: &mut Surface
     }
 }
 
-/// Appends a preposition and its phrase, contracted where German contracts them.
+/// Appends a preposition and its phrase, contracted where German requires it.
 pub(super) fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
     let preposition = adjunct.preposition;
     if let Phrase::Noun(plan) = &adjunct.phrase
@@ -111,7 +111,7 @@ fn after_article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface
     }
 }
 
-/// Whether the article bears an ending of its own, so that the adjective's is weak.
+/// Whether the article has an ending, so that the adjective's ending is weak.
 fn article_shows(plan: &NounPhrase, case: Case, column: Column, negated: bool) -> bool {
     let has_ending = !endings::mixed(case, column).is_empty();
     match &plan.determiner {
@@ -150,7 +150,7 @@ fn personal(pronoun: Pronoun, case: Case) -> &'static str {
         Case::Nominative => nominative,
         Case::Accusative => accusative,
         Case::Dative => dative,
-        Case::Genitive => unreachable!("possession by a pronoun is a determiner"),
+        Case::Genitive => unreachable!("pronoun possessors are determiners"),
     }
 }
 

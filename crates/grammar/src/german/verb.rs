@@ -6,7 +6,7 @@ use super::super::plan::{Clause, Order};
 use super::super::surface::Surface;
 use super::super::verbs::{Auxiliary, Frame, GermanVerb, HABEN, SEIN};
 
-/// The verbs of a clause: the finite one, its prefix, and what stands at the end.
+/// The verbs of a clause: the finite verb, its prefix, and the verbs at the end.
 pub(super) struct VerbGroup {
     finite: (String, PartOfSpeech),
     prefix: &'static str,
@@ -57,7 +57,7 @@ impl VerbGroup {
         out.push(self.finite.0.clone(), self.finite.1);
     }
 
-    /// Appends what closes a main clause: the prefix, the infinitive or the participle.
+    /// Appends the end of a main clause: the prefix, the infinitive or the participle.
     pub(super) fn closing(&self, out: &mut Surface) {
         if !self.prefix.is_empty() {
             out.push(self.prefix, Adposition);
@@ -65,7 +65,7 @@ impl VerbGroup {
         self.tail(out);
     }
 
-    /// Appends all verbs, as at the end of a subordinate clause.
+    /// Appends all verbs in the order of a subordinate clause.
     pub(super) fn final_verbs(&self, out: &mut Surface) {
         self.tail(out);
         out.push(format!("{}{}", self.prefix, self.finite.0), self.finite.1);
@@ -78,8 +78,8 @@ impl VerbGroup {
     }
 }
 
-/// The German tense: what English puts into the simple past, German says in the perfect when it asks, and with "du". The
-/// most frequent verbs keep their simple past.
+/// The German tense. The English simple past becomes the German perfect in questions and with "du", except for the
+/// most frequent verbs, which keep the simple past.
 fn tense(plan: &Clause, order: Order) -> Tense {
     let spoken = order == Order::Question || plan.subject.agreement().0 == Person::Second;
     let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");
@@ -97,7 +97,7 @@ fn present(verb: &GermanVerb, (person, number): (Person, Number)) -> &'static st
     }
 }
 
-/// Adds the endings of the simple past to its first person.
+/// Adds personal endings to the first person of the simple past.
 fn past(first: &str, (person, number): (Person, Number)) -> String {
     let ending = match (person, number) {
         (Person::Second, Number::Singular) => "st",
@@ -114,7 +114,7 @@ fn modal_form(modal: Modal, tense: Tense, agreement: (Person, Number)) -> String
         Modal::Must => (["muss", "musst"], "müssen", "musste"),
         Modal::Want => (["will", "willst"], "wollen", "wollte"),
         Modal::May => (["darf", "darfst"], "dürfen", "durfte"),
-        // "should" is no more a past than "sollte" is.
+        // Neither "should" nor "sollte" is a past tense here.
         Modal::Should => return past("sollte", agreement),
         Modal::Will => {
             return match agreement {

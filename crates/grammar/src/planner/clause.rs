@@ -1,4 +1,4 @@
-//! Draws clauses: a verb and the company it keeps.
+//! Draws clauses: a verb and its arguments.
 
 use super::super::features::{Modal, Tense};
 use super::super::nouns::{CITIES, Class};
@@ -11,9 +11,9 @@ use super::super::words::{
 use super::Planner;
 use super::phrase::{Slot, Use};
 
-/// How often the verb is "be", where it can be.
+/// Probability of the verb "be", where possible.
 const COPULA: f64 = 0.13;
-/// How often "be" compares, where its subject can be compared.
+/// Probability of a comparison after "be", where the subject can be compared.
 const COMPARISON: f64 = 0.35;
 const NEGATION: f64 = 0.16;
 const MANNER: f64 = 0.35;
@@ -36,17 +36,17 @@ impl Mood {
     }
 }
 
-/// How much a clause may hold.
+/// How many optional elements a clause may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// What the verb asks for.
+    /// Only the arguments of the verb.
     Bare,
-    /// Manner, company, place and time beside it.
+    /// Also manner, company, place and time.
     Full,
 }
 
 impl Planner<'_> {
-    /// A clause.
+    /// Draws a clause.
     pub(super) fn clause(&mut self, mood: Mood, detail: Detail) -> Clause {
         let verb = self.verb(mood, |_| true);
         let negated = self.random.chance(NEGATION);
@@ -59,7 +59,7 @@ impl Planner<'_> {
         clause
     }
 
-    /// A bare affirmative clause with this subject.
+    /// Draws a bare affirmative clause with this subject.
     pub(super) fn clause_of(&mut self, mood: Mood, subject: Phrase) -> Clause {
         let class = subject.class();
         let verb = self.verb(mood, |verb| verb.subjects.contains(&class));
@@ -68,7 +68,7 @@ impl Planner<'_> {
         clause
     }
 
-    /// A relative clause for `phrase`, which is its subject or its object, with another verb than `main`.
+    /// Draws a relative clause with `phrase` as its subject or object, and with a verb other than `main`.
     pub(super) fn relative(&mut self, phrase: &NounPhrase, main: &Verb) -> Clause {
         let class = phrase.noun.class;
         let pronoun = Phrase::Relative(phrase.noun, phrase.number);
@@ -95,10 +95,10 @@ impl Planner<'_> {
         clause
     }
 
-    /// One of the verbs that `fit` and can be said in this mood.
+    /// Draws a verb that satisfies `fit` and allows this mood.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such verb.
     pub(super) fn verb(&mut self, mood: Mood, fit: impl Fn(&Verb) -> bool) -> &'static Verb {
         let fits = |verb: &&Verb| fit(verb) && verb.allows(mood.tense, mood.modal);
         if fits(&&BE) && self.random.chance(COPULA) {
@@ -108,7 +108,7 @@ impl Planner<'_> {
         verbs[self.random.below(verbs.len())]
     }
 
-    /// Adds what the verb asks for.
+    /// Adds the arguments of the verb.
     pub(super) fn complete(&mut self, clause: &mut Clause) {
         let negated = clause.negated;
         match clause.verb.frame {
@@ -143,8 +143,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds an adverbial of time with this probability, if one fits. Qualities are not had by the hour, and comparisons hold
-    /// at all times.
+    /// Adds an adverbial of time with the given probability, if one fits. Plain qualities take no date
+    /// or frequency, and comparisons take no time at all.
     pub(super) fn add_time(&mut self, clause: &mut Clause, probability: f64) {
         let modal = clause.modal.is_some();
         let negated = clause.negated || clause.object.as_ref().is_some_and(Phrase::is_none);
@@ -159,8 +159,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds what the verb does not ask for. Under a negation this would draw the negation to itself, so there only time is
-    /// added.
+    /// Adds optional elements. Only time is added under negation, because the other elements would attract the
+    /// negation.
     fn elaborate(&mut self, clause: &mut Clause) {
         self.add_time(clause, TIME);
         if clause.negated {
@@ -172,7 +172,7 @@ impl Planner<'_> {
             }
             Frame::Plain | Frame::Motion | Frame::Travel if self.random.chance(COMPANION) => {
                 self.add_adjunct(clause, COMPANY, &[Class::Person, Class::Animal]);
-                // Company comes before the direction.
+                // Company precedes direction.
                 clause.adjuncts.rotate_right(1);
             }
             Frame::Accusative(classes)

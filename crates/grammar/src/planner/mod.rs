@@ -1,4 +1,4 @@
-//! Draws plans: which sentence, which words. Every choice that could make the English ambiguous is avoided here.
+//! Draws plans: sentence structure and words. All choices that could make the English ambiguous are excluded here.
 
 mod clause;
 mod phrase;
@@ -12,12 +12,12 @@ use super::words::Slot;
 use crate::random::Random;
 use clause::{Detail, Mood};
 
-/// How often a statement that has an adverbial of time opens with it.
+/// Probability that a statement opens with its adverbial of time.
 const FRONTED_TIME: f64 = 0.45;
-/// How often each clause of a longer sentence has an adverbial of time.
+/// Probability of an adverbial of time in each clause of a complex sentence.
 const TIME_IN_COMPLEX: f64 = 0.15;
 
-/// A source of plans.
+/// A generator of plans.
 pub(super) struct Planner<'a> {
     random: Random<'a>,
 }
@@ -28,7 +28,7 @@ impl<'a> Planner<'a> {
         Self { random }
     }
 
-    /// A sentence; the shares are in percent.
+    /// Draws a sentence; the weights are percentages.
     pub(super) fn sentence(&mut self) -> Sentence {
         match self.random.below(100) {
             0..46 => Sentence::Statement(self.statement()),
@@ -58,8 +58,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A statement whose subject or object has a relative clause. Nothing follows the object in English, so that the
-    /// relative clause ends where the sentence ends.
+    /// Draws a statement whose subject or object has a relative clause. Nothing follows the object in English, so the
+    /// relative clause always ends where the sentence ends.
     fn with_relative(&mut self) -> Clause {
         loop {
             let mood = self.mood();
@@ -146,7 +146,7 @@ impl<'a> Planner<'a> {
         Sentence::Complex(main, link, self.dependent(mood))
     }
 
-    /// A clause of a longer sentence.
+    /// Draws a clause of a complex sentence.
     fn dependent(&mut self, mood: Mood) -> Clause {
         let mut clause = self.clause(mood, Detail::Bare);
         self.add_time(&mut clause, TIME_IN_COMPLEX);
@@ -193,7 +193,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A mood that goes with another in one sentence: past with past, and what is not past with what is not.
+    /// Draws a mood compatible with another one in the same sentence: both past, or neither past.
     fn mood_like(&mut self, other: Mood) -> Mood {
         loop {
             let mood = self.mood();

@@ -9,24 +9,25 @@ use crate::random::Random;
 
 const PLURAL: f64 = 0.3;
 const ADJECTIVE: f64 = 0.25;
-/// How often a phrase behind a preposition has "the" whatever else was drawn: there German contracts.
+/// Probability that a phrase after a preposition gets "the" regardless of the drawn determiner, which triggers German
+/// contractions.
 const PLAIN_AFTER_PREPOSITION: f64 = 0.55;
 
-/// What a phrase is in its clause.
+/// Grammatical slot of a phrase in its clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Subject,
-    /// An object in the accusative.
+    /// An accusative object.
     Object,
-    /// An object in the dative.
+    /// A dative object.
     Dative,
-    /// The object beside a dative or a place.
+    /// An accusative object next to a dative or a place.
     Theme,
-    /// Behind a preposition, or in a comparison.
+    /// After a preposition, or in a comparison.
     Other,
 }
 
-/// A slot in a clause that is negated or not.
+/// A slot in an affirmative or negated clause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     slot: Slot,
@@ -34,18 +35,17 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// This slot.
     pub(super) fn new(slot: Slot, negated: bool) -> Self {
         Self { slot, negated }
     }
 
-    /// Whether a phrase opened so can stand here.
+    /// Whether a phrase with this determiner can appear here.
     fn allows(self, determiner: &Determiner) -> bool {
         match determiner {
-            // "gives her dogs …" would have two readings.
+            // "gives her dogs …" is ambiguous.
             Determiner::Bare => self.slot == Slot::Object,
             Determiner::No => !self.negated && matches!(self.slot, Slot::Object | Slot::Theme),
-            // With "not", it would be open which of the two comes first in meaning.
+            // Their scope relative to "not" would be ambiguous.
             Determiner::Every | Determiner::Count(_) => !self.negated,
             Determiner::A => !(self.negated && matches!(self.slot, Slot::Subject | Slot::Other)),
             _ => true,
@@ -54,7 +54,7 @@ impl Use {
 }
 
 impl NounPhrase {
-    /// Whether a relative clause after the phrase can only belong to its noun.
+    /// Whether a relative clause after the phrase can refer only to its noun.
     pub(super) fn can_have_relative(&self) -> bool {
         matches!(
             self.determiner,
@@ -64,7 +64,7 @@ impl NounPhrase {
 }
 
 impl Planner<'_> {
-    /// A subject of one of the classes.
+    /// Draws a subject from the given classes.
     pub(super) fn subject(&mut self, classes: &[Class], negated: bool) -> Phrase {
         let place = Use::new(Slot::Subject, negated);
         if classes.contains(&Class::Person) && self.random.chance(0.75) {
@@ -74,8 +74,8 @@ impl Planner<'_> {
         }
     }
 
-    /// A person as a pronoun, a name or a noun. A pronoun of the person `other` is avoided unless that is the third: "I see
-    /// me" wants a reflexive.
+    /// Draws a person as a pronoun, a name or a noun. Avoids a pronoun of the person `other` unless that is the third
+    /// person: "I see me" would require a reflexive.
     pub(super) fn living(&mut self, classes: &[Class], place: Use, other: Person) -> Phrase {
         match self.random.below(100) {
             0..35 => {
@@ -93,7 +93,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Two different ones.
+    /// Draws two different phrases.
     fn pair(&mut self, classes: &[Class]) -> [Phrase; 2] {
         loop {
             match [self.simple(classes), self.simple(classes)] {
@@ -108,7 +108,7 @@ impl Planner<'_> {
         Phrase::Name(NAMES[self.random.below(NAMES.len())])
     }
 
-    /// A name, or a noun with an article.
+    /// Draws a name, or a noun with an article.
     fn simple(&mut self, classes: &[Class]) -> Phrase {
         if self.random.chance(0.4) {
             return self.name();
@@ -124,7 +124,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A noun phrase with a noun of one of the classes.
+    /// Draws a noun phrase whose noun has one of the classes.
     pub(super) fn noun_of(&mut self, classes: &[Class], place: Use) -> Phrase {
         let noun = *self.random.choose(&nouns_of(classes));
         let plural = !noun.is_mass() && self.random.chance(PLURAL);
@@ -184,7 +184,7 @@ impl Planner<'_> {
         Determiner::My(*self.random.choose(&Pronoun::ALL))
     }
 
-    /// "the", "this" or a possessive.
+    /// Draws "the", "this" or a possessive.
     fn owned(&mut self) -> Determiner {
         match self.random.below(10) {
             0..6 => Determiner::The,
@@ -193,7 +193,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Doors and windows belong to houses, everything but people to people.
+    /// Draws a possessor: doors and windows belong to places; people have none, and everything else belongs to people.
     fn possessor(&mut self, class: Class) -> Determiner {
         let owner = match class {
             Class::Person => return Determiner::The,
@@ -218,7 +218,7 @@ impl Planner<'_> {
         })))
     }
 
-    /// A number of things: mostly small, seldom tens or whole hundreds, which German writes as one word.
+    /// Draws a count: mostly small, rarely tens or multiples of a hundred, which German writes as one word.
     fn count(&mut self) -> u16 {
         let below = |random: &mut Random<'_>, bound| random.below(bound) as u16;
         let number = match self.random.below(20) {

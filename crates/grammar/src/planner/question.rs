@@ -9,7 +9,7 @@ use super::Planner;
 use super::clause::Mood;
 
 impl Planner<'_> {
-    /// A question with a question word; the shares are in sixteenths.
+    /// Draws a question with a question word; the weights are sixteenths.
     pub(super) fn question(&mut self) -> Sentence {
         let mood = self.mood();
         match self.random.below(16) {
@@ -42,7 +42,7 @@ impl Planner<'_> {
         self.object_question(mood, |planner, _, classes| {
             let mut nouns = nouns_of(classes);
             nouns.retain(|noun| !noun.is_mass());
-            // Drinks are all mass nouns; "what" is the question for them.
+            // All drinks are mass nouns, so the question word is "what".
             if nouns.is_empty() {
                 return Phrase::What;
             }
@@ -62,7 +62,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A question for an object, which `ask` chooses by the frame and the classes of the object.
+    /// Draws a question about an object; `ask` chooses the question word from the frame and classes of the object.
     fn object_question(
         &mut self,
         mood: Mood,
@@ -77,7 +77,7 @@ impl Planner<'_> {
         clause
     }
 
-    /// "Where", for a place or, as motion has it, a direction.
+    /// Draws a "where" question about a place or, for verbs of motion, a direction.
     fn place(&mut self, mood: Mood) -> Clause {
         let verb = self.verb(mood, |verb| match verb.frame {
             Frame::Plain | Frame::Motion | Frame::Travel | Frame::Location(_) => true,
@@ -97,10 +97,10 @@ impl Planner<'_> {
         clause
     }
 
-    /// "When" or "why".
+    /// Draws a "when" or "why" question.
     fn circumstance(&mut self, mood: Mood, word: QuestionWord) -> Clause {
         let mood = match mood.tense {
-            // "When" asks for a point in time, and the English perfect has none.
+            // "When" asks for a point in time, which the English perfect does not allow.
             Tense::Perfect => Mood::plain(Tense::Past),
             _ => mood,
         };

@@ -1,4 +1,4 @@
-//! Verbs and the company they keep.
+//! Verbs and their arguments.
 
 use super::super::features::*;
 use super::super::nouns::CITIES;

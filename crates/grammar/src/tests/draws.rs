@@ -21,7 +21,7 @@ fn has(side: &Side, words: &[&str]) -> bool {
 }
 
 #[test]
-fn the_same_bits_draw_the_same_pairs() {
+fn equal_bits_give_equal_pairs() {
     assert_eq!(pairs(1, 50), pairs(1, 50));
     assert_ne!(pairs(1, 50), pairs(2, 50));
 }
@@ -40,7 +40,7 @@ fn the_english_text_determines_the_clause_type() {
 }
 
 #[test]
-fn clause_types_show_in_the_text() {
+fn clause_types_match_the_text() {
     for pair in pairs(4, 20_000) {
         let Pair {
             english,

@@ -1,4 +1,4 @@
-//! Sentence plans of every construction, with what both languages must make of them.
+//! Plans of every construction, with their expected realisations in both languages.
 
 mod clauses;
 mod draws;
@@ -51,7 +51,7 @@ fn quality(english: &str) -> &'static Adjective {
         .unwrap_or_else(|| panic!("no adjective {english:?}"))
 }
 
-/// A noun phrase: "old dogs" behind its determiner.
+/// A noun phrase: "old dogs" with its determiner.
 fn np(determiner: Determiner, words: &str) -> Phrase {
     let (adjective, form) = match words.split_once(' ') {
         Some((adjective, form)) => (Some(quality(adjective)), form),

@@ -1,4 +1,4 @@
-//! The gradients of additive attention; its scores are computed again.
+//! Gradients of additive attention; the scores are recomputed.
 
 use super::{Row, bounded_sums};
 use crate::attention::softmax_backward_row;
@@ -6,8 +6,8 @@ use crate::scratch::with_scratches;
 use crate::simd::sum_of_two;
 
 impl Row<'_> {
-    /// The gradient of the query from `grad` of the context; those of keys and v are added to `dkeys` `[src_len, d_key]`
-    /// and `dv` `[d_key]`, but not at padding.
+    /// Returns the gradient of the query given the gradient `grad` of the context, and adds the gradients of the keys
+    /// to `dkeys` `[src_len, d_key]` and that of v to `dv` `[d_key]`, skipping padding.
     pub(crate) fn query_backward(
         self,
         weights: &[f32],
@@ -25,7 +25,7 @@ impl Row<'_> {
 }
 
 vectorised! {
-    /// The gradients of the weights; zeros at padding.
+    /// The gradients of the weights; zero at padding.
     fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
         let d = grad.len();
         let (seen, padding) = dweights.split_at_mut(row.n_keys);
@@ -37,7 +37,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// The gradient of the query; those of keys and v are added. `room` is for `d_key` numbers.
+    /// Computes the gradient of the query and adds those of keys and v. `room` is scratch for `d_key` elements.
     fn scores_backward(
         row: Row<'_>,
         dscores: &[f32],

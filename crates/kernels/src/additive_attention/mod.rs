@@ -1,8 +1,8 @@
-//! Additive attention of one query for each sentence (Bahdanau et al. 2015, appendix A.1.2): a key k has the score
-//! vᵀ tanh(q + k), where q = W s and k = U h were projected before, and the context is the mean of the values that the
-//! scores' softmax weighs.
+//! Additive attention with one query per sentence (Bahdanau et al. 2015, appendix A.1.2): the score of a key k is vᵀ
+//! tanh(q + k), where q = W s and k = U h are projected beforehand, and the context is the average of the values
+//! weighted by the softmax of the scores.
 //!
-//! Keys and values at padding are never read. [`mod@crate::attentive_recurrent`] runs it, position by position.
+//! Keys and values at padding are never read. [`mod@crate::attentive_recurrent`] calls this position by position.
 
 mod backward;
 
@@ -12,12 +12,12 @@ use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of_two, tanh};
 
-/// The shape of a call.
+/// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct AdditiveAttentionShape {
-    /// Queries, and sentences to attend to.
+    /// Queries, one per sentence.
     pub rows: usize,
-    /// Keys of a sentence.
+    /// Keys per sentence.
     pub src_len: usize,
     /// Columns of queries and keys.
     pub d_key: usize,
@@ -26,13 +26,13 @@ pub struct AdditiveAttentionShape {
 }
 
 impl AdditiveAttentionShape {
-    /// Whether several threads are worth while.
+    /// Whether the work is worth splitting over threads.
     pub(crate) fn is_large(&self) -> bool {
         is_large(self.rows * self.src_len * (self.d_key + self.d_value))
     }
 }
 
-/// What attention reads.
+/// Operands of additive attention.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdditiveAttentionInputs<'a> {
     /// `[rows, d_key]`
@@ -41,14 +41,14 @@ pub(crate) struct AdditiveAttentionInputs<'a> {
     pub(crate) keys: &'a [f32],
     /// `[rows * src_len, d_value]`
     pub(crate) values: &'a [f32],
-    /// The keys of each sentence, all of them without lengths.
+    /// Keys per sentence; `None` if all are real.
     pub(crate) lengths: Option<&'a Lengths>,
     /// `[d_key]`
     pub(crate) v: &'a [f32],
 }
 
 impl<'a> AdditiveAttentionInputs<'a> {
-    /// Checks everything but the queries.
+    /// Checks everything except the queries.
     pub(crate) fn check_sentences(&self, shape: AdditiveAttentionShape) {
         let AdditiveAttentionShape {
             rows,
@@ -66,7 +66,7 @@ impl<'a> AdditiveAttentionInputs<'a> {
         assert_eq!(self.v.len(), d_key, "`v` of {shape:?}");
     }
 
-    /// A query and the sentence that it attends to.
+    /// Returns query `row` with its sentence.
     pub(crate) fn row(
         self,
         shape: AdditiveAttentionShape,
@@ -90,7 +90,7 @@ impl<'a> AdditiveAttentionInputs<'a> {
     }
 }
 
-/// One query and its sentence.
+/// A query and its sentence.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
     /// `[d_key]`
@@ -99,21 +99,21 @@ pub(crate) struct Row<'a> {
     keys: &'a [f32],
     /// `[src_len, d_value]`
     values: &'a [f32],
-    /// Keys that are no padding.
+    /// Keys that are not padding.
     n_keys: usize,
     /// `[d_key]`
     v: &'a [f32],
 }
 
 impl Row<'_> {
-    /// The `weights` `[src_len]` and the `context` `[d_value]`; both are zeros for a query that sees no key.
+    /// Computes the `weights` `[src_len]` and the `context` `[d_value]`; both are zero for a query without visible
+    /// keys.
     pub(crate) fn attend(self, weights: &mut [f32], context: &mut [f32]) {
         with_scratch(self.query.len(), |room| scores(self, room, weights));
         softmax_row(weights, self.n_keys, 1.0, None);
         weighted_mean(self, weights, context);
     }
 
-    /// Key `j`.
     #[inline(always)]
     fn key(&self, j: usize) -> &[f32] {
         &self.keys[j * self.query.len()..][..self.query.len()]
@@ -121,7 +121,7 @@ impl Row<'_> {
 }
 
 vectorised! {
-    /// The scores of the keys that are seen; those of others become 0. `room` is for `d_key` numbers.
+    /// The scores of the visible keys, 0 elsewhere. `room` is scratch for `d_key` elements.
     fn scores(row: Row<'_>, room: &mut [f32], scores: &mut [f32]) {
         let (seen, padding) = scores.split_at_mut(row.n_keys);
         for (j, score) in seen.iter_mut().enumerate() {
@@ -141,7 +141,7 @@ fn bounded_sums(q: &[f32], k: &[f32], out: &mut [f32]) {
 }
 
 vectorised! {
-    /// Σ w v over the keys that are seen.
+    /// Σ w v over the visible keys.
     fn weighted_mean(row: Row<'_>, weights: &[f32], context: &mut [f32]) {
         let d = context.len();
         context.fill(0.0);

@@ -1,4 +1,4 @@
-//! The gradients of attention; scores and dropout masks are computed again.
+//! Gradients of attention; scores and dropout masks are recomputed.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// The gradients of [`super::attention`] from `grad_out` `[batch, tgt_len, n_heads * d_head]`; that of the scores' bias
-/// is computed if `bias` says where it goes.
+/// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient of the
+/// score bias is computed only if `bias` is given.
 ///
 /// # Panics
-/// If a slice does not fit the shape, or `gradients` have another form than the operands.
+/// If a slice does not fit the shape, or `gradients` has another layout than the operands.
 pub fn attention_backward(
     shape: AttentionShape,
     inputs: AttentionInputs<'_>,
@@ -50,7 +50,7 @@ pub fn attention_backward(
     let AttentionShape {
         batch, n_kv_heads, ..
     } = shape;
-    // What the sentences share adds up on one thread, in their order.
+    // The gradient of a bias shared by the sentences is summed on one thread, in the order of the sentences.
     match backward.bias {
         Some((true, _)) => for_each(n_kv_heads, is_large(shape), |kv_head| {
             (0..batch).for_each(|sentence| backward.head_group(sentence, kv_head));
@@ -61,7 +61,7 @@ pub fn attention_backward(
     }
 }
 
-/// What a backward pass reads and writes.
+/// Inputs and outputs of a backward pass.
 struct Backward<'a> {
     shape: AttentionShape,
     inputs: AttentionInputs<'a>,
@@ -69,15 +69,15 @@ struct Backward<'a> {
     /// `[batch * tgt_len, n_heads * d_head]`
     grad_out: View<'a>,
     targets: Targets<'a>,
-    /// Whether the sentences share a bias, and its gradient: a row of `tgt_len * src_len` for each head.
+    /// Whether the bias is shared by the sentences, and its gradient: one row of `tgt_len * src_len` per head.
     bias: Option<(bool, TileMut<'a>)>,
 }
 
 impl Backward<'_> {
-    /// The heads of one sentence that share head `kv_head` of keys and values, one after the other.
+    /// The query heads of one sentence that share key/value head `kv_head`, one after the other.
     fn head_group(&self, sentence: usize, kv_head: usize) {
         let shape = self.shape;
-        // SAFETY: each task has these heads of a sentence to itself, and the call borrows the gradients mutably.
+        // SAFETY: these heads of this sentence belong to one task only, and the call borrows the gradients mutably.
         let [mut k, mut v] = unsafe { self.targets.keys_values(shape, sentence, kv_head) };
         for key in 0..shape.src_len {
             k.row_mut(key).fill(0.0);
@@ -86,7 +86,7 @@ impl Backward<'_> {
         for number in kv_head * shape.group()..(kv_head + 1) * shape.group() {
             let index = sentence * shape.n_heads + number;
             let head = Head::new(shape, self.inputs, self.views, index);
-            // SAFETY: as above; a bias that sentences share is written by the task of its heads alone.
+            // SAFETY: as above; a shared bias is written only by the task that owns its heads.
             let (q, bias) = unsafe {
                 let bias = self.bias.as_ref().map(|(shared, bias)| {
                     let row = if *shared { number } else { index };
@@ -110,19 +110,19 @@ impl Backward<'_> {
     }
 }
 
-/// Where the gradients of one head go.
+/// Gradient outputs of one head.
 struct Gradients<'a> {
     /// `[tgt_len, d_head]`, overwritten block by block.
     q: TileMut<'a>,
     /// `[src_len, d_head]`, added to.
     k: &'a TileMut<'a>,
-    /// As `k`.
+    /// Same as `k`.
     v: &'a TileMut<'a>,
     /// One row of `tgt_len * src_len`, added to.
     bias: Option<TileMut<'a>>,
 }
 
-/// What a block of queries of one head contributes.
+/// Adds the gradients of one block of queries of one head.
 fn block_backward(
     head: &Head<'_>,
     dropout: Option<Dropout>,
@@ -144,7 +144,7 @@ fn block_backward(
         weights_and_scores(
             head, dropout, &queries, grad_out, weights, grad, scales, bias,
         );
-        // SAFETY: `gradients` is borrowed mutably, no other task has its tiles, and the three do not overlap.
+        // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
         let (mut dq, mut dk, mut dv) = unsafe {
             (
                 gradients.q.part(queries.start, 0, rows, d_head),
@@ -180,9 +180,9 @@ fn block_backward(
     });
 }
 
-/// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the scores before they
-/// were scaled, both in rows of [`row_stride`]; adds those of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
-/// is room for the dropout mask.
+/// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the unscaled scores,
+/// both in rows of [`row_stride`]; adds the gradients of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
+/// is scratch for the dropout mask.
 #[allow(clippy::too_many_arguments)]
 fn weights_and_scores(
     head: &Head<'_>,
@@ -210,7 +210,7 @@ fn weights_and_scores(
         dropout.scales(head.dropout_start(queries), scales);
         drop_weights(grad, stride, keys, scales, src_len);
     }
-    // The bias is not scaled.
+    // The bias is added after scaling.
     let scale = if bias.is_some() {
         1.0
     } else {

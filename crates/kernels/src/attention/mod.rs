@@ -1,8 +1,8 @@
 //! Scaled dot-product attention: softmax(scale · QKᵀ + bias)V for all heads (*Attention Is All You Need*, section
 //! 3.2.1).
 //!
-//! Scores exist only for one block of queries of one head at a time. Padded keys are never read, so padding a batch
-//! further changes nothing.
+//! Scores exist only for one block of queries of one head at a time. Padded keys are never read, so additional
+//! padding does not change the results.
 
 mod backward;
 mod operands;
@@ -28,49 +28,49 @@ use operands::Views;
 
 /// Queries whose scores are computed together.
 const QUERY_BLOCK: usize = 128;
-/// Multiply-adds of a call that are worth a second thread.
+/// Number of multiply-adds above which a call uses several threads.
 const LARGE: usize = 1 << 18;
 
-/// The shape of a call.
+/// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionShape {
     /// Sentences.
     pub batch: usize,
-    /// Heads of queries.
+    /// Query heads.
     pub n_heads: usize,
-    /// Heads of keys and values, a divisor of `n_heads`: as many heads of queries in a row share one (Ainslie et al.
-    /// 2023).
+    /// Key/value heads, a divisor of `n_heads`: each is shared by `n_heads / n_kv_heads` consecutive query heads
+    /// (grouped-query attention, Ainslie et al. 2023).
     pub n_kv_heads: usize,
-    /// Queries of a sentence.
+    /// Queries per sentence.
     pub tgt_len: usize,
-    /// Keys of a sentence.
+    /// Keys per sentence.
     pub src_len: usize,
-    /// Columns of a head.
+    /// Columns per head.
     pub d_head: usize,
 }
 
 impl AttentionShape {
-    /// Columns of queries, and of the result.
+    /// Columns of the queries and of the result.
     pub fn query_width(&self) -> usize {
         area(self.n_heads, self.d_head)
     }
 
-    /// Columns of keys, and of values.
+    /// Columns of the keys, and of the values.
     pub fn kv_width(&self) -> usize {
         area(self.n_kv_heads, self.d_head)
     }
 
-    /// Columns of queries, keys and values side by side.
+    /// Columns of the concatenated queries, keys and values.
     pub fn joined_width(&self) -> usize {
         self.query_width() + 2 * self.kv_width()
     }
 
-    /// Heads of queries that share one of keys and values.
+    /// Query heads per key/value head.
     fn group(&self) -> usize {
         self.n_heads / self.n_kv_heads.max(1)
     }
 
-    /// Numbers in a matrix with rows of `width` for sentences of length `len`.
+    /// Elements of a matrix with rows of `width` for sentences of length `len`.
     fn elements(&self, len: usize, width: usize) -> usize {
         area(area(self.batch, len), width)
     }
@@ -80,23 +80,23 @@ impl AttentionShape {
         assert!(divides || self.n_heads == 0, "the heads of {self:?}");
     }
 
-    /// Multiply-adds of one product of scores.
+    /// Multiply-adds of QKᵀ.
     fn work(&self) -> usize {
         let queries = self.elements(self.tgt_len, self.query_width());
         queries.saturating_mul(self.src_len)
     }
 }
 
-/// What attention reads.
+/// Operands of attention.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a> {
     /// Queries, keys and values.
     pub operands: Operands<'a>,
-    /// The keys of each sentence, all of them without lengths.
+    /// Keys per sentence; `None` if all are real.
     pub lengths: Option<&'a Lengths>,
-    /// How scores come about.
+    /// Scale, mask and bias of the scores.
     pub scores: Scores<'a>,
-    /// Drops attention weights; element `((b * n_heads + h) * tgt_len + i) * src_len + j`.
+    /// Dropout on the attention weights; the mask index is `((b * n_heads + h) * tgt_len + i) * src_len + j`.
     pub dropout: Option<Dropout>,
 }
 
@@ -118,8 +118,8 @@ impl<'a> AttentionInputs<'a> {
     }
 }
 
-/// `out` `[batch, tgt_len, n_heads * d_head]` = the attention of each query over the keys that it sees. A query that
-/// sees none gives zeros.
+/// Computes `out` `[batch, tgt_len, n_heads * d_head]`, the attention of each query over its visible keys. The result
+/// is zero for a query without visible keys.
 ///
 /// # Panics
 /// If a slice does not fit the shape.
@@ -150,7 +150,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
                     softmax::drop_weights(weights, stride, keys, scales, shape.src_len);
                 });
             }
-            // SAFETY: each task has a head and rows of its own, and this call borrows `out` mutably.
+            // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
             let mut out = unsafe { head.query_tile(&out, &queries, d_head) };
             let weights = View::rows(weights, stride);
             gemm_tile(
@@ -169,12 +169,12 @@ fn is_large(shape: AttentionShape) -> bool {
     shape.work() >= LARGE && rayon::current_num_threads() > 1
 }
 
-/// The distance of rows of scores for `keys` keys: whole vectors.
+/// The row stride of scores for `keys` keys, rounded up to whole vectors.
 fn row_stride(keys: usize) -> usize {
     keys.next_multiple_of(LANES)
 }
 
-/// The queries of block `block`.
+/// The range of queries in block `block`.
 fn query_block(tgt_len: usize, block: usize) -> Range<usize> {
     block * QUERY_BLOCK..tgt_len.min((block + 1) * QUERY_BLOCK)
 }
@@ -185,9 +185,9 @@ struct Head<'a> {
     scores: Scores<'a>,
     /// `[tgt_len, src_len]`
     bias: Option<&'a [f32]>,
-    /// Its place among all heads of all sentences.
+    /// Index among all heads of all sentences.
     index: usize,
-    /// Keys that are no padding.
+    /// Keys that are not padding.
     n_keys: usize,
     q: View<'a>,
     k: View<'a>,
@@ -219,7 +219,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// How many keys `query` sees.
+    /// The number of keys visible to `query`.
     fn visible(&self, query: usize) -> usize {
         match self.scores.causality {
             Causality::Full => self.n_keys,
@@ -229,7 +229,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// How many keys any of `queries` sees.
+    /// The number of keys visible to at least one of `queries`.
     fn keys_seen(&self, queries: &Range<usize>) -> usize {
         queries
             .clone()
@@ -237,8 +237,8 @@ impl<'a> Head<'a> {
             .map_or(0, |last| self.visible(last))
     }
 
-    /// The softmax of `queries` over the first `keys` keys, before dropout, in rows of [`row_stride`] with zeros
-    /// behind the last key.
+    /// The softmax of `queries` over the first `keys` keys, before dropout, in rows of [`row_stride`] that are zero
+    /// after the last key.
     fn weights(&self, queries: &Range<usize>, keys: usize, weights: &mut [f32]) {
         let d_head = self.shape.d_head;
         let stride = row_stride(keys);
@@ -261,15 +261,15 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The dropout element of the first key of the first of `queries`.
+    /// The mask index of the first key of the first query in `queries`.
     fn dropout_start(&self, queries: &Range<usize>) -> usize {
         (self.index * self.shape.tgt_len + queries.start) * self.shape.src_len
     }
 
-    /// The part of `matrix` `[batch * tgt_len, n_heads * d_head]` that belongs to `queries` of this head.
+    /// The part of `matrix` `[batch * tgt_len, n_heads * d_head]` that holds `queries` of this head.
     ///
     /// # Safety
-    /// While the part is used, nothing else may touch its elements.
+    /// Nothing else may access these elements while the part is in use.
     unsafe fn query_tile<'m>(
         &self,
         matrix: &'m TileMut<'_>,
@@ -280,7 +280,7 @@ impl<'a> Head<'a> {
             self.index / self.shape.n_heads,
             self.index % self.shape.n_heads,
         );
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         unsafe {
             matrix.part(
                 sentence * self.shape.tgt_len + queries.start,

@@ -1,34 +1,34 @@
-//! Where queries, keys and values stand: columns of one matrix or of two, as the projections leave them.
+//! Layout of queries, keys and values: columns of one matrix or of two, as the projections produce them.
 
 use super::AttentionShape;
 use crate::gemm::View;
 use crate::tile::TileMut;
 
-/// Queries, keys and values. A row of each holds the features of all heads, head after head.
+/// Queries, keys and values. Each row holds the features of all heads, head after head.
 #[derive(Clone, Copy, Debug)]
 pub enum Operands<'a> {
-    /// Attention within a sequence: rows of queries, keys and values side by side,
+    /// Self-attention: rows of concatenated queries, keys and values,
     /// `[batch, len, (n_heads + 2 * n_kv_heads) * d_head]`.
     Joined(&'a [f32]),
-    /// Attention to another sequence.
+    /// Cross-attention.
     Apart {
         /// `[batch, tgt_len, n_heads * d_head]`
         queries: &'a [f32],
-        /// Rows of keys and values side by side, `[batch, src_len, 2 * n_kv_heads * d_head]`.
+        /// Concatenated keys and values, `[batch, src_len, 2 * n_kv_heads * d_head]`.
         keys_values: &'a [f32],
     },
 }
 
-/// Where the gradients of [`Operands`] of the same form go.
+/// Gradient outputs for [`Operands`] of the same layout.
 #[derive(Debug)]
 pub enum OperandsMut<'a> {
-    /// As [`Operands::Joined`].
+    /// Same as [`Operands::Joined`].
     Joined(&'a mut [f32]),
-    /// As [`Operands::Apart`].
+    /// Same as [`Operands::Apart`].
     Apart {
-        /// As the queries.
+        /// Same shape as the queries.
         queries: &'a mut [f32],
-        /// As the keys and values.
+        /// Same shape as the keys and values.
         keys_values: &'a mut [f32],
     },
 }
@@ -73,7 +73,7 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// The matrices that receive the gradients, and the column at which each part starts.
+/// The matrices that receive the gradients.
 pub(super) enum Targets<'a> {
     /// Queries, keys and values.
     Joined(TileMut<'a>),
@@ -115,7 +115,7 @@ impl Targets<'_> {
     /// The gradient of the queries of one head of one sentence.
     ///
     /// # Safety
-    /// While it is used, nothing else may touch its elements.
+    /// Nothing else may access these elements while it is in use.
     pub(super) unsafe fn queries(
         &self,
         shape: AttentionShape,
@@ -126,14 +126,14 @@ impl Targets<'_> {
             tgt_len, d_head, ..
         } = shape;
         let (Self::Joined(matrix) | Self::Apart(matrix, _)) = self;
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         unsafe { matrix.part(sentence * tgt_len, head * d_head, tgt_len, d_head) }
     }
 
-    /// The gradients of the keys and values of one of their heads of one sentence.
+    /// The gradients of the keys and values of one key/value head of one sentence.
     ///
     /// # Safety
-    /// While they are used, nothing else may touch their elements.
+    /// Nothing else may access these elements while they are in use.
     pub(super) unsafe fn keys_values(
         &self,
         shape: AttentionShape,
@@ -149,7 +149,7 @@ impl Targets<'_> {
         };
         [0, 1].map(|part| {
             let column = first + part * shape.kv_width() + kv_head * d_head;
-            // SAFETY: passed on to the caller; the two parts are disjoint.
+            // SAFETY: the caller upholds the contract; the two parts are disjoint.
             unsafe { matrix.part(sentence * src_len, column, src_len, d_head) }
         })
     }
@@ -158,7 +158,7 @@ impl Targets<'_> {
 fn check_joined(shape: AttentionShape, found: usize) {
     assert_eq!(
         shape.tgt_len, shape.src_len,
-        "joined operands are of one sequence"
+        "joined operands need equal source and target lengths"
     );
     let expected = shape.elements(shape.tgt_len, shape.joined_width());
     assert_eq!(found, expected, "queries, keys and values of {shape:?}");

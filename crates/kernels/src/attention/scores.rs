@@ -1,18 +1,18 @@
-//! How the scores of attention come about: scale, bias and which keys a query may see.
+//! How attention scores are computed: scale, bias and causal mask.
 
 use super::AttentionShape;
 use crate::area::area;
 
-/// Which keys a query may see.
+/// Which keys a query may attend to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Causality {
-    /// All.
+    /// All keys.
     Full,
-    /// Query i sees key j if j ≤ i + (`src_len` − `tgt_len`): the last query sees all keys.
+    /// Query i sees key j if j ≤ i + (`src_len` − `tgt_len`), so the last query sees all keys.
     Causal,
 }
 
-/// A term added to the scaled scores, such as that of relative positions (Raffel et al. 2020).
+/// A term added to the scaled scores, for example a relative position bias (Raffel et al. 2020).
 #[derive(Clone, Copy, Debug)]
 pub enum ScoreBias<'a> {
     /// `[n_heads, tgt_len, src_len]`, the same for every sentence.
@@ -21,28 +21,28 @@ pub enum ScoreBias<'a> {
     Each(&'a [f32]),
 }
 
-/// Where the gradient of a [`ScoreBias`] of the same form goes.
+/// Gradient output for a [`ScoreBias`] of the same form.
 #[derive(Debug)]
 pub enum ScoreBiasMut<'a> {
-    /// As [`ScoreBias::Shared`]: the sum over the sentences, in their order.
+    /// For [`ScoreBias::Shared`]: the sum over the sentences, in their order.
     Shared(&'a mut [f32]),
-    /// As [`ScoreBias::Each`].
+    /// For [`ScoreBias::Each`].
     Each(&'a mut [f32]),
 }
 
 /// The scores of attention: `scale` · q·k + `bias`.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<'a> {
-    /// The factor of the dot products.
+    /// Factor applied to the dot products.
     pub scale: f32,
-    /// Which keys a query may see.
+    /// Which keys a query may attend to.
     pub causality: Causality,
-    /// What is added to the scaled dot products.
+    /// Term added to the scaled dot products.
     pub bias: Option<ScoreBias<'a>>,
 }
 
 impl Scores<'_> {
-    /// q·k / √`d_head` (*Attention Is All You Need*, equation 1).
+    /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
     pub fn scaled(d_head: usize, causality: Causality) -> Self {
         Self {
             scale: scale_of(d_head),
@@ -74,7 +74,7 @@ impl<'a> ScoreBias<'a> {
         values
     }
 
-    /// The bias of head `head` of `sentence`, `[tgt_len, src_len]`.
+    /// The bias of `head` in `sentence`, `[tgt_len, src_len]`.
     pub(super) fn head(self, shape: AttentionShape, sentence: usize, head: usize) -> &'a [f32] {
         let one = shape.tgt_len * shape.src_len;
         let number = match self {
@@ -97,5 +97,5 @@ impl ScoreBiasMut<'_> {
 fn check(shape: AttentionShape, sentences: usize, found: usize) {
     let heads = area(sentences, shape.n_heads);
     let expected = area(heads, area(shape.tgt_len, shape.src_len));
-    assert_eq!(found, expected, "a bias of the scores of {shape:?}");
+    assert_eq!(found, expected, "score bias of {shape:?}");
 }

@@ -1,10 +1,10 @@
-//! What happens to a row of scores between the two products.
+//! Row operations between the two matrix products of attention.
 
 use crate::simd::{exp_and_sum, max_of, sum_of_two};
 
 vectorised! {
     /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
-    /// `bias` if there is one; all others become 0.
+    /// `bias` if given; the rest becomes 0.
     pub(crate) fn softmax_row(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
         let (seen, hidden) = row.split_at_mut(visible);
         hidden.fill(f32::NEG_INFINITY);
@@ -26,7 +26,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Multiplies the first `keys` columns of `weights`, whose rows stand `stride` apart, by those of `scales`
+    /// Multiplies the first `keys` columns of `weights`, whose row stride is `stride`, by those of `scales`
     /// `[rows, src_len]`.
     pub(super) fn drop_weights(
         weights: &mut [f32],
@@ -65,7 +65,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// The softmax's gradient in place: `grad` of the weights becomes that of the scores before they were scaled.
+    /// Softmax gradient in place: turns the gradient `grad` of the weights into that of the unscaled scores.
     pub(crate) fn softmax_backward_row(weights: &[f32], grad: &mut [f32], scale: f32) {
         let mean = sum_of_two(weights, grad, |weight, grad| weight * grad);
         for (grad, &weight) in grad.iter_mut().zip(weights) {

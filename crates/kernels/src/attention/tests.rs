@@ -67,7 +67,7 @@ impl Case {
         bias.len() == self.shape.n_heads * self.shape.tgt_len * self.shape.src_len
     }
 
-    /// Room for the gradient of the bias.
+    /// Buffer for the gradient of the bias.
     fn bias_gradient<'a>(&self, room: &'a mut [f32]) -> Option<ScoreBiasMut<'a>> {
         self.bias.as_ref().map(|bias| match self.is_shared(bias) {
             true => ScoreBiasMut::Shared(room),
@@ -97,7 +97,7 @@ impl Case {
         [out, dq, dk, dv, dbias]
     }
 
-    /// The same from joined operands.
+    /// The same with joined operands.
     fn run_joined(&self) -> [Vec<f32>; 5] {
         let (width, kv_width) = (self.shape.query_width(), self.shape.kv_width());
         let parts = [
@@ -118,7 +118,7 @@ impl Case {
         [out, dq, dk, dv, dbias]
     }
 
-    fn assert_matches_the_twin(&self) {
+    fn assert_matches_the_reference(&self) {
         let (q, k, v) = (wide(&self.q), wide(&self.k), wide(&self.v));
         let bias = self.bias.as_ref().map(|bias| wide(bias));
         let Self {
@@ -151,7 +151,7 @@ impl Case {
     }
 }
 
-/// Matrices with rows of some width each as columns of one.
+/// Concatenates matrices of given widths column-wise.
 fn side_by_side(parts: &[(&[f32], usize)]) -> Vec<f32> {
     let rows = parts[0].0.len() / parts[0].1.max(1);
     let row = |row: usize| {
@@ -161,7 +161,7 @@ fn side_by_side(parts: &[(&[f32], usize)]) -> Vec<f32> {
     (0..rows).flat_map(row).copied().collect()
 }
 
-/// The opposite of [`side_by_side`].
+/// The inverse of [`side_by_side`].
 fn columns<const N: usize>(joined: &[f32], widths: [usize; N]) -> [Vec<f32>; N] {
     let mut first = 0;
     widths.map(|width| {
@@ -173,7 +173,7 @@ fn columns<const N: usize>(joined: &[f32], widths: [usize; N]) -> [Vec<f32>; N] 
     })
 }
 
-/// Lengths from `src_len` down.
+/// Decreasing lengths, starting at `src_len`.
 fn ragged(batch: usize, src_len: usize) -> Lengths {
     let lens: Vec<usize> = (0..batch).map(|b| src_len * (3 - b % 3) / 3).collect();
     Lengths::new(lens, src_len)
@@ -188,7 +188,7 @@ fn joined_operands_give_the_same_bits() {
         case.dropout = Some(Dropout {
             rate: 0.2,
             seed: 1,
-            step: 2,
+            micro_batch: 2,
             site: 3,
         });
         assert_eq!(
@@ -199,11 +199,11 @@ fn joined_operands_give_the_same_bits() {
 }
 
 #[test]
-fn forward_and_backward_match_the_twins() {
+fn forward_and_backward_match_the_reference() {
     let dropout = Dropout {
         rate: 0.2,
         seed: 1,
-        step: 2,
+        micro_batch: 2,
         site: 3,
     };
     let shapes = [
@@ -221,7 +221,7 @@ fn forward_and_backward_match_the_twins() {
                     case.causality = causality;
                     case.dropout = dropout;
                     case.lengths = padded.then(|| ragged(batch, src_len));
-                    case.assert_matches_the_twin();
+                    case.assert_matches_the_reference();
                 }
             }
         }
@@ -260,13 +260,13 @@ fn a_query_without_keys_gives_zeros() {
 }
 
 #[test]
-fn further_padding_changes_no_bit() {
+fn more_padding_gives_identical_bits() {
     let (batch, tgt_len, src_len, d_head) = (2, 6, 11, 8);
     let mut narrow = Case::new(batch, 1, tgt_len, src_len, d_head);
     narrow.lengths = Some(Lengths::new([11, 9], src_len));
     let [out, dq, dk, dv, _] = narrow.run();
     for extra in [1, 5, 300] {
-        // Padded keys and values hold what must never be read.
+        // Padded keys and values hold NaN, which must never be read.
         let widen = |x: &[f32]| -> Vec<f32> {
             let padding = vec![f32::NAN; extra * d_head];
             x.chunks(src_len * d_head)
@@ -292,7 +292,7 @@ fn further_padding_changes_no_bit() {
 }
 
 #[test]
-fn a_cached_step_equals_the_last_row_of_the_full_pass() {
+fn a_cached_query_equals_the_last_row_of_the_full_pass() {
     let (len, width) = (150, 12);
     let mut full = Case::new(1, 3, len, len, 4);
     full.causality = Causality::Causal;
@@ -320,7 +320,7 @@ fn a_sentence_does_not_depend_on_its_batch() {
 }
 
 #[test]
-fn scores_of_any_size_and_nan_are_handled() {
+fn huge_scores_and_nan_are_handled() {
     let mut case = Case::new(1, 1, 2, 3, 2);
     case.q = vec![1e10, 1e10, -1e10, 1e10];
     assert!(case.run().iter().flatten().all(|x| x.is_finite()));
@@ -330,12 +330,12 @@ fn scores_of_any_size_and_nan_are_handled() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     let mut case = Case::new(3, 2, 200, 210, 20);
     case.dropout = Some(Dropout {
         rate: 0.1,
         seed: 1,
-        step: 1,
+        micro_batch: 1,
         site: 1,
     });
     case.lengths = Some(ragged(3, 210));

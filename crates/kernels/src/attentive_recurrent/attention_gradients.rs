@@ -1,24 +1,24 @@
-//! The gradients of the attention at a position.
+//! The gradients of the attention at one position.
 
 use super::AttentiveRecurrentCall;
 use super::layer::Layer;
 use crate::parallel::for_each;
 use crate::tile::TileMut;
 
-/// The gradients of attention, position by position.
+/// Accumulates the gradients of attention, position by position.
 pub(super) struct AttentionBackward<'a> {
     pub(super) layer: &'a Layer<'a>,
-    /// Of the contexts, `[batch * len, d_value]`.
+    /// Gradients of the contexts, `[batch * len, d_value]`.
     pub(super) dcontexts: TileMut<'a>,
-    /// Of a sequence's keys, `[batch, src_len * d_key]`, summed up.
+    /// Gradients of each sequence's keys, `[batch, src_len * d_key]`, accumulated.
     pub(super) keys: TileMut<'a>,
-    /// A sequence's share of the gradient of v, `[batch, d_key]`, so that their sum has one order.
+    /// Per-sequence gradients of v, `[batch, d_key]`, so that they can be summed in a fixed order.
     pub(super) shares: TileMut<'a>,
 }
 
 impl AttentionBackward<'_> {
-    /// The gradients at `position` from those that come to its contexts through x, `[ranks, d_value]`: fills `dqueries`
-    /// `[ranks, d_key]`.
+    /// Backpropagates through the attention at `position`, given the gradients `[ranks, d_value]` that reach its
+    /// contexts through x; fills `dqueries` `[ranks, d_key]`.
     pub(super) fn retreat(
         &self,
         position: usize,
@@ -46,8 +46,8 @@ impl AttentionBackward<'_> {
         for_each(rows, shape.is_large(), |rank| {
             let row = schedule.row(rank, position);
             let sequence = schedule.sequence(rank);
-            // SAFETY: each rank is met once, its sequence has its rows to itself, and whoever made `self` lent the
-            // matrices mutably.
+            // SAFETY: each rank occurs once, its sequence owns its rows, and the matrices are mutably borrowed for as
+            // long as `self` exists.
             let mut parts = unsafe {
                 [
                     self.dcontexts.part(row, 0, 1, d_value),

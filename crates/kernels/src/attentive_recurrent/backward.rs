@@ -1,7 +1,7 @@
-//! The gradients of attentive recurrent layers: time backwards, then one product for each weight.
+//! Gradients of attentive recurrent layers: backward through time, then one matrix product per weight.
 //!
-//! What the products of a position's sequences receive is collected on tapes, as in the recurrent layer. The queries are
-//! computed again, in one product, and the scores of each position with them.
+//! As in the recurrent layer, the gradients at each position are collected on tapes for the final products. The
+//! queries are recomputed in one product, and the scores at each position.
 
 use super::attention_gradients::AttentionBackward;
 use super::layer::{AttentiveRecurrentResult, Layer};
@@ -22,18 +22,18 @@ impl AttentiveRecurrentResult<'_> {
     }
 }
 
-/// Where gradients go. What is `None` is not computed.
+/// Gradient outputs. `None` skips the computation.
 #[derive(Debug)]
 pub struct AttentiveRecurrentGradients<'a> {
-    /// Those of the projections, U, b and the initial states.
+    /// Gradients of the projections, U, b and the initial states.
     pub recurrence: RecurrentGradients<'a>,
     /// `[d_key, d]`
     pub query_weight: Option<&'a mut [f32]>,
     /// `[gates * d, d_value]`
     pub context_weight: Option<&'a mut [f32]>,
-    /// `[batch * src_len, d_key]`, zeros at padding.
+    /// `[batch * src_len, d_key]`, zero at padding.
     pub keys: &'a mut [f32],
-    /// `[batch * src_len, d_value]`, zeros at padding.
+    /// `[batch * src_len, d_value]`, zero at padding.
     pub values: &'a mut [f32],
     /// `[d_key]`
     pub v: &'a mut [f32],
@@ -65,11 +65,11 @@ impl AttentiveRecurrentGradients<'_> {
     }
 }
 
-/// The gradients of [`super::attentive_recurrent`] from `grad_out` `[batch * len, states * d + d_value]`, which is not
-/// read at padding.
+/// The gradients of [`super::attentive_recurrent`] given `grad_out` `[batch * len, states * d + d_value]`, which is
+/// not read at padding.
 ///
 /// # Panics
-/// As [`super::attentive_recurrent`].
+/// See [`super::attentive_recurrent`].
 pub fn attentive_recurrent_backward(
     call: AttentiveRecurrentCall<'_>,
     inputs: AttentiveRecurrentInputs<'_>,
@@ -109,13 +109,13 @@ pub fn attentive_recurrent_backward(
     });
 }
 
-/// What is collected with a row for each position of each sequence, without padding.
+/// Tapes with one row per position of each sequence, without padding.
 struct Tapes<'a> {
     /// The gradients of U h + b, `[total, gates * d]`.
     hidden: &'a mut [f32],
-    /// Those of x, `[total, gates * d]`; empty where they are the same.
+    /// The gradients of x, `[total, gates * d]`; empty if equal to `hidden`.
     input: &'a mut [f32],
-    /// The h before, `[total, d]`.
+    /// The previous h, `[total, d]`.
     before: &'a mut [f32],
     /// `[total, d_key]`
     queries: &'a mut [f32],
@@ -174,12 +174,12 @@ impl Layer<'_> {
         }
     }
 
-    /// The states of the result.
+    /// The state columns of the result.
     fn states(&self) -> View<'_> {
         View::rows(self.result.out, self.call.out_cols())
     }
 
-    /// Fills the tapes of what entered the forward pass.
+    /// Fills the tapes with the inputs of the forward pass.
     fn replay(&self, tapes: &mut Tapes<'_>) {
         let AttentiveRecurrentCall {
             recurrent, d_key, ..
@@ -199,7 +199,7 @@ impl Layer<'_> {
         );
     }
 
-    /// The pass back through time.
+    /// Runs the pass backward through time.
     fn all_positions(
         &self,
         tapes: &mut Tapes<'_>,
@@ -252,7 +252,7 @@ impl Layer<'_> {
         });
     }
 
-    /// `dcontexts` `[rows, d_value]` from the gradients of x.
+    /// Computes `dcontexts` `[rows, d_value]` from the gradients of x.
     fn through_context_weight(&self, rows: usize, input: &[f32], dcontexts: &mut [f32]) {
         let (cols, d_value) = (self.call.recurrent.gate_cols(), self.call.d_value);
         gemm_into(
@@ -266,7 +266,7 @@ impl Layer<'_> {
         );
     }
 
-    /// The gradients of the values from those of all contexts, `[batch * len, d_value]`: a product for each sequence.
+    /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per sequence.
     fn values(&self, dcontexts: &[f32], values: &mut [f32]) {
         let AttentiveRecurrentCall {
             recurrent,
@@ -281,7 +281,7 @@ impl Layer<'_> {
         let large = self.call.attention(batch).is_large();
         for_each(batch, large, |sequence| {
             let first = sequence * len;
-            // SAFETY: each task has a sequence of its own.
+            // SAFETY: each task has its own sequence.
             let mut values = unsafe { values.part(sequence * src_len, 0, src_len, d_value) };
             gemm_tile(
                 recurrent.lengths.lens()[sequence],
@@ -294,7 +294,7 @@ impl Layer<'_> {
         });
     }
 
-    /// The gradients of what multiplies h.
+    /// The gradients of the weights that multiply h.
     fn state_weights(
         &self,
         tapes: &Tapes<'_>,
@@ -319,7 +319,7 @@ impl Layer<'_> {
         }
     }
 
-    /// The gradient of W_c from those of x, `[total, gates * d]`.
+    /// The gradient of W_c given those of x, `[total, gates * d]`.
     fn context_weight(&self, input: &[f32], weight: &mut [f32]) {
         let AttentiveRecurrentCall {
             recurrent, d_value, ..

@@ -1,9 +1,9 @@
-//! What the gradients of an attentive recurrent layer are computed from.
+//! The saved forward results that the backward pass needs.
 
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
 use crate::recurrent::Schedule;
 
-/// What [`super::attentive_recurrent`] gave.
+/// Results of [`super::attentive_recurrent`].
 #[derive(Clone, Copy, Debug)]
 pub struct AttentiveRecurrentResult<'a> {
     /// `[batch * len, states * d + d_value]`
@@ -14,7 +14,7 @@ pub struct AttentiveRecurrentResult<'a> {
     pub saved: &'a [f32],
 }
 
-/// What the backward pass reads.
+/// Everything the backward pass reads.
 #[derive(Clone, Copy)]
 pub(super) struct Layer<'a> {
     pub(super) call: AttentiveRecurrentCall<'a>,

@@ -1,16 +1,16 @@
-//! Recurrent layers that attend to another sequence at each position, as the decoder of Bahdanau et al. 2015 does
+//! Recurrent layers that attend to another sequence at each position, as in the decoder of Bahdanau et al. 2015
 //! (appendix A.1.2 and A.2.2), and their gradients.
 //!
-//! With the state before, h, a position's context and the cell's input are
+//! Given the previous state h, the context and the cell input at a position are
 //!
 //! - q = W_q h,
-//! - a = softmax over j of vᵀ tanh(q + key j), without the keys of padding,
+//! - a = softmax over j of vᵀ tanh(q + key j), excluding padded keys,
 //! - context = Σ_j a_j value j,
 //! - x = projected + W_c context,
 //!
-//! and [`Cell`](crate::recurrent::Cell) says what makes the next state of x and the state before. The positions run as
-//! those of [`mod@crate::recurrent`]: neither padding nor other sequences enter a sequence's results, and a call of one
-//! position that starts from the state before gives the bits of that position in a longer call.
+//! and the [`Cell`](crate::recurrent::Cell) computes the next state from x and h. Positions are processed as in
+//! [`mod@crate::recurrent`]: a sequence's results depend neither on padding nor on other sequences, and calls of one
+//! position each that continue from the previous state give the same bits as one long call.
 
 mod attention_gradients;
 mod backward;
@@ -28,12 +28,12 @@ use crate::recurrent::{ForwardPass, Recurrence, RecurrentCall, Schedule, state_p
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
-/// A call.
+/// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentiveRecurrentCall<'a> {
-    /// The sequences that attend. Its `d` is not 0.
+    /// The sequences that attend. `d` must not be 0.
     pub recurrent: RecurrentCall<'a>,
-    /// Keys of each sequence that is attended to.
+    /// Keys per attended sequence.
     pub src_len: usize,
     /// Columns of queries and keys.
     pub d_key: usize,
@@ -42,7 +42,7 @@ pub struct AttentiveRecurrentCall<'a> {
 }
 
 impl AttentiveRecurrentCall<'_> {
-    /// Columns of the output: h, and c behind it, and the context.
+    /// Columns of the output: h, then c if the cell has one, then the context.
     pub fn out_cols(&self) -> usize {
         self.recurrent.state_cols() + self.d_value
     }
@@ -58,12 +58,12 @@ impl AttentiveRecurrentCall<'_> {
     }
 }
 
-/// What a layer reads.
+/// Operands of a layer.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentiveRecurrentInputs<'a> {
-    /// `[batch * len, gates * d]`: the inputs' projections with their bias.
+    /// `[batch * len, gates * d]`: the projected inputs, including their bias.
     pub projected: &'a [f32],
-    /// What makes a state from the one before.
+    /// Recurrent weights and initial states.
     pub recurrence: Recurrence<'a>,
     /// W_q, `[d_key, d]`
     pub query_weight: &'a [f32],
@@ -73,7 +73,7 @@ pub struct AttentiveRecurrentInputs<'a> {
     pub keys: &'a [f32],
     /// `[batch * src_len, d_value]`
     pub values: &'a [f32],
-    /// The keys of each sequence, all of them without lengths; padding and its values are never read.
+    /// Keys per sequence; `None` if all are real. Padded keys and values are never read.
     pub src_lengths: Option<&'a Lengths>,
     /// `[d_key]`
     pub v: &'a [f32],
@@ -84,7 +84,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
         let recurrent = call.recurrent;
         let (d, cols) = (recurrent.d, recurrent.gate_cols());
         let AttentiveRecurrentCall { d_key, d_value, .. } = call;
-        assert!(d > 0, "a state has columns");
+        assert!(d > 0, "`d` must not be 0");
         recurrent.check(self.recurrence);
         recurrent.check_rows("projected", self.projected, cols);
         assert_eq!(
@@ -101,7 +101,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
             .check_sentences(call.attention(recurrent.batch()));
     }
 
-    /// What the attention of `queries` reads.
+    /// The operands of attention for `queries`.
     fn attention(&self, queries: &'a [f32]) -> AdditiveAttentionInputs<'a> {
         AdditiveAttentionInputs {
             queries,
@@ -112,7 +112,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
         }
     }
 
-    /// The map to the queries.
+    /// The projection to the queries.
     fn query_map(&self) -> Affine<'a> {
         Affine {
             weight: self.query_weight,
@@ -121,11 +121,11 @@ impl<'a> AttentiveRecurrentInputs<'a> {
     }
 }
 
-/// `out` `[batch * len, states * d + d_value]` of all positions: h and c, and behind them the context that entered them;
-/// zeros at padding. A sequence that sees no key has contexts of zeros.
+/// Computes `out` `[batch * len, states * d + d_value]` for all positions: h and c, followed by the context that
+/// produced them; zero at padding. The contexts of a sequence without visible keys are zero.
 ///
-/// `attention_weights` `[batch * len, src_len]` receives a, zeros at padding of either kind. `saved`
-/// `[batch * len, saved * d]` receives what the backward pass needs besides; its rows of padding stay as they are.
+/// `attention_weights` `[batch * len, src_len]` receives a, with zeros at padding on either side. `saved`
+/// `[batch * len, saved * d]` receives what else the backward pass needs; its padded rows are left untouched.
 ///
 /// # Panics
 /// If a slice does not fit, or `d` is 0.
@@ -151,7 +151,7 @@ pub fn attentive_recurrent(
         matrix(weights, call.src_len)
     });
     let (rows, state_cols) = (recurrent.rows(), recurrent.state_cols());
-    // SAFETY: the two parts have no column in common, and nothing else touches the matrix.
+    // SAFETY: the two parts have no column in common, and nothing else accesses the matrix.
     let (states, contexts) = unsafe {
         (
             out.part(0, 0, rows, state_cols),
@@ -174,7 +174,7 @@ pub fn attentive_recurrent(
     all_positions(&attention, &states);
 }
 
-/// The pass through time.
+/// Runs the pass through time.
 fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
     let AttentionPass {
         call,
@@ -217,7 +217,7 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
     );
 }
 
-/// The attention of the forward pass, and where its results go.
+/// The attention of the forward pass and its outputs.
 struct AttentionPass<'a> {
     call: AttentiveRecurrentCall<'a>,
     inputs: AttentiveRecurrentInputs<'a>,
@@ -229,8 +229,8 @@ struct AttentionPass<'a> {
 }
 
 impl AttentionPass<'_> {
-    /// The `contexts` `[batch, d_value]` and the inputs `x` `[batch, gates * d]` of the sequences at `position` from their
-    /// `queries` `[batch, d_key]`, all in the order of ranks.
+    /// Computes the `contexts` `[batch, d_value]` and the inputs `x` `[batch, gates * d]` of the sequences at
+    /// `position` from their `queries` `[batch, d_key]`, all in rank order.
     fn attend(&self, position: usize, queries: &[f32], contexts: &mut [f32], x: &mut [f32]) {
         let Self { call, inputs, .. } = self;
         let (cols, d_value) = (call.recurrent.gate_cols(), call.d_value);
@@ -241,8 +241,8 @@ impl AttentionPass<'_> {
             let contexts = TileMut::new(contexts, rows, d_value, d_value);
             for_each(rows, shape.is_large(), |rank| {
                 let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once, its sequence has this row to itself, and whoever made `self` lent the
-                // matrices mutably.
+                // SAFETY: each rank occurs once, its sequence owns this row, and the matrices are mutably borrowed
+                // for as long as `self` exists.
                 let (mut x, mut context, mut kept, mut weights) = unsafe {
                     (
                         x.part(rank, 0, 1, cols),

@@ -14,7 +14,7 @@ const CELLS: [Cell; 5] = [
     Cell::Ssru,
 ];
 
-/// Those with a part for each sequence, and whether that has a row for each position.
+/// Results with one part per sequence, and whether that part has one row per position.
 const BY_SEQUENCE: [(usize, bool); 6] = [
     (0, true),
     (1, true),
@@ -24,7 +24,7 @@ const BY_SEQUENCE: [(usize, bool); 6] = [
     (9, false),
 ];
 
-/// Lengths of all kinds, none for every fourth sentence.
+/// Varied lengths; 0 for every fourth sentence.
 fn ragged(src_len: usize) -> impl Fn(usize) -> usize {
     move |sentence| match sentence % 4 {
         2 => 0,
@@ -33,7 +33,7 @@ fn ragged(src_len: usize) -> impl Fn(usize) -> usize {
 }
 
 #[test]
-fn forward_and_backward_match_the_twin() {
+fn forward_and_backward_match_the_reference() {
     let shapes: [(&[usize], usize, Sizes); 11] = [
         (&[], 3, (2, 4, 3, 5)),
         (&[0, 0], 0, (2, 3, 3, 3)),
@@ -53,22 +53,22 @@ fn forward_and_backward_match_the_twin() {
                 let mut case = Case::new(cell, lens, len, sizes);
                 case.bias = case.bias.filter(|_| bias);
                 case.initial = case.initial.filter(|_| initial);
-                case.assert_matches_the_twin(3e-5);
-                case.pad(ragged(sizes.0)).assert_matches_the_twin(3e-5);
+                case.assert_matches_the_reference(3e-5);
+                case.pad(ragged(sizes.0)).assert_matches_the_reference(3e-5);
             }
             let mut case = Case::new(cell, lens, len, sizes).pad(ragged(sizes.0));
             case.direction = Direction::Backward;
-            case.assert_matches_the_twin(3e-5);
+            case.assert_matches_the_reference(3e-5);
         }
     }
 }
 
 #[test]
-fn a_call_that_is_shared_out_matches_the_twin() {
+fn a_multithreaded_call_matches_the_reference() {
     let lens: Vec<usize> = (0..70).map(|i| 3 - usize::from(i == 5)).collect();
     for cell in CELLS {
         let case = Case::new(cell, &lens, 3, (11, 240, 40, 60));
-        case.pad(ragged(11)).assert_matches_the_twin(1e-4);
+        case.pad(ragged(11)).assert_matches_the_reference(1e-4);
     }
 }
 
@@ -117,7 +117,7 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
 }
 
 #[test]
-fn the_number_of_sequences_changes_nothing() {
+fn the_batch_size_changes_nothing() {
     for cell in CELLS {
         for precision in [Precision::F32, Precision::Bf16] {
             let out = |batch: usize| {
@@ -135,7 +135,7 @@ fn the_number_of_sequences_changes_nothing() {
 }
 
 #[test]
-fn step_by_step_equals_all_at_once() {
+fn position_by_position_equals_all_at_once() {
     for cell in CELLS {
         for (d, precision) in [
             (1, Precision::F32),
@@ -173,7 +173,7 @@ fn step_by_step_equals_all_at_once() {
 }
 
 #[test]
-fn without_keys_it_is_the_plain_layer() {
+fn without_keys_it_equals_the_plain_layer() {
     for cell in CELLS {
         let case = Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7))
             .pad(|sentence| if sentence == 1 { 0 } else { 5 });
@@ -196,7 +196,7 @@ fn without_keys_it_is_the_plain_layer() {
 }
 
 #[test]
-fn no_initial_state_is_zeros() {
+fn a_missing_initial_state_means_zeros() {
     for cell in CELLS {
         let mut case = Case::new(cell, &[3, 0, 4], 4, (5, 9, 6, 7));
         case.initial = Some(vec![0.0; 3 * cell.states() * 9]);
@@ -209,7 +209,7 @@ fn no_initial_state_is_zeros() {
 }
 
 #[test]
-fn gradients_that_nobody_wants_change_no_other() {
+fn skipped_gradients_do_not_affect_the_others() {
     for cell in CELLS {
         let case = Case::new(cell, &[3, 1, 4], 5, (5, 9, 6, 7)).pad(ragged(5));
         let expected = case.run();
@@ -246,7 +246,7 @@ fn gradients_that_nobody_wants_change_no_other() {
 }
 
 #[test]
-fn numbers_of_any_size_stay_finite() {
+fn huge_inputs_give_finite_results() {
     for cell in CELLS {
         for scale in [1e3, 1e15] {
             let mut case = Case::new(cell, &[4, 4], 4, (5, 5, 6, 7));
@@ -263,16 +263,16 @@ fn numbers_of_any_size_stay_finite() {
 }
 
 #[test]
-fn rounded_operands_give_nearly_the_same() {
+fn bf16_operands_give_nearly_the_same_results() {
     for cell in CELLS {
         let mut case = Case::new(cell, &[3, 5], 5, (7, 16, 24, 40));
         case.precision = Precision::Bf16;
-        case.assert_matches_the_twin(5e-2);
+        case.assert_matches_the_reference(5e-2);
     }
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     let lens: Vec<usize> = (0..90).map(|i| i * 7 % 5).collect();
     for cell in CELLS {
         let case = Case::new(cell, &lens, 4, (12, 260, 50, 60)).pad(ragged(12));
@@ -282,7 +282,7 @@ fn threads_change_nothing() {
 
 #[test]
 #[should_panic(expected = "`context_weight` is [6, 3]")]
-fn a_weight_that_does_not_fit_is_refused() {
+fn a_weight_of_the_wrong_shape_is_refused() {
     let mut case = Case::new(Cell::Gru, &[3], 3, (4, 2, 5, 3));
     case.context_weight.pop();
     case.out();

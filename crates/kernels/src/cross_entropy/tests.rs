@@ -2,7 +2,7 @@ use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, random_below, wide};
 
-/// A call with random inputs; every fifth target is padding.
+/// A call with random inputs; every fifth target is ignored.
 struct Case {
     shape: ProjectionShape,
     x: Vec<f32>,
@@ -76,7 +76,7 @@ impl Case {
     }
 }
 
-/// The kernel's gradients of logits may be rounded to another bfloat16 than the twin's.
+/// The tolerance: the kernel may round a logit gradient to a different bfloat16 than the reference.
 fn slack(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 2e-5,
@@ -85,7 +85,7 @@ fn slack(precision: Precision) -> f64 {
 }
 
 #[test]
-fn sums_and_gradients_match_the_twins() {
+fn sums_and_gradients_match_the_reference() {
     for (rows, d_model, vocab) in [
         (1, 1, 1),
         (1, 4, 9),
@@ -143,7 +143,7 @@ fn sums_and_gradients_match_the_twins() {
 }
 
 #[test]
-fn padding_changes_no_bit() {
+fn padding_gives_identical_bits() {
     let full = Case::new(400, 6, 30);
     let real: Vec<usize> = (0..400)
         .filter(|&row| full.targets[row] != IGNORE)
@@ -169,7 +169,7 @@ fn padding_changes_no_bit() {
 }
 
 #[test]
-fn nothing_but_padding_gives_zeros() {
+fn only_padding_gives_zeros() {
     let mut case = Case::new(3, 4, 5);
     case.targets.fill(IGNORE);
     let (sums, gradients) = case.run();
@@ -189,7 +189,7 @@ fn the_first_of_equal_maxima_counts() {
 }
 
 #[test]
-fn large_logits_stay_finite_and_nan_shows() {
+fn large_logits_stay_finite_and_nan_propagates() {
     let mut case = Case::new(2, 1, 3);
     case.targets = vec![0, 1];
     case.x = vec![1e30, -1e30];
@@ -201,7 +201,7 @@ fn large_logits_stay_finite_and_nan_shows() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     let case = Case::new(600, 40, 700);
     assert_same_on_all_pools(|| {
         let (sums, gradients) = case.run();

@@ -1,6 +1,6 @@
-//! Rounding to bfloat16, whose eight significant bits and full range of exponents suffice for the operands of training.
+//! Rounding to bfloat16: 8 significant bits and the exponent range of `f32`.
 
-/// The nearest bfloat16, ties to even, as an `f32`. NaN stays NaN.
+/// Rounds to the nearest bfloat16, ties to even, and returns it as an `f32`. NaN stays NaN.
 #[inline(always)]
 pub(crate) fn round(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -13,7 +13,7 @@ pub(crate) fn round(x: f32) -> f32 {
 }
 
 vectorised! {
-    /// Rounds every number.
+    /// Rounds all elements in place.
     pub(super) fn round_all(x: &mut [f32]) {
         for x in x {
             *x = round(*x);
@@ -22,7 +22,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Rounds every number of `x` into `out`.
+    /// Rounds all elements of `x` into `out`.
     pub(super) fn round_into(x: &[f32], out: &mut [f32]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = round(x);
@@ -35,7 +35,7 @@ mod tests {
     use super::round;
 
     #[test]
-    fn rounding_goes_to_the_nearest_even_bfloat16() {
+    fn rounds_to_the_nearest_even_bfloat16() {
         let cases = [
             (1.0, 1.0),
             (1.0 + 1.0 / 256.0, 1.0),

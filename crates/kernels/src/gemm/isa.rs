@@ -1,8 +1,9 @@
-//! Which vector and matrix instructions multiply, chosen when the program runs.
+//! Selection of the vector and matrix instructions at run time.
 
 use super::Precision;
 
-/// Defines types whose values prove that this CPU has an instruction set: nothing outside this file can make one.
+/// Defines token types whose values prove that this CPU supports an instruction set: only this file can construct
+/// them.
 macro_rules! proofs {
     ($($(#[$attribute:meta])* $name:ident)*) => {
         $(
@@ -15,21 +16,22 @@ macro_rules! proofs {
 }
 
 proofs! {
-    /// AVX2 with fused multiply-add.
+    /// Proof of AVX2 with fused multiply-add.
     Avx2
-    /// AVX-512F, and what [`Avx2`] proves.
+    /// Proof of AVX-512F and of everything that [`Avx2`] implies.
     Avx512
-    /// AVX-512 with `vdpbf16ps`, and what packing its operands takes.
+    /// Proof of AVX-512 with `vdpbf16ps` and of the instructions that pack its operands.
     Avx512Bf16
-    /// AMX with `tdpbf16ps`, enabled by the system for this process, and what [`Avx512Bf16`] proves.
+    /// Proof of AMX with `tdpbf16ps`, enabled by the operating system for this process, and of everything that
+    /// [`Avx512Bf16`] implies.
     Amx
 }
 
-/// The instruction sets that there is a register tile of `f32` for. All but the portable one give the same bits.
+/// Instruction sets with an `f32` microkernel. All except the portable one give identical bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) enum Isa {
-    /// What every CPU of the target has.
+    /// The baseline of the target.
     Portable,
     /// AVX2 with fused multiply-add.
     Avx2(Avx2),
@@ -38,7 +40,7 @@ pub(crate) enum Isa {
 }
 
 impl Isa {
-    /// The best of this CPU.
+    /// The best instruction set of this CPU.
     pub(super) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx512f") && crate::simd::has_avx2_fma() {
@@ -51,7 +53,7 @@ impl Isa {
         }
     }
 
-    /// All of this CPU.
+    /// All instruction sets of this CPU.
     #[cfg(test)]
     pub(super) fn available() -> Vec<Self> {
         match Self::detect() {
@@ -78,16 +80,17 @@ impl Isa {
     }
 }
 
-/// Rows of a register tile that is not of AVX-512.
+/// Rows of a register tile, except for AVX-512.
 pub(super) const MR: usize = 6;
-/// Its columns: two vectors.
+/// Columns of a register tile, except for AVX-512: two vectors.
 pub(super) const NR: usize = 16;
-/// Rows of a register tile of AVX-512.
+/// Rows of a register tile for AVX-512.
 pub(super) const MR_512: usize = 12;
-/// Its columns: two vectors.
+/// Columns of a register tile for AVX-512: two vectors.
 pub(super) const NR_512: usize = 32;
 
-/// The instruction sets that multiply pairs of bfloat16 numbers. Their orders of summation differ, so their bits do.
+/// Instruction sets that multiply pairs of bfloat16 numbers. Their summation orders differ, so their results differ
+/// in the last bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) enum PairIsa {
@@ -98,7 +101,7 @@ pub(crate) enum PairIsa {
 }
 
 impl PairIsa {
-    /// The best of this CPU, if it has one.
+    /// The best instruction set of this CPU, if it has one.
     pub(super) fn detect() -> Option<Self> {
         if !has_avx512_bf16() {
             None
@@ -109,7 +112,7 @@ impl PairIsa {
         }
     }
 
-    /// All of this CPU.
+    /// All instruction sets of this CPU.
     #[cfg(test)]
     pub(super) fn available() -> Vec<Self> {
         match Self::detect() {
@@ -120,19 +123,19 @@ impl PairIsa {
     }
 }
 
-/// How a product is computed.
+/// A way to compute a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Engine {
-    /// Of `f32` operands as they are.
+    /// Multiplies `f32` operands unchanged.
     F32(Isa),
-    /// Of operands that were rounded to bfloat16 and are multiplied as `f32`.
+    /// Rounds the operands to bfloat16, then multiplies them as `f32`.
     Rounded(Isa),
-    /// Of pairs of bfloat16 numbers.
+    /// Multiplies pairs of bfloat16 numbers.
     Pairs(PairIsa),
 }
 
 impl Engine {
-    /// The best of this CPU.
+    /// The best engine of this CPU for `precision`.
     pub(super) fn detect(precision: Precision) -> Self {
         match precision {
             Precision::F32 => Self::F32(Isa::detect()),
@@ -143,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// For a log.
+    /// Name for logs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::F32(Isa::Portable) | Self::Rounded(Isa::Portable) => "portable",
@@ -155,7 +158,7 @@ impl Engine {
     }
 }
 
-/// Whether the CPU has `vdpbf16ps` and what packing its operands takes.
+/// Whether the CPU has `vdpbf16ps` and the instructions that pack its operands.
 fn has_avx512_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx512f")
@@ -176,23 +179,23 @@ fn has_amx_bf16() -> bool {
     false
 }
 
-/// The three things that AMX takes, asked in this order.
+/// The three requirements of AMX, to be checked in this order.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx {
     use core::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
 
-    /// The CPU has tiles and multiplies them as bfloat16.
+    /// Whether the CPU supports tiles and bfloat16 tile products.
     pub(super) fn is_there() -> bool {
         const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
         __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES
     }
 
-    /// The operating system saves the tiles' configuration and data, by XCR0.
+    /// Whether the operating system saves the tile configuration and data (XCR0).
     pub(super) fn is_enabled() -> bool {
         const TILES: u32 = 1 << 17 | 1 << 18;
         let low: u32;
-        // SAFETY: XCR0 can be read where the system has enabled AVX, which the caller saw.
+        // SAFETY: XCR0 is readable where the system has enabled AVX, which the caller has checked.
         unsafe {
             asm!("xgetbv", in("ecx") 0, lateout("eax") low, lateout("edx") _,
                 options(nomem, nostack, preserves_flags));
@@ -200,13 +203,13 @@ mod amx {
         low & TILES == TILES
     }
 
-    /// Linux makes room for the tiles in this process's threads once they have been asked for.
+    /// Requests permission from Linux, which then reserves space for the tiles in this process's threads.
     pub(super) fn is_permitted() -> bool {
         const ARCH_PRCTL: isize = 158;
         const REQUEST_PERMISSION: usize = 0x1023;
         const TILE_DATA: usize = 18;
         let result: isize;
-        // SAFETY: this call touches no memory of the process.
+        // SAFETY: this system call accesses no memory of the process.
         unsafe {
             asm!("syscall", inlateout("rax") ARCH_PRCTL => result, in("rdi") REQUEST_PERMISSION,
                 in("rsi") TILE_DATA, lateout("rcx") _, lateout("r11") _, options(nostack));

@@ -1,6 +1,6 @@
-//! The register tiles: `MR` rows times `NR` columns of the output, over one block of the inner dimension.
+//! Microkernels: a register tile of `MR` rows by `NR` columns of the output, over one block of the inner dimension.
 //!
-//! One function per instruction set. In each, a sum runs over the depth one fused multiply-add after the other.
+//! There is one function per instruction set. In each, a sum is a chain of fused multiply-adds along the depth.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Left<'a> {
     pub(super) col: usize,
 }
 
-/// `out[rows]` = (or += if `add`) `left` `[rows, depth]` · `packed_b` `[depth, out.cols()]`.
+/// `out[rows]` = (or += for `add`) `left` `[rows, depth]` · `packed_b` `[depth, out.cols()]`.
 pub(super) fn block_product(
     isa: Isa,
     depth: usize,
@@ -32,7 +32,7 @@ pub(super) fn block_product(
     let last = (m - 1) / mr * left.panel + (m - 1) % mr * left.row + (depth - 1) * left.col;
     assert!(
         last < left.data.len(),
-        "`left` needs {} numbers, it has {}",
+        "`left` needs {} elements but has {}",
         last + 1,
         left.data.len()
     );
@@ -54,14 +54,14 @@ pub(super) fn block_product(
                 cols,
                 add,
             };
-            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` numbers, and the rectangle of
-            // `min(mr, m - row)` times `cols` lies inside `out`.
+            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` elements, and the rectangle of
+            // `min(mr, m - row)` rows and `cols` columns lies inside `out`.
             unsafe { tile.run(isa, mr.min(m - row)) }
         }
     }
 }
 
-/// One register tile: where its operands lie and where it goes.
+/// One register tile: the addresses of its operands and of its output.
 struct Tile {
     depth: usize,
     a: *const f32,
@@ -74,7 +74,7 @@ struct Tile {
     add: bool,
 }
 
-/// Calls the kernel that is compiled for the number of rows.
+/// Calls the kernel compiled for the given number of rows.
 macro_rules! with_rows {
     ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*) => {
         match $rows {
@@ -86,10 +86,10 @@ macro_rules! with_rows {
 
 impl Tile {
     /// # Safety
-    /// The CPU has `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth` rows of `isa.nr()`; `out`
-    /// is writable for `rows` rows and `cols` columns. `rows` is not 0 and at most `isa.mr()`.
+    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth` rows of
+    /// `isa.nr()`; `out` is writable for `rows` rows and `cols` columns; 1 ≤ `rows` ≤ `isa.mr()`.
     unsafe fn run(&self, isa: Isa, rows: usize) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         unsafe {
             match isa {
                 Isa::Portable => with_rows!(self.portable, rows in 1 2 3 4 5 6),
@@ -104,7 +104,7 @@ impl Tile {
     }
 
     /// # Safety
-    /// As for [`Self::run`], with `ROWS` rows.
+    /// See [`Self::run`], with `ROWS` rows.
     unsafe fn portable<const ROWS: usize>(&self) {
         const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
         let mut sums = [[0.0f32; NR]; ROWS];
@@ -130,7 +130,7 @@ impl Tile {
     }
 
     /// # Safety
-    /// As for [`Self::run`], with `ROWS` rows; the CPU has AVX2 and FMA.
+    /// See [`Self::run`], with `ROWS` rows; the CPU has AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2<const ROWS: usize>(&self) {
@@ -138,7 +138,7 @@ impl Tile {
             _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
             _mm256_setzero_ps, _mm256_storeu_ps,
         };
-        // SAFETY: all addresses lie in what the caller vouches for.
+        // SAFETY: all addresses lie within the ranges that the caller guarantees.
         unsafe {
             let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
             let (mut a, mut b) = (self.a, self.b);
@@ -176,7 +176,7 @@ impl Tile {
     }
 
     /// # Safety
-    /// As for [`Self::run`], with `ROWS` rows; the CPU has AVX-512F.
+    /// See [`Self::run`], with `ROWS` rows; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512<const ROWS: usize>(&self) {
@@ -185,11 +185,11 @@ impl Tile {
             _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
         };
         use std::hint::black_box;
-        // SAFETY: all addresses lie in what the caller vouches for; masked lanes are not touched.
+        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-            // Three addresses that the compiler does not know to be related: from one, it would make a chain of additions
-            // that takes as long as the products.
+            // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the
+            // previous one, a chain of additions as slow as the products.
             let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
             let mut b = self.b;
             for _ in 0..self.depth {
@@ -218,10 +218,10 @@ impl Tile {
     }
 
     /// # Safety
-    /// `out` is writable for `cols` numbers of row `row`.
+    /// `out` is writable for `cols` elements of row `row`.
     #[inline(always)]
     unsafe fn store_row(&self, row: usize, sums: &[f32; NR]) {
-        // SAFETY: vouched for by the caller.
+        // SAFETY: guaranteed by the caller.
         let out =
             unsafe { std::slice::from_raw_parts_mut(self.out.add(row * self.out_row), self.cols) };
         for (out, &sum) in out.iter_mut().zip(sums) {

@@ -1,9 +1,9 @@
-//! Matrix products: packed, blocked and computed in register tiles.
+//! Matrix products: packed, blocked, and computed in register tiles.
 //!
-//! An output element is a sum of products in an order that depends on constants and on the instruction set alone. Nothing
-//! else enters its value, so it is the same however many rows, columns and threads there are.
+//! The summation order of an output element depends only on constants and the instruction set, so its value is the
+//! same for any number of rows, columns and threads.
 //!
-//! Products of `f32` are `single`, those of bfloat16 by instructions that multiply pairs of them are `pairs`.
+//! `single` computes `f32` products; `pairs` uses instructions that multiply pairs of bfloat16 numbers.
 
 pub(crate) mod bf16;
 mod isa;
@@ -23,26 +23,27 @@ use isa::{Engine, Isa};
 use single::Single;
 pub use view::View;
 
-/// What becomes of what the output holds already.
+/// Whether a product replaces the output or is added to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accumulate {
-    /// It is replaced.
+    /// Replaces the output.
     Overwrite,
-    /// The product is added to it.
+    /// Adds to the output.
     Add,
 }
 
-/// How exactly the operands enter a product. Sums are always of `f32`.
+/// Matmul precision: how operands are rounded. Sums are always `f32`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Precision {
-    /// As they are.
+    /// Operands are used unchanged.
     F32,
-    /// Rounded to bfloat16, which some CPUs multiply much faster; on others the rounded operands are multiplied as `f32`.
+    /// Operands are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the rounded
+    /// operands as `f32`.
     Bf16,
 }
 
 impl Precision {
-    /// The faster of the two on this CPU.
+    /// The faster precision on this CPU.
     pub fn fastest() -> Self {
         match Engine::detect(Self::Bf16) {
             Engine::Pairs(_) => Self::Bf16,
@@ -50,50 +51,50 @@ impl Precision {
         }
     }
 
-    /// The instructions that multiply at this precision on this CPU, for a log.
+    /// Name of the instructions used at this precision on this CPU, for logs.
     pub fn instructions(self) -> &'static str {
         Engine::detect(self).name()
     }
 }
 
-/// The sizes of a product of `[m, k]` and `[k, n]`.
+/// The dimensions of a product `[m, k]` · `[k, n]`.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmShape {
     /// Rows of the first operand and of the output.
     pub m: usize,
     /// Columns of the second operand and of the output.
     pub n: usize,
-    /// Products in each sum.
+    /// The inner dimension.
     pub k: usize,
 }
 
-/// What is applied to an output element at the end.
+/// Activation function fused into a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activation {
-    /// Nothing.
+    /// No activation.
     Identity,
     /// max(0, y).
     Relu,
 }
 
-/// What is done to an output element after its last product.
+/// Operations applied to an output element after its last product.
 #[derive(Clone, Copy)]
 pub(crate) struct Epilogue<'a> {
-    /// Added to each row, `[n]`.
+    /// Bias added to each row, `[n]`.
     pub(crate) bias: Option<&'a [f32]>,
-    /// Applied last.
+    /// Applied after the bias.
     pub(crate) activation: Activation,
 }
 
 impl Epilogue<'_> {
-    /// Nothing.
+    /// Leaves the output unchanged.
     pub(crate) const NONE: Self = Self {
         bias: None,
         activation: Activation::Identity,
     };
 }
 
-/// `out` `[m, n]` = `a` `[m, k]` · `b` `[k, n]`, added to `out` if `accumulate` says so.
+/// `out` `[m, n]` = `a` `[m, k]` · `b` `[k, n]`, plus the previous `out` if `accumulate` is [`Accumulate::Add`].
 ///
 /// # Panics
 /// If a slice is too short for its shape.
@@ -111,7 +112,7 @@ pub fn gemm(
     gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
 }
 
-/// [`gemm`] into a rectangle.
+/// [`gemm`] into a tile.
 pub(crate) fn gemm_into(
     k: usize,
     a: View<'_>,
@@ -125,7 +126,7 @@ pub(crate) fn gemm_into(
     gemm_on(engine, k, a, b, out, accumulate, epilogue);
 }
 
-/// [`gemm_into`] by an engine of this CPU.
+/// [`gemm_into`] with a given engine, which this CPU must support.
 fn gemm_on(
     engine: Engine,
     k: usize,
@@ -155,7 +156,7 @@ fn gemm_on(
     }
 }
 
-/// [`gemm`] of `f32` operands into a rectangle, on the calling thread.
+/// [`gemm`] of `f32` operands into a tile, on the calling thread.
 pub(crate) fn gemm_tile(
     k: usize,
     a: View<'_>,
@@ -174,7 +175,7 @@ pub(crate) fn gemm_tile(
     single.rectangle(k, a, b, out, accumulate, epilogue);
 }
 
-/// The output where there is nothing to multiply.
+/// The output for an inner dimension of 0.
 fn without_products(out: &mut TileMut<'_>, accumulate: Accumulate, epilogue: Epilogue<'_>) {
     let rows = out.rows();
     if accumulate == Accumulate::Overwrite {
@@ -183,7 +184,7 @@ fn without_products(out: &mut TileMut<'_>, accumulate: Accumulate, epilogue: Epi
     finish(out, 0..rows, epilogue);
 }
 
-/// Adds the bias and applies the activation.
+/// Applies the epilogue.
 fn finish(out: &mut TileMut<'_>, rows: Range<usize>, epilogue: Epilogue<'_>) {
     if epilogue.bias.is_none() && epilogue.activation == Activation::Identity {
         return;

@@ -1,12 +1,12 @@
-//! Copies of the operands in the order in which the register tiles read them.
+//! Packing: copies the operands into the order in which the microkernels read them.
 
 use super::View;
 use super::isa::{Isa, MR, MR_512, NR, NR_512};
 
-/// Products that are summed up in registers before they are added to the output.
+/// Block size of the inner dimension: products summed in registers before they are added to the output.
 pub(super) const KC: usize = 256;
 
-/// Puts `b` `[depth, n]` into panels of the tile's columns, `[n / nr, depth, nr]`, filled up with zeros.
+/// Packs `b` `[depth, n]` into zero-padded panels as wide as the register tile, `[n / nr, depth, nr]`.
 pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
     match isa {
         Isa::Portable => pack_b_panels::<NR>(false, b, depth, n, packed),
@@ -15,7 +15,7 @@ pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut
     }
 }
 
-/// [`pack_b`], with AVX2 if `avx2`.
+/// [`pack_b`], using AVX2 if `avx2`.
 fn pack_b_panels<const NR: usize>(
     avx2: bool,
     b: View<'_>,
@@ -45,7 +45,7 @@ fn pack_b_panels<const NR: usize>(
     }
 }
 
-/// One panel of `cols` columns of a matrix whose rows are contiguous.
+/// Packs `cols` columns of a matrix with contiguous rows into one panel.
 fn pack_rows<const NR: usize>(b: View<'_>, cols: usize, out: &mut [f32]) {
     for (k, out) in out.as_chunks_mut::<NR>().0.iter_mut().enumerate() {
         let row = &b.data[k * b.row_stride..][..cols];
@@ -56,7 +56,7 @@ fn pack_rows<const NR: usize>(b: View<'_>, cols: usize, out: &mut [f32]) {
     }
 }
 
-/// One panel of `cols` columns, element by element.
+/// Packs `cols` columns into one panel, element by element.
 fn pack_strided<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     for col in 0..cols {
         for k in 0..depth {
@@ -65,7 +65,7 @@ fn pack_strided<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &m
     }
 }
 
-/// One panel of `cols` columns of a matrix whose columns are contiguous, filled up with zeros.
+/// Packs `cols` columns of a matrix with contiguous columns into one zero-padded panel.
 #[cfg(target_arch = "x86_64")]
 fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     static ZEROS: [f32; KC] = [0.0; KC];
@@ -74,7 +74,7 @@ fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &m
         false => &ZEROS[..depth],
     });
     assert_eq!(out.len(), depth * NR, "one panel");
-    // SAFETY: the caller saw that the CPU has AVX2; the lengths are checked above.
+    // SAFETY: the caller has checked that the CPU has AVX2; the lengths are checked above.
     unsafe { transpose_avx2(&columns, depth, out) }
 }
 
@@ -84,10 +84,10 @@ fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &m
     pack_strided::<NR>(b, depth, cols, out);
 }
 
-/// `out[k * NR + col] = columns[col][k]`, in squares of 8 × 8.
+/// `out[k * NR + col] = columns[col][k]`, in blocks of 8 × 8.
 ///
 /// # Safety
-/// The CPU has AVX2, each column holds `depth` numbers, `out` holds `depth * NR`.
+/// The CPU has AVX2, each column holds `depth` elements, and `out` holds `depth * NR`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) {
@@ -98,7 +98,7 @@ unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, 
     let whole = depth - depth % 8;
     for k in (0..whole).step_by(8) {
         for first in (0..NR).step_by(8) {
-            // SAFETY: eight numbers from `k` on lie inside each column, and eight rows of `NR` inside `out`.
+            // SAFETY: eight elements from `k` on lie inside each column, and eight rows of `NR` inside `out`.
             unsafe {
                 let r: [_; 8] =
                     std::array::from_fn(|i| _mm256_loadu_ps(columns[first + i].as_ptr().add(k)));
@@ -137,7 +137,8 @@ unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, 
     }
 }
 
-/// Puts `a` `[rows, depth]` into panels of the tile's rows, `[rows / mr, depth, mr]`; missing rows are left as they are.
+/// Packs `a` `[rows, depth]` into panels as high as the register tile, `[rows / mr, depth, mr]`; missing rows are not
+/// written.
 pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     match isa {
         Isa::Portable => pack_a_panels::<MR>(a, rows, depth, packed),
@@ -146,7 +147,7 @@ pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &
     }
 }
 
-/// [`pack_a`].
+/// [`pack_a`] for a tile of `MR` rows.
 fn pack_a_panels<const MR: usize>(a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     for (panel, out) in packed
         .chunks_exact_mut(depth * MR)

@@ -1,7 +1,7 @@
-//! Products of `f32`: packed, blocked, and computed in register tiles.
+//! `f32` products: packed, blocked, and computed in register tiles.
 //!
-//! An output element is the sum over blocks of `KC` of the products' running sum in each block, from the first to the
-//! last.
+//! The inner dimension is split into blocks of `KC`. Each output element is the sum of the block sums, from the first
+//! block to the last.
 
 use super::bf16::{round_all, round_into};
 use super::isa::Isa;
@@ -12,24 +12,24 @@ use crate::area::area;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
-/// Rows of `a` that stay in the second-level cache; a multiple of every tile's rows.
+/// Rows of `a` that fit into the L2 cache; a multiple of the rows of every register tile.
 const MC: usize = 144;
-/// Largest rectangle of the output that is one task.
+/// The largest output rectangle per task.
 const TASK_ROWS: usize = 4 * MC;
 const TASK_COLS: usize = 512;
-/// Smallest one.
+/// The smallest output rectangle per task.
 const MIN_TASK_ROWS: usize = 48;
 const MIN_TASK_COLS: usize = 64;
-/// Multiply-adds that are worth a task of their own.
+/// Minimum number of multiply-adds per task.
 const TASK_WORK: usize = 1 << 18;
-/// Multiply-adds that take as long as packing one element of `b`.
+/// Cost of packing one element of `b`, in multiply-adds.
 const PACK_WORK: usize = 8;
 
-/// How operands are multiplied.
+/// An `f32` engine.
 #[derive(Clone, Copy)]
 pub(super) struct Single {
     isa: Isa,
-    /// Of the operands, which are rounded while they are packed.
+    /// Precision of the operands, which are rounded while they are packed.
     precision: Precision,
 }
 
@@ -38,7 +38,7 @@ impl Single {
         Self { isa, precision }
     }
 
-    /// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
+    /// `out` `[m, n]` from non-empty `a` `[m, k]` and `b` `[k, n]`, on several threads if that is faster.
     pub(super) fn product(
         self,
         k: usize,
@@ -80,7 +80,7 @@ impl Single {
         accumulate: Accumulate,
         epilogue: Epilogue<'_>,
     ) {
-        // Columns are taken in turns so that the packed part of `b` stays bounded.
+        // Columns are processed in blocks to bound the size of the packed part of `b`.
         let turn = (out.rows(), TASK_COLS);
         for_each_rectangle(turn, false, out, epilogue, |_, col, part, epilogue| {
             self.column_block(k, a, b.from(0, col), part, accumulate, epilogue);
@@ -125,7 +125,7 @@ impl Single {
         });
     }
 
-    /// The left operand `a` `[rows, depth]` as the register tiles want it, copied to `packed` if need be.
+    /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if necessary.
     fn left<'l>(
         self,
         a: View<'l>,

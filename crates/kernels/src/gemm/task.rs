@@ -1,27 +1,27 @@
-//! How the output is cut into tasks.
+//! Splitting the output into tasks.
 
 use super::Epilogue;
 use crate::parallel::for_each;
 use crate::tile::TileMut;
 
-/// The sizes that an engine likes.
+/// The task sizes preferred by an engine.
 pub(super) struct Grain {
-    /// Largest rectangle of the output that is one task.
+    /// The largest output rectangle per task.
     pub(super) rows: usize,
     pub(super) cols: usize,
-    /// Smallest one.
+    /// The smallest output rectangle per task.
     pub(super) min_rows: usize,
     pub(super) min_cols: usize,
-    /// The rectangle is a multiple of the register tile.
+    /// Rectangles are multiples of the register tile.
     pub(super) tile_rows: usize,
     pub(super) tile_cols: usize,
-    /// Whether slices of the output are better than squares: then the direction that has more tasks gets still more.
+    /// Whether to prefer slices of the output over squares, by splitting further in the direction with more tasks.
     pub(super) slices: bool,
 }
 
 impl Grain {
-    /// The largest rectangle that gives `wanted` tasks, or the smallest one; as many of them as that, of about equal sizes,
-    /// so that no thread waits for another that has a larger rest.
+    /// The largest rectangle size that gives at least `wanted` tasks, or the smallest allowed size. Sizes are
+    /// balanced so that no thread waits for a task that is larger than the others.
     pub(super) fn rectangle(&self, m: usize, n: usize, wanted: usize) -> (usize, usize) {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
@@ -45,7 +45,7 @@ impl Grain {
     }
 }
 
-/// How many tasks are worth it if each should take `task_work` of all the `work`.
+/// The number of tasks worth starting for `work` multiply-adds at `task_work` each.
 pub(super) fn wanted_tasks(work: usize, task_work: usize) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
@@ -53,7 +53,7 @@ pub(super) fn wanted_tasks(work: usize, task_work: usize) -> usize {
     }
 }
 
-/// Calls `work(row, col, part, epilogue)` for each rectangle of `rows` and `cols` of `out`.
+/// Calls `work(row, col, part, epilogue)` for each `rows` by `cols` rectangle of `out`.
 pub(super) fn for_each_rectangle(
     (rows, cols): (usize, usize),
     parallel: bool,
@@ -66,7 +66,7 @@ pub(super) fn for_each_rectangle(
     let out = &*out;
     for_each(m.div_ceil(rows) * across, parallel, |task| {
         let (row, col) = (task / across * rows, task % across * cols);
-        // SAFETY: the tasks' rectangles are disjoint, and the caller lent all of `out`.
+        // SAFETY: the rectangles are disjoint, and the caller lends all of `out`.
         let mut part = unsafe { out.part(row, col, rows.min(m - row), cols.min(n - col)) };
         let epilogue = Epilogue {
             bias: epilogue.bias.map(|bias| &bias[col..]),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_are_of_about_equal_sizes() {
+    fn tasks_have_balanced_sizes() {
         let grain = Grain {
             rows: 576,
             cols: 512,
@@ -91,7 +91,7 @@ mod tests {
             tile_cols: 16,
             slices: false,
         };
-        // Not 288 rows seven times, and then 32.
+        // Not seven times 288 rows and a remainder of 32.
         assert_eq!(grain.rectangle(2048, 256, 8), (258, 256));
         assert_eq!(grain.rectangle(2048, 1024, 8), (516, 512));
         assert_eq!(grain.rectangle(5, 8000, 8), (6, 512));

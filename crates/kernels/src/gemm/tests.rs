@@ -25,7 +25,7 @@ const SHAPES: [(usize, usize, usize); 18] = [
     (64, 515, 70),
 ];
 
-/// Both operands in both layouts, with the row-major data for the twin.
+/// Both operands in both layouts, and the row-major data for the reference.
 fn layouts<'a>(m: usize, n: usize, k: usize, data: &'a [Vec<f32>; 4]) -> [(View<'a>, View<'a>); 4] {
     let [a, a_transposed, b, b_transposed] = data;
     let (a, at) = (View::rows(a, k), View::transposed(a_transposed, m));
@@ -45,7 +45,7 @@ fn operands(m: usize, n: usize, k: usize) -> [Vec<f32>; 4] {
     [a, at, b, bt]
 }
 
-/// What this CPU can multiply with.
+/// All engines of this CPU.
 fn engines() -> Vec<Engine> {
     let mut engines = Vec::new();
     for isa in Isa::available() {
@@ -55,7 +55,7 @@ fn engines() -> Vec<Engine> {
     engines
 }
 
-/// What an engine makes of an operand before it multiplies.
+/// The operand as rounded by an engine.
 fn as_operand(engine: Engine, x: &[f32]) -> Vec<f64> {
     match engine {
         Engine::F32(_) => wide(x),
@@ -63,7 +63,7 @@ fn as_operand(engine: Engine, x: &[f32]) -> Vec<f64> {
     }
 }
 
-/// The product by `engine`, in a new matrix or added to `start`.
+/// The product computed by `engine`, in a new matrix or added to `start`.
 fn product(
     engine: Engine,
     shape: GemmShape,
@@ -83,17 +83,21 @@ fn product(
 }
 
 #[test]
-fn the_best_engine_is_one_of_those_tested() {
+fn the_best_engine_is_among_the_tested_ones() {
     for precision in [Precision::F32, Precision::Bf16] {
         let best = Engine::detect(precision);
         println!("{precision:?}: {} ({best:?})", precision.instructions());
-        assert!(engines().contains(&best), "{best:?} of {:?}", engines());
+        assert!(
+            engines().contains(&best),
+            "{best:?} is not in {:?}",
+            engines()
+        );
     }
     println!("fastest: {:?}; all: {:?}", Precision::fastest(), engines());
 }
 
 #[test]
-fn matches_the_twin_in_every_layout() {
+fn matches_the_reference_in_every_layout() {
     for (m, n, k) in SHAPES {
         let (shape, data) = (GemmShape { m, n, k }, operands(m, n, k));
         let start = random(m * n, 3);
@@ -120,7 +124,7 @@ fn matches_the_twin_in_every_layout() {
 }
 
 #[test]
-fn the_public_product_is_that_of_the_best_engine() {
+fn gemm_uses_the_best_engine() {
     let (m, n, k) = (13, 31, 257);
     let shape = GemmShape { m, n, k };
     let data = operands(m, n, k);
@@ -153,7 +157,7 @@ fn all_vector_engines_give_the_same_bits() {
 }
 
 #[test]
-fn a_matrix_with_gaps_in_both_directions_is_read_right() {
+fn a_matrix_strided_in_both_directions_is_read_correctly() {
     let (m, n, k) = (19, 37, 45);
     let (a, b) = (random(2 * 3 * m * k, 1), random(2 * 3 * k * n, 2));
     let gaps = |data, rows: usize| View {
@@ -217,7 +221,7 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     for (m, n, k) in [
         (300, 700, 300),
         (1, 5000, 600),
@@ -238,7 +242,7 @@ fn threads_change_nothing() {
 }
 
 #[test]
-fn the_epilogue_comes_last() {
+fn the_epilogue_is_applied_last() {
     for (m, n, k) in SHAPES {
         let (data, bias, start) = (operands(m, n, k), random(n, 4), random(m * n, 3));
         let (a, b) = (View::rows(&data[0], k), View::rows(&data[2], n));
@@ -267,11 +271,11 @@ fn the_epilogue_comes_last() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_stay_in_their_rows_and_columns() {
+fn nan_and_infinity_stay_in_their_rows_and_columns() {
     let (m, n, k) = (37, 41, 70);
     let [mut a, _, mut b, _] = operands(m, n, k);
     (a[3 * k + 69], a[20 * k], b[5 * n + 33]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
-    // Too small for a normal number, which some engines take for zero.
+    // Subnormal numbers, which some engines flush to zero.
     (a[30 * k + 1], b[n + 1]) = (1e-40, -1e-40);
     for engine in engines() {
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
@@ -297,14 +301,14 @@ fn numbers_that_are_not_finite_stay_in_their_rows_and_columns() {
 }
 
 #[test]
-fn columns_of_a_wider_matrix_stay_untouched() {
+fn columns_outside_the_tile_stay_untouched() {
     for (m, n, k, width) in [(9, 20, 5, 50), (40, 70, 33, 90)] {
         let (a, b) = (random(m * k, 1), random(k * n, 2));
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
         for engine in engines() {
             let mut out = vec![7.0; m * width];
             let whole = TileMut::new(&mut out, m, width, width);
-            // SAFETY: nothing else uses `whole`.
+            // SAFETY: nothing else accesses `whole`.
             let mut part = unsafe { whole.part(0, 11, m, n) };
             let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
             gemm_on(engine, k, left, right, &mut part, overwrite, none);
@@ -320,7 +324,7 @@ fn columns_of_a_wider_matrix_stay_untouched() {
 }
 
 #[test]
-#[should_panic(expected = "`b` needs 12 numbers, it has 11")]
+#[should_panic(expected = "`b` needs 12 elements but has 11")]
 fn a_short_operand_is_refused() {
     let mut out = [0.0; 8];
     gemm(
@@ -335,7 +339,7 @@ fn a_short_operand_is_refused() {
 
 #[test]
 #[should_panic(expected = "larger than the address space")]
-fn a_shape_that_wraps_around_is_refused() {
+fn an_overflowing_shape_is_refused() {
     let side = 1 << (usize::BITS / 2);
     let shape = GemmShape {
         m: side,
@@ -349,7 +353,7 @@ fn a_shape_that_wraps_around_is_refused() {
 
 #[test]
 #[should_panic(expected = "larger than the address space")]
-fn strides_that_wrap_around_are_refused() {
+fn overflowing_strides_are_refused() {
     let a = View {
         data: &[1.0],
         row_stride: 1 << (usize::BITS - 1),
@@ -368,17 +372,17 @@ fn strides_that_wrap_around_are_refused() {
 }
 
 #[test]
-fn a_product_leaves_little_scratch_behind() {
+fn a_product_keeps_little_scratch() {
     let (m, n, k) = (256, 64, 20_000);
     let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
     let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let kept = pool.expect("a thread").install(|| {
+    let kept = pool.expect("a pool").install(|| {
         for engine in single {
             let (a, b) = (View::rows(&a, k), View::rows(&b, n));
             product(engine, GemmShape { m, n, k }, a, b, None);
         }
         crate::scratch::kept()
     });
-    assert!((1..1 << 18).contains(&kept), "{kept} numbers are kept");
+    assert!((1..1 << 18).contains(&kept), "{kept} elements are kept");
 }

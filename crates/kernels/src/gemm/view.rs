@@ -1,15 +1,15 @@
-//! What the operands are read from.
+//! Read-only views of the operands.
 
 use crate::area::reach;
 
-/// A matrix to read: element (i, j) is `data[i * row_stride + j * col_stride]`.
+/// A strided matrix: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The numbers.
+    /// The elements.
     pub data: &'a [f32],
-    /// Distance of neighbouring rows.
+    /// Distance between consecutive rows.
     pub row_stride: usize,
-    /// Distance of neighbouring columns.
+    /// Distance between consecutive columns.
     pub col_stride: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The part that starts at (`row`, `col`).
+    /// The submatrix that starts at (`row`, `col`).
     pub(crate) fn from(self, row: usize, col: usize) -> Self {
         let start = row * self.row_stride + col * self.col_stride;
         Self {
@@ -41,9 +41,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The first `cols` numbers of a row, which is contiguous.
+    /// The first `cols` elements of a row, which must be contiguous.
     pub(crate) fn row(self, row: usize, cols: usize) -> &'a [f32] {
-        debug_assert_eq!(self.col_stride, 1, "a contiguous row");
+        debug_assert_eq!(self.col_stride, 1, "the row must be contiguous");
         &self.data[row * self.row_stride..][..cols]
     }
 
@@ -60,7 +60,7 @@ impl<'a> View<'a> {
         let needed = reach(rows, cols, self.row_stride, self.col_stride);
         assert!(
             needed <= self.data.len(),
-            "`{name}` needs {needed} numbers, it has {}",
+            "`{name}` needs {needed} elements but has {}",
             self.data.len()
         );
     }

@@ -14,7 +14,7 @@ const SHAPES: [(usize, usize, usize); 6] = [
 const DROPOUT: Dropout = Dropout {
     rate: 0.3,
     seed: 1,
-    step: 2,
+    micro_batch: 2,
     site: 3,
 };
 
@@ -29,7 +29,7 @@ fn call(rows: usize, d_in: usize, d_out: usize, activation: Activation) -> Linea
     }
 }
 
-/// Random inputs of a call with as many maps as `N`.
+/// Random inputs of a call with `N` layers.
 struct Case<const N: usize> {
     call: LinearCall,
     x: Vec<f32>,
@@ -74,7 +74,7 @@ impl<const N: usize> Case<N> {
     }
 }
 
-/// What a call gives.
+/// Results of a call.
 struct Found<const N: usize> {
     out: Vec<f32>,
     dx: Vec<f32>,
@@ -83,7 +83,7 @@ struct Found<const N: usize> {
 }
 
 #[test]
-fn forward_and_backward_match_the_twins() {
+fn forward_and_backward_match_the_reference() {
     for (precision, (rows, d_in, d_out)) in [Precision::F32, Precision::Bf16]
         .into_iter()
         .flat_map(|precision| SHAPES.map(|shape| (precision, shape)))
@@ -118,7 +118,7 @@ fn forward_and_backward_match_the_twins() {
 }
 
 #[test]
-fn several_maps_give_the_bits_of_each_alone() {
+fn joined_layers_give_the_bits_of_separate_ones() {
     let case = Case::<3>::new(call(70, 33, 20, Activation::Identity));
     let Found { out, dx, dw, db } = case.run();
     let mut total = vec![0.0; dx.len()];
@@ -141,7 +141,7 @@ fn several_maps_give_the_bits_of_each_alone() {
             .zip(alone.dx)
             .for_each(|(total, dx)| *total += dx);
     }
-    assert_close(&dx, &wide(&total), 1e-6, "dx of three maps");
+    assert_close(&dx, &wide(&total), 1e-6, "dx of three layers");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
 }
 
 #[test]
-fn nan_passes_through_relu() {
+fn relu_propagates_nan() {
     for precision in [Precision::F32, Precision::Bf16] {
         let mut out = [0.0];
         let map = Affine {
@@ -192,7 +192,7 @@ fn nan_passes_through_relu() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     for precision in [Precision::F32, Precision::Bf16] {
         let case = Case::<2>::new(LinearCall {
             precision,

@@ -13,13 +13,13 @@ fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
     }
 }
 
-/// A gain, and the bias that the kind allows.
+/// A gain and, if the kind has one, a bias.
 fn parameters(kind: Norm, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
     let len = kind.gain_len(d);
     (random(len, 2), (kind != Norm::Rms).then(|| random(len, 3)))
 }
 
-/// Output, dx, dgain and dbias, one behind the other.
+/// Output, dx, dgain and dbias.
 fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
     let (gain, bias) = parameters(kind, d);
     let call = call(kind, x.len() / d, d);
@@ -39,7 +39,7 @@ fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
 }
 
 #[test]
-fn forward_and_backward_match_the_twins() {
+fn forward_and_backward_match_the_reference() {
     for kind in KINDS {
         for (rows, d) in [(1, 2), (3, 17), (70, 33), (130, 64), (0, 4)] {
             let (x, grad) = (random(rows * d, 1), random(rows * d, 4));
@@ -69,11 +69,11 @@ fn forward_and_backward_match_the_twins() {
 }
 
 #[test]
-fn behind_a_residual_connection_it_is_dropout_sum_and_norm() {
+fn the_residual_norm_equals_dropout_sum_and_norm() {
     let dropped = Dropout {
         rate: 0.3,
         seed: 1,
-        step: 2,
+        micro_batch: 2,
         site: 3,
     };
     for (kind, dropout) in KINDS
@@ -124,12 +124,12 @@ fn behind_a_residual_connection_it_is_dropout_sum_and_norm() {
 }
 
 #[test]
-fn behind_a_residual_connection_it_matches_the_twins() {
+fn the_residual_norm_matches_the_reference() {
     let (rows, d) = (70, 33);
     let dropped = Dropout {
         rate: 0.3,
         seed: 1,
-        step: 2,
+        micro_batch: 2,
         site: 3,
     };
     let [x, y, grad] = [1, 5, 4].map(|seed| random(rows * d, seed));
@@ -159,7 +159,7 @@ fn behind_a_residual_connection_it_matches_the_twins() {
         }
         let twins = reference::residual_norm_backward(kind, d, dropout, &sum, &gain, eps, &grad);
         for (number, (found, twin)) in gradients.iter().zip(&twins).enumerate() {
-            // The root mean square norm has no bias.
+            // The RMS norm has no bias.
             if (kind, number) != (Norm::Rms, 2) {
                 let what = format!("{kind:?}, {dropout:?}, gradient {number}");
                 assert_close(found, twin, 1e-4, &what);
@@ -197,7 +197,7 @@ fn rows_do_not_depend_on_each_other() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     let (x, grad) = (random(700 * 130, 1), random(700 * 130, 4));
     for kind in KINDS {
         assert_same_on_all_pools(|| run(kind, 130, &x, &grad).concat());

@@ -1,8 +1,8 @@
-//! The gradients of recurrent layers: time backwards, then one product for the weight.
+//! Gradients of recurrent layers: backward through time, then one product for the weight.
 //!
-//! The gradients of all hidden products are collected on a tape, position after position, without padding. A position's
-//! rows of it are an operand of the product that leads to the position before, the whole tape one of the product that
-//! gives the weight's gradient.
+//! The gradients of all hidden products are collected on a tape, position by position, without padding. The rows of
+//! one position are an operand of the product that leads to the previous position; the whole tape is an operand of
+//! the product that gives the weight gradient.
 
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
@@ -12,7 +12,7 @@ use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
-/// What [`super::recurrent`] gave.
+/// Results of [`super::recurrent`].
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentResult<'a> {
     /// `[batch * len, states * d]`
@@ -21,16 +21,16 @@ pub struct RecurrentResult<'a> {
     pub saved: &'a [f32],
 }
 
-/// Where gradients go. What is `None` is not computed.
+/// Gradient outputs. `None` skips the computation.
 #[derive(Debug)]
 pub struct RecurrentGradients<'a> {
-    /// `[batch * len, gates * d]`, zeros at padding.
+    /// `[batch * len, gates * d]`, zero at padding.
     pub projected: &'a mut [f32],
     /// `[gates * d, d]`
     pub weight: Option<&'a mut [f32]>,
     /// `[gates * d]`
     pub bias: Option<&'a mut [f32]>,
-    /// `[batch, states * d]`, zeros for a sequence without positions.
+    /// `[batch, states * d]`, zero for empty sequences.
     pub initial: Option<&'a mut [f32]>,
 }
 
@@ -40,7 +40,7 @@ impl RecurrentGradients<'_> {
         call.check_rows("dprojected", self.projected, gates);
         let hidden = call.cell.hidden_gates() > 0;
         let none = self.weight.is_none() && self.bias.is_none();
-        assert!(hidden || none, "{:?} has no hidden map", call.cell);
+        assert!(hidden || none, "{:?} has no hidden weight", call.cell);
         if let Some(weight) = self.weight.as_deref() {
             assert_eq!(weight.len(), gates * d, "`dweight` is [{gates}, {d}]");
         }
@@ -58,10 +58,11 @@ impl RecurrentGradients<'_> {
     }
 }
 
-/// The gradients of [`super::recurrent`] from `grad_states` `[batch * len, states * d]`, which is not read at padding.
+/// The gradients of [`super::recurrent`] given `grad_states` `[batch * len, states * d]`, which is not read at
+/// padding.
 ///
 /// # Panics
-/// As [`super::recurrent`].
+/// See [`super::recurrent`].
 pub fn recurrent_backward(
     call: RecurrentCall<'_>,
     recurrence: Recurrence<'_>,
@@ -88,7 +89,7 @@ pub fn recurrent_backward(
     let (total, cols) = (schedule.total(), call.gate_cols());
     let state_len = call.batch() * call.state_cols();
     let states = View::rows(result.states, call.state_cols());
-    // Tapes for the weight's gradient and the products with it.
+    // Tapes for the weight gradient and for the products with the weight.
     let tapes = match recurrence.hidden {
         Some(_) => [total * cols, total * call.d],
         None => [0; 2],
@@ -136,8 +137,8 @@ pub fn recurrent_backward(
     });
 }
 
-/// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and the `inputs`
-/// `[total, cols]` that entered them.
+/// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and their `inputs`
+/// `[total, cols]`.
 pub(crate) fn weight_gradient(
     precision: Precision,
     total: usize,
@@ -157,7 +158,7 @@ pub(crate) fn weight_gradient(
     );
 }
 
-/// What the pass back through time reads and writes.
+/// Inputs and outputs of the pass backward through time.
 pub(crate) struct BackwardPass<'a> {
     pub(crate) schedule: &'a Schedule<'a>,
     /// `[batch * len, states * d]`
@@ -170,13 +171,14 @@ pub(crate) struct BackwardPass<'a> {
     pub(crate) zeros: &'a [f32],
     /// `[batch * len, gates * d]`
     pub(crate) projected: TileMut<'a>,
-    /// Whether the gradient flows on to the states before the first position.
+    /// Whether the gradients of the initial states are needed.
     pub(crate) to_initial: bool,
 }
 
 impl BackwardPass<'_> {
-    /// The element-wise gradients of the sequences at `position`: those of their products with U go to `hidden`, one row
-    /// for each rank; `flow` `[batch, states * d]`, in the order of ranks too, goes from the states to those before.
+    /// The element-wise gradients of the sequences at `position`: writes those of their products with U to `hidden`,
+    /// one row per rank, and turns `flow` `[batch, states * d]`, also in rank order, from gradients of the states
+    /// into gradients of the previous states.
     pub(crate) fn retreat(&self, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
         let (cols, state_cols) = (call.gate_cols(), call.state_cols());
@@ -184,22 +186,22 @@ impl BackwardPass<'_> {
         let flow = TileMut::new(flow, rows, state_cols, state_cols);
         for_row_chunks(hidden, cols, |first, hidden| {
             for (rank, hidden) in (first..).zip(hidden.chunks_exact_mut(cols)) {
-                // SAFETY: each rank is met once.
+                // SAFETY: each rank occurs once.
                 let mut flow = unsafe { flow.part(rank, 0, 1, state_cols) };
-                // SAFETY: each rank is met once, and its sequence has this row to itself.
+                // SAFETY: each rank occurs once, and its sequence owns this row.
                 unsafe { self.retreat_row(rank, position, flow.row_mut(0), hidden) };
             }
         });
     }
 
-    /// All sequences of a cell without a hidden map, each from its last position to its first.
+    /// All sequences of a cell without a hidden weight, each from its last position to its first.
     fn sequences_apart(&self, flow: &mut [f32]) {
         let call = self.schedule.call;
         let (batch, cols, state_cols) = (call.batch(), call.gate_cols(), call.state_cols());
         let flow = TileMut::new(flow, batch, state_cols, state_cols);
         let large = is_large(self.schedule.total() * cols);
         for_each(batch, large, |rank| {
-            // SAFETY: each task has a sequence of its own.
+            // SAFETY: each task has its own sequence.
             let mut flow = unsafe { flow.part(rank, 0, 1, state_cols) };
             with_scratch(cols, |hidden| {
                 for position in self.schedule.positions_of(rank).rev() {
@@ -213,7 +215,8 @@ impl BackwardPass<'_> {
     /// [`Self::retreat`] for one rank.
     ///
     /// # Safety
-    /// Nothing else may touch the rank's row at `position` meanwhile; whoever made `self` lent the matrix mutably.
+    /// Nothing else may access the rank's row at `position` during the call; the matrix must be mutably borrowed for
+    /// as long as `self` exists.
     unsafe fn retreat_row(
         &self,
         rank: usize,
@@ -224,7 +227,7 @@ impl BackwardPass<'_> {
         let call = self.schedule.call;
         let (state_cols, saved_cols) = (call.state_cols(), call.saved_cols());
         let row = self.schedule.row(rank, position);
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         let mut projected = unsafe { self.projected.part(row, 0, 1, call.gate_cols()) };
         let before = self.schedule.before(rank, position, self.states);
         let step = Timestep {
@@ -243,19 +246,20 @@ impl BackwardPass<'_> {
         );
     }
 
-    /// The gradients of x that [`Self::retreat`] left at `position`, one row for each rank.
+    /// Copies the gradients of x that [`Self::retreat`] wrote at `position`, one row per rank.
     pub(crate) fn gather_projected(&self, position: usize, to: &mut [f32]) {
         let cols = self.schedule.call.gate_cols();
         for (rank, to) in to.chunks_exact_mut(cols).enumerate() {
             let row = self.schedule.row(rank, position);
-            // SAFETY: whoever made `self` lent the matrix mutably and has no thread in another of these methods.
+            // SAFETY: the matrix is mutably borrowed for as long as `self` exists, and no other thread runs one of
+            // these methods.
             let mut projected = unsafe { self.projected.part(row, 0, 1, cols) };
             to.copy_from_slice(projected.row_mut(0));
         }
     }
 
-    /// Adds to `flow` what comes from `grads`, one row for each rank, through the products of `weight` `[grads, d]` with
-    /// the h before `position`.
+    /// Adds to `flow` the gradients that reach the h before `position` from `grads`, one row per rank, through the
+    /// products with `weight` `[grads, d]`.
     pub(crate) fn flow_through(
         &self,
         position: usize,

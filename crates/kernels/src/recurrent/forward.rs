@@ -1,4 +1,4 @@
-//! The steps of a position on the way through time.
+//! The operations of the forward pass at one position.
 
 use super::{Schedule, gates};
 use crate::gemm::Activation;
@@ -8,8 +8,8 @@ use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
-/// Fills the first columns of `out`, whose rows of `width` are those of the ranks, with W h + b for the sequences at
-/// `position`, from their states `current`.
+/// Fills the first columns of `out`, which has rows of `width` in rank order, with W h + b for the sequences at
+/// `position`, given their states `current`.
 pub(crate) fn state_product(
     schedule: &Schedule<'_>,
     position: usize,
@@ -21,7 +21,7 @@ pub(crate) fn state_product(
     let call = schedule.call;
     let cols = map.weight.len() / call.d;
     let rows = schedule.active(position);
-    // A state of zeros needs no product.
+    // Zero states need no product.
     let with_state = schedule.with_state(position);
     for row in with_state..rows {
         let row = &mut out[row * width..][..cols];
@@ -47,7 +47,7 @@ pub(crate) fn state_product(
     );
 }
 
-/// Where the element-wise work of the forward pass puts its results.
+/// Outputs of the element-wise operations of the forward pass.
 pub(crate) struct ForwardPass<'a> {
     pub(crate) schedule: &'a Schedule<'a>,
     /// `[batch * len, states * d]`
@@ -57,8 +57,8 @@ pub(crate) struct ForwardPass<'a> {
 }
 
 impl ForwardPass<'_> {
-    /// From the hidden products in `work`, the new states of the sequences at `position`. `input(rank, row)` is x of a
-    /// rank, whose row in matrices `[batch * len, …]` is `row`.
+    /// Computes the new states of the sequences at `position` from the hidden products in `work`. `input(rank, row)`
+    /// is x of a rank, where `row` is its row in matrices `[batch * len, …]`.
     pub(crate) fn advance<'i>(
         &self,
         position: usize,
@@ -74,15 +74,15 @@ impl ForwardPass<'_> {
         for_row_chunks(&mut work[..rows * width], width, |first, work| {
             for (rank, work) in (first..).zip(work.chunks_exact_mut(width)) {
                 let row = self.schedule.row(rank, position);
-                // SAFETY: each rank is met once.
+                // SAFETY: each rank occurs once.
                 let mut state = unsafe { current.part(rank, 0, 1, state_cols) };
-                // SAFETY: each rank is met once, and its sequence has this row to itself.
+                // SAFETY: each rank occurs once, and its sequence owns this row.
                 unsafe { self.advance_row(row, input(rank, row), work, state.row_mut(0)) };
             }
         });
     }
 
-    /// All sequences of a cell without a hidden map, each from its first position to its last.
+    /// All sequences of a cell without a hidden weight, each from its first position to its last.
     pub(crate) fn sequences_apart<'i>(
         &self,
         input: impl Fn(usize, usize) -> &'i [f32] + Sync + Send,
@@ -95,20 +95,21 @@ impl ForwardPass<'_> {
                 self.schedule.initial_state(rank, state);
                 for position in self.schedule.positions_of(rank) {
                     let row = self.schedule.row(rank, position);
-                    // SAFETY: each task has a sequence of its own.
+                    // SAFETY: each task has its own sequence.
                     unsafe { self.advance_row(row, input(rank, row), work, state) };
                 }
             });
         });
     }
 
-    /// From the hidden products in `work`, if there are any, the new `state` of the sequence whose row this is.
+    /// Computes the new `state` of the sequence at `row` from the hidden products in `work`, if the cell has any.
     ///
     /// # Safety
-    /// Nothing else may touch `row` meanwhile; whoever made `self` lent the matrices mutably.
+    /// Nothing else may access `row` during the call; the matrices must be mutably borrowed for as long as `self`
+    /// exists.
     unsafe fn advance_row(&self, row: usize, input: &[f32], work: &mut [f32], state: &mut [f32]) {
         let call = self.schedule.call;
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         let (mut kept, mut saved) = unsafe {
             (
                 self.states.part(row, 0, 1, call.state_cols()),

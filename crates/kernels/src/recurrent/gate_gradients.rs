@@ -1,24 +1,24 @@
-//! The gradients of [`super::gates`]: of one sequence at one position.
+//! Gradients of [`super::gates`] for one sequence at one position.
 
 use super::Cell;
 use super::gates::{parts, parts_mut};
 use crate::simd::tanh;
 
-/// What is known of a position.
+/// Saved forward results at one position.
 #[derive(Clone, Copy)]
 pub(super) struct Timestep<'a> {
     /// `[saved * d]`
     pub(super) saved: &'a [f32],
-    /// The state, `[states * d]`
+    /// The new state, `[states * d]`
     pub(super) state: &'a [f32],
-    /// The state before, `[states * d]`
+    /// The previous state, `[states * d]`
     pub(super) before: &'a [f32],
 }
 
 vectorised! {
-    /// Gradients at one position. `flow` `[states * d]` holds the state's gradient but for `grad_state`, and becomes that
-    /// of the state before but for what comes through the hidden product; `hidden` and `projected` `[gates * d]` receive
-    /// those of that product and of the input's projection.
+    /// Gradients at one position. On entry `flow` `[states * d]` holds the gradient of the state without
+    /// `grad_state`; on return, the gradient of the previous state without the contribution of the hidden product.
+    /// `hidden` and `projected` `[gates * d]` receive the gradients of that product and of the projected input.
     pub(super) fn retreat(
         cell: Cell,
         step: Timestep<'_>,
@@ -35,20 +35,20 @@ vectorised! {
             Cell::Lstm => lstm(step, flow, hidden),
             Cell::CoupledLstm => coupled_lstm(step, flow, hidden),
             Cell::Ssru => ssru(step, flow, hidden),
-            // Its candidate's two sums differ.
+            // The two sums of the candidate have different gradients.
             Cell::Gru => return gru(step, flow, hidden, projected),
         }
         projected.copy_from_slice(hidden);
     }
 }
 
-/// The derivative of σ where it is `y`.
+/// The derivative of σ at the point where its value is `y`.
 #[inline(always)]
 fn sigmoid_slope(y: f32) -> f32 {
     y * (1.0 - y)
 }
 
-/// The derivative of tanh where it is `y`.
+/// The derivative of tanh at the point where its value is `y`.
 #[inline(always)]
 fn tanh_slope(y: f32) -> f32 {
     1.0 - y * y
@@ -62,7 +62,7 @@ fn rnn(step: Timestep<'_>, dh: &mut [f32], dsum: &mut [f32]) {
     dh.fill(0.0);
 }
 
-/// The part that the LSTMs share: adds to `dc` what comes from h = o ⊙ tanh(c), and fills in the output gate's `dsum`.
+/// Shared by both LSTMs: adds to `dc` the gradient through h = o ⊙ tanh(c), and writes the output gate's `dsum`.
 #[inline(always)]
 fn let_out(o: &[f32], c: &[f32], dh: &mut [f32], dc: &mut [f32], dsum: &mut [f32]) {
     let bounded = dsum;

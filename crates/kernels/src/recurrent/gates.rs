@@ -1,13 +1,13 @@
-//! What happens to one sequence at one position: the gates and the new state.
+//! The gates and the new state of one sequence at one position.
 //!
-//! Each loop reads and writes few slices, so that the compiler sees without many tests that they do not overlap.
+//! Each loop uses few slices, so that the compiler needs few checks to see that they do not overlap.
 
 use super::Cell;
 use crate::simd::{sigmoid, tanh};
 
 vectorised! {
-    /// `state` becomes the next one, with the input's projection `projected`; the gates' columns of `work` hold U h + b,
-    /// and become what is saved.
+    /// Advances `state` using the projected input `projected`. The gate columns of `work` hold U h + b on entry and
+    /// the values to be saved on return.
     pub(super) fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
         match cell {
             Cell::Rnn => rnn(projected, work, state),
@@ -19,13 +19,13 @@ vectorised! {
     }
 }
 
-/// `N` parts of `d` columns.
+/// Splits a row into `N` parts of `d` columns.
 #[inline(always)]
 pub(super) fn parts<const N: usize>(row: &[f32], d: usize) -> [&[f32]; N] {
     std::array::from_fn(|part| &row[part * d..][..d])
 }
 
-/// As [`parts`].
+/// Splits a row into `N` mutable parts of `d` columns.
 #[inline(always)]
 pub(super) fn parts_mut<const N: usize>(row: &mut [f32], d: usize) -> [&mut [f32]; N] {
     let mut rest = row;
@@ -36,7 +36,7 @@ pub(super) fn parts_mut<const N: usize>(row: &mut [f32], d: usize) -> [&mut [f32
     })
 }
 
-/// x becomes σ(x + y).
+/// x = σ(x + y)
 #[inline(always)]
 fn sigmoid_of_sums(x: &mut [f32], y: &[f32]) {
     for (x, &y) in x.iter_mut().zip(y) {
@@ -44,7 +44,7 @@ fn sigmoid_of_sums(x: &mut [f32], y: &[f32]) {
     }
 }
 
-/// x becomes tanh(x + y).
+/// x = tanh(x + y)
 #[inline(always)]
 fn tanh_of_sums(x: &mut [f32], y: &[f32]) {
     for (x, &y) in x.iter_mut().zip(y) {

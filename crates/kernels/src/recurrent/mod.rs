@@ -1,8 +1,9 @@
 //! Recurrent layers: one direction of one layer over a padded batch of sequences, and its gradients through time.
 //!
-//! The inputs' share of the gates is one matrix product for all positions, made before; what remains here is one product
-//! with the hidden weight for each position in time, over the sequences that have that position and no others. So neither
-//! padding nor the other sequences enter a sequence's states. Without a hidden weight each sequence runs by itself.
+//! The input projections are computed beforehand, in one matrix product for all positions. What remains is one
+//! product with the hidden weight per position in time, over exactly the sequences that have this position. A
+//! sequence's states therefore depend neither on padding nor on other sequences. Without a hidden weight the
+//! sequences are processed independently.
 
 mod backward;
 mod forward;
@@ -21,8 +22,8 @@ use crate::linear::Affine;
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
-/// What happens at a position. With x the input's projection, h and c the states before and U, b the hidden weight and
-/// bias, whose rows stand gate after gate; σ is the sigmoid and ⊙ the product of elements.
+/// A recurrent cell. x is the projected input, h and c are the previous states, U and b the hidden weight and bias,
+/// whose rows are ordered gate after gate; σ is the sigmoid and ⊙ the element-wise product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// Elman 1990: h' = tanh(x + U h + b).
@@ -30,18 +31,19 @@ pub enum Cell {
     /// Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Gates i, f, g, o = σ, σ, tanh, σ of
     /// x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
     Lstm,
-    /// As [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
+    /// [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
     CoupledLstm,
-    /// Cho et al. 2014, with the reset gate behind the product. Gates r, z, n: r, z = σ of x + U h + b,
+    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h + b,
     /// n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
     Gru,
-    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2), whose gate does not read the state: it has no U
-    /// and b. x is that of the gate f = σ(x) and the candidate g = x; c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
+    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2). Its gate does not depend on the state, so it
+    /// has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate g = x;
+    /// c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
     Ssru,
 }
 
 impl Cell {
-    /// How many times `d` columns the input's projection has.
+    /// Columns of the projected input, in multiples of `d`.
     pub fn gates(self) -> usize {
         match self {
             Self::Rnn => 1,
@@ -51,7 +53,7 @@ impl Cell {
         }
     }
 
-    /// How many times `d` rows the hidden weight has; 0 for a cell without one.
+    /// Rows of the hidden weight, in multiples of `d`; 0 for a cell without one.
     pub fn hidden_gates(self) -> usize {
         match self {
             Self::Ssru => 0,
@@ -59,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// How many times `d` numbers the state of a sequence has: h, and c behind it.
+    /// Columns of the state, in multiples of `d`: h, followed by c if the cell has one.
     pub fn states(self) -> usize {
         match self {
             Self::Rnn | Self::Gru => 1,
@@ -67,8 +69,8 @@ impl Cell {
         }
     }
 
-    /// How many times `d` numbers of a position are saved for the backward pass: the gates, and of [`Cell::Gru`] also
-    /// what r multiplies. The one gate of [`Cell::Rnn`] is its state.
+    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`Cell::Gru`] also
+    /// the factor of r. [`Cell::Rnn`] saves nothing, as its only gate is its state.
     pub fn saved(self) -> usize {
         match self {
             Self::Rnn => 0,
@@ -78,48 +80,48 @@ impl Cell {
         }
     }
 
-    /// How many times `d` numbers the work at one position needs.
+    /// Scratch needed per position, in multiples of `d`.
     pub(crate) fn work(self) -> usize {
         self.gates().max(self.saved())
     }
 
-    /// Whether x has the gradient of U h + b: no gate multiplies the one without the other.
+    /// Whether x and U h + b always have the same gradient, because they only enter as a sum.
     pub(crate) fn adds_plainly(self) -> bool {
         self != Self::Gru
     }
 }
 
-/// Where a sequence is read from.
+/// The direction in which a sequence is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// From position 0 on.
+    /// From position 0 to the last real position.
     Forward,
-    /// From the last position that is no padding down to 0.
+    /// From the last real position to 0.
     Backward,
 }
 
-/// A call. Its final states are those at the last real position forward and 0 backward; without positions, the initial
-/// ones.
+/// Cell, direction and dimensions of a call. The final state is the one at the last real position (forward) or at
+/// position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
-    /// What happens at a position.
+    /// Cell type.
     pub cell: Cell,
-    /// Where a sequence is read from.
+    /// Reading direction.
     pub direction: Direction,
-    /// The sequences.
+    /// Lengths of the sequences.
     pub lengths: &'a Lengths,
     /// Columns of h.
     pub d: usize,
-    /// Of the products.
+    /// Matmul precision.
     pub precision: Precision,
 }
 
-/// What makes a state from the one before.
+/// Recurrent weights and initial states.
 #[derive(Clone, Copy, Debug)]
 pub struct Recurrence<'a> {
-    /// U, `[gates * d, d]`, and b, `[gates * d]`. None for a cell whose gates do not read the state.
+    /// U, `[gates * d, d]`, and b, `[gates * d]`. `None` for a cell whose gates do not depend on the state.
     pub hidden: Option<Affine<'a>>,
-    /// The states before the first position, `[batch, states * d]`: h and c side by side. Zeros if there are none.
+    /// The states before the first position, `[batch, states * d]`: h followed by c. `None` means zeros.
     pub initial: Option<&'a [f32]>,
 }
 
@@ -128,7 +130,7 @@ impl RecurrentCall<'_> {
         self.lengths.rows()
     }
 
-    /// Rows of the matrices with a row for each position.
+    /// Number of rows of matrices with one row per position.
     pub(crate) fn rows(&self) -> usize {
         self.lengths.positions()
     }
@@ -143,7 +145,7 @@ impl RecurrentCall<'_> {
         self.cell.states() * self.d
     }
 
-    /// Columns of what is saved.
+    /// Columns of the saved values.
     pub(crate) fn saved_cols(&self) -> usize {
         self.cell.saved() * self.d
     }
@@ -152,7 +154,7 @@ impl RecurrentCall<'_> {
         let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
         let Recurrence { hidden, initial } = recurrence;
         let wanted = self.cell.hidden_gates() > 0;
-        assert_eq!(hidden.is_some(), wanted, "a hidden map of {:?}", self.cell);
+        assert_eq!(hidden.is_some(), wanted, "hidden weight of {:?}", self.cell);
         if let Some(Affine { weight, bias }) = hidden {
             assert_eq!(weight.len(), gates * d, "`weight` is [{gates}, {d}]");
             if let Some(bias) = bias {
@@ -169,13 +171,13 @@ impl RecurrentCall<'_> {
         }
     }
 
-    /// Checks a matrix with a row for each position.
+    /// Checks the size of a matrix with one row per position.
     pub(crate) fn check_rows(&self, name: &str, matrix: &[f32], cols: usize) {
         let rows = self.rows();
         assert_eq!(matrix.len(), rows * cols, "`{name}` is [{rows}, {cols}]");
     }
 
-    /// Zeros in the rows of padding.
+    /// Zeroes the rows of padding.
     pub(crate) fn clear_padding(&self, matrix: &mut [f32], cols: usize) {
         let width = self.lengths.width();
         for (sequence, &len) in self.lengths.lens().iter().enumerate() {
@@ -185,9 +187,9 @@ impl RecurrentCall<'_> {
     }
 }
 
-/// `states` `[batch * len, states * d]` of all positions, h and c side by side, zeros at padding, from `projected`
-/// `[batch * len, gates * d]`, the inputs' projections with their bias. `saved` `[batch * len, saved * d]` receives what
-/// the backward pass needs; its rows of padding stay as they are.
+/// Computes `states` `[batch * len, states * d]`, h followed by c at each position, zero at padding, from `projected`
+/// `[batch * len, gates * d]`, the projected inputs including their bias. `saved` `[batch * len, saved * d]` receives
+/// the values needed by the backward pass; its padded rows are left untouched.
 ///
 /// # Panics
 /// If a slice does not fit.

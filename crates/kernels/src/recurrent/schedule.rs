@@ -1,15 +1,15 @@
-//! Which sequences take part at a position, and in which order.
+//! Which sequences take part at each position, and in which order.
 
 use std::ops::Range;
 
 use super::{Direction, RecurrentCall};
 use crate::gemm::View;
 
-/// The sequences from the longest to the shortest, so that those with a position are always the first few: a sequence's
-/// place in that order is its rank.
+/// The sequences ordered from longest to shortest, so that those active at a position always come first. The index of
+/// a sequence in this order is its rank.
 pub(crate) struct Schedule<'a> {
     pub(crate) call: RecurrentCall<'a>,
-    /// The states before the first position, `[batch, states * d]`; zeros if there are none.
+    /// The states before the first position, `[batch, states * d]`; zeros if absent.
     initial: Option<&'a [f32]>,
     order: Vec<usize>,
 }
@@ -29,13 +29,13 @@ impl<'a> Schedule<'a> {
         self.call.lengths.lens()[self.order[rank]]
     }
 
-    /// How many sequences have `position`: the ranks below.
+    /// Number of sequences that have `position`; these are the lowest ranks.
     pub(crate) fn active(&self, position: usize) -> usize {
         self.order
             .partition_point(|&sequence| self.call.lengths.lens()[sequence] > position)
     }
 
-    /// How many of those have a position before it in time: the ranks below.
+    /// Number of those that also have the previous position in time; these are the lowest ranks.
     pub(crate) fn continuing(&self, position: usize) -> usize {
         match self.call.direction {
             Direction::Forward if position == 0 => 0,
@@ -44,7 +44,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// How many of those have a state before it that is not zero by definition: the ranks below.
+    /// Number of those whose previous state is not zero by definition; these are the lowest ranks.
     pub(crate) fn with_state(&self, position: usize) -> usize {
         match self.initial {
             Some(_) => self.active(position),
@@ -52,7 +52,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// All positions in the order of time.
+    /// All positions in time order.
     pub(crate) fn positions(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let len = self.call.lengths.max();
         let direction = self.call.direction;
@@ -62,7 +62,7 @@ impl<'a> Schedule<'a> {
         })
     }
 
-    /// The positions of the sequence of a rank, in the order of time.
+    /// The positions of the sequence of a rank, in time order.
     pub(crate) fn positions_of(
         &self,
         rank: usize,
@@ -71,12 +71,12 @@ impl<'a> Schedule<'a> {
         self.positions().filter(move |&position| position < len)
     }
 
-    /// Positions of all sequences together, without padding: the rows of a tape.
+    /// Number of real positions of all sequences, which is the number of rows of a tape.
     pub(crate) fn total(&self) -> usize {
         self.call.lengths.total()
     }
 
-    /// All positions backwards in time, each with its rows of a tape: one for each rank.
+    /// All positions in reverse time order, each with its rows of a tape, one per rank.
     pub(crate) fn backwards(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let mut end = 0;
         self.positions().rev().map(move |position| {
@@ -86,7 +86,7 @@ impl<'a> Schedule<'a> {
         })
     }
 
-    /// Fills `tape` `[total, cols]` with the rows that `row_of(rank, position)` gives, zeros where it gives none.
+    /// Fills `tape` `[total, cols]` with the rows returned by `row_of(rank, position)`; `None` gives zeros.
     pub(crate) fn gather<'s>(
         &self,
         cols: usize,
@@ -114,7 +114,7 @@ impl<'a> Schedule<'a> {
         self.order[rank] * self.call.lengths.width() + position
     }
 
-    /// The states before `position`: a row of `states` or an initial one, or nothing, which stands for zeros.
+    /// The state before `position`: a row of `states`, an initial state, or `None` for zeros.
     pub(crate) fn before<'s>(
         &'s self,
         rank: usize,
@@ -132,7 +132,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Fills `state` with the initial one of a rank.
+    /// Copies the initial state of a rank to `state`.
     pub(crate) fn initial_state(&self, rank: usize, state: &mut [f32]) {
         match self.initial {
             Some(initial) => {
@@ -143,7 +143,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Fills `current` with the initial states in the order of ranks.
+    /// Copies the initial states to `current` in rank order.
     pub(crate) fn gather_initial(&self, current: &mut [f32]) {
         let cols = self.call.state_cols();
         match self.initial {
@@ -157,7 +157,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The way back: `initial` from rows in the order of ranks.
+    /// The inverse of [`Self::gather_initial`]: copies rows in rank order back to `initial`.
     pub(crate) fn scatter_initial(&self, current: &[f32], initial: &mut [f32]) {
         let cols = self.call.state_cols();
         for (row, &sequence) in current.chunks_exact(cols).zip(&self.order) {

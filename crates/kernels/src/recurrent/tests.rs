@@ -100,7 +100,7 @@ impl Case {
         self.cell.hidden_gates() > 0
     }
 
-    /// The states alone, with nothing saved.
+    /// The states alone, without saving anything for the backward pass.
     fn states(&self) -> Vec<f32> {
         let mut states = vec![f32::NAN; self.grad.len()];
         let recurrence = self.recurrence();
@@ -121,7 +121,7 @@ impl Case {
         };
         let states = &mut results.states;
         recurrent(call, recurrence, &self.projected, states, Some(&mut saved));
-        assert!(bits(states) == bits(&self.states()), "nothing saved");
+        assert!(bits(states) == bits(&self.states()), "without saved values");
         let result = RecurrentResult {
             states: &results.states,
             saved: &saved,
@@ -136,7 +136,7 @@ impl Case {
         results
     }
 
-    fn assert_matches_the_twin(&self, tolerance: f64) {
+    fn assert_matches_the_reference(&self, tolerance: f64) {
         let [projected, weight] = [&self.projected, &self.weight].map(|x| wide(x));
         let [bias, initial] = [&self.bias, &self.initial].map(|x| x.as_ref().map(|x| wide(x)));
         let twin = Recurrent {
@@ -183,7 +183,7 @@ fn for_all_kinds(test: impl Fn(Cell, Direction)) {
 }
 
 #[test]
-fn forward_and_backward_match_the_twin() {
+fn forward_and_backward_match_the_reference() {
     let shapes: [(&[usize], usize, usize); 9] = [
         (&[], 3, 4),
         (&[0, 0], 0, 3),
@@ -201,21 +201,21 @@ fn forward_and_backward_match_the_twin() {
                 let mut case = Case::new(cell, direction, lens, len, d);
                 case.bias = case.bias.filter(|_| bias);
                 case.initial = case.initial.filter(|_| initial);
-                case.assert_matches_the_twin(2e-5);
+                case.assert_matches_the_reference(2e-5);
             }
         }
     });
 }
 
 #[test]
-fn a_call_that_is_shared_out_matches_the_twin() {
+fn a_multithreaded_call_matches_the_reference() {
     let lens: Vec<usize> = (0..70).map(|i| 3 - usize::from(i == 5)).collect();
     for_all_kinds(|cell, direction| {
         let d = 960 / cell.work();
         let mut case = Case::new(cell, direction, &lens, 3, d.min(240));
-        // Sums over many columns would only saturate the gates.
+        // Keeps sums over many columns from saturating the gates.
         case.weight.iter_mut().for_each(|w| *w /= 8.0);
-        case.assert_matches_the_twin(1e-4);
+        case.assert_matches_the_reference(1e-4);
     });
 }
 
@@ -263,7 +263,7 @@ fn weight_gradients_do_not_depend_on_padding() {
 }
 
 #[test]
-fn step_by_step_equals_all_at_once() {
+fn position_by_position_equals_all_at_once() {
     for_all_kinds(|cell, direction| {
         for d in [1, 7, 300] {
             let batch = Case::new(cell, direction, &[5, 5, 5], 5, d);
@@ -296,7 +296,7 @@ fn step_by_step_equals_all_at_once() {
 }
 
 #[test]
-fn no_initial_state_is_zeros() {
+fn a_missing_initial_state_means_zeros() {
     for_all_kinds(|cell, direction| {
         let mut case = Case::new(cell, direction, &[3, 0, 4], 4, 9);
         case.initial = Some(vec![0.0; 3 * cell.states() * 9]);
@@ -307,7 +307,7 @@ fn no_initial_state_is_zeros() {
 }
 
 #[test]
-fn gradients_that_nobody_wants_change_no_other() {
+fn skipped_gradients_do_not_affect_the_others() {
     for_all_kinds(|cell, direction| {
         let case = Case::new(cell, direction, &[3, 1, 4], 5, 9);
         let (call, recurrence) = (case.call(), case.recurrence());
@@ -350,17 +350,17 @@ fn saturated_gates_stay_finite() {
 }
 
 #[test]
-fn rounded_operands_give_nearly_the_same() {
+fn bf16_operands_give_nearly_the_same_results() {
     for_all_kinds(|cell, direction| {
         let mut case = Case::new(cell, direction, &[3, 5], 5, 16);
         case.precision = Precision::Bf16;
         case.weight.iter_mut().for_each(|w| *w /= 4.0);
-        case.assert_matches_the_twin(3e-2);
+        case.assert_matches_the_reference(3e-2);
     });
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_thread_count_changes_nothing() {
     let lens: Vec<usize> = (0..90).map(|i| i * 7 % 5).collect();
     for_all_kinds(|cell, direction| {
         let case = Case::new(cell, direction, &lens, 4, 260);
@@ -369,8 +369,8 @@ fn threads_change_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "a hidden map of Ssru")]
-fn a_hidden_map_that_a_cell_lacks_is_refused() {
+#[should_panic(expected = "hidden weight of Ssru")]
+fn an_unexpected_hidden_weight_is_refused() {
     let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
     let recurrence = Recurrence {
         hidden: Some(Affine {

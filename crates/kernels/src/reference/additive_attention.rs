@@ -1,11 +1,11 @@
-//! Additive attention of one query for each sentence (Bahdanau et al. 2015, appendix A.1.2).
+//! Additive attention with one query per sentence (Bahdanau et al. 2015, appendix A.1.2).
 
 use crate::additive_attention::AdditiveAttentionShape;
 
-/// What attention reads.
+/// Operands of attention.
 #[derive(Clone, Copy, Debug)]
 pub struct AdditiveAttention<'a> {
-    /// The shape.
+    /// Dimensions.
     pub shape: AdditiveAttentionShape,
     /// `[rows, d_key]`
     pub queries: &'a [f64],
@@ -13,14 +13,14 @@ pub struct AdditiveAttention<'a> {
     pub keys: &'a [f64],
     /// `[rows * src_len, d_value]`
     pub values: &'a [f64],
-    /// The keys of each sentence that are no padding.
+    /// Number of real keys of each sentence.
     pub lens: Option<&'a [usize]>,
     /// `[d_key]`
     pub v: &'a [f64],
 }
 
 impl AdditiveAttention<'_> {
-    /// The pairs of a query and a key that it sees.
+    /// All pairs of a query and a key visible to it.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let AdditiveAttentionShape { rows, src_len, .. } = self.shape;
         (0..rows * src_len)
@@ -62,7 +62,7 @@ impl AdditiveAttention<'_> {
         contexts
     }
 
-    /// The gradients of queries, keys, values and v from those of the contexts.
+    /// The gradients of queries, keys, values and v given those of the contexts.
     pub fn backward(&self, grad_contexts: &[f64]) -> [Vec<f64>; 4] {
         let AdditiveAttentionShape {
             rows,

@@ -1,13 +1,13 @@
-//! The twin of [`crate::attention`].
+//! Reference implementation of [`crate::attention`].
 
 use super::dropout_scale;
 use crate::attention::{AttentionShape, Causality};
 use crate::dropout::Dropout;
 
-/// What attention reads, as [`crate::attention::AttentionInputs`].
+/// Operands of attention, as in [`crate::attention::AttentionInputs`].
 #[derive(Clone, Copy, Debug)]
 pub struct Attention<'a> {
-    /// The shape.
+    /// Dimensions.
     pub shape: AttentionShape,
     /// Queries.
     pub q: &'a [f64],
@@ -15,15 +15,15 @@ pub struct Attention<'a> {
     pub k: &'a [f64],
     /// Values.
     pub v: &'a [f64],
-    /// The keys of each sentence that are no padding.
+    /// Number of real keys of each sentence.
     pub lens: Option<&'a [usize]>,
-    /// Which keys a query may see.
+    /// Which keys a query may attend to.
     pub causality: Causality,
-    /// The factor of the dot products.
+    /// Factor of the dot products.
     pub scale: f64,
-    /// What is added to them: `[n_heads, tgt_len, src_len]`, or that for each sentence.
+    /// Bias added to the scaled scores: `[n_heads, tgt_len, src_len]`, or one such tensor per sentence.
     pub bias: Option<&'a [f64]>,
-    /// Drops weights.
+    /// Dropout on the attention weights.
     pub dropout: Option<Dropout>,
 }
 
@@ -70,7 +70,7 @@ impl Attention<'_> {
             .collect()
     }
 
-    /// What dropout multiplies the weight of (b, h, i, j) by.
+    /// The dropout factor of the weight (b, h, i, j).
     fn scale(&self, b: usize, h: usize, i: usize, j: usize) -> f64 {
         let s = &self.shape;
         let element = ((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j;

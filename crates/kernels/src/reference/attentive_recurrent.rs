@@ -1,18 +1,18 @@
-//! The twin of [`mod@crate::attentive_recurrent`].
+//! Reference implementation of [`mod@crate::attentive_recurrent`].
 
 use super::recurrent::Timestep;
 use super::{AdditiveAttention, AdditiveAttentionShape, Recurrent};
 
-/// What a layer reads, as [`crate::attentive_recurrent::AttentiveRecurrentInputs`].
+/// Operands of a layer, as in [`crate::attentive_recurrent::AttentiveRecurrentInputs`].
 #[derive(Clone, Copy, Debug)]
 pub struct AttentiveRecurrent<'a> {
-    /// The cell and its inputs' projections.
+    /// The cell and its projected inputs.
     pub recurrent: Recurrent<'a>,
-    /// What is attended to, one row for each sequence. Its queries are not read.
+    /// The attended sequences, one row each. The queries are not read.
     pub attention: AdditiveAttention<'a>,
-    /// The map from h to the query.
+    /// Projection from h to the query.
     pub query_weight: &'a [f64],
-    /// The map from the context to the gates.
+    /// Projection from the context to the gates.
     pub context_weight: &'a [f64],
 }
 
@@ -39,7 +39,7 @@ fn times(rows: usize, weight: &[f64], x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// From the gradient `dy` of W x, that of x; that of W is added to `dweight`.
+/// Returns the gradient of x given the gradient `dy` of W x, and adds that of W to `dweight`.
 fn times_backward(weight: &[f64], x: &[f64], dy: &[f64], dweight: &mut [f64]) -> Vec<f64> {
     let mut dx = vec![0.0; x.len()];
     for (i, dy) in dy.iter().enumerate() {
@@ -63,7 +63,7 @@ impl AttentiveRecurrent<'_> {
         )
     }
 
-    /// The attention of one query to the sentence of sequence `number`.
+    /// The attention of one query over the sentence of sequence `number`.
     fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> AdditiveAttention<'b> {
         let AdditiveAttentionShape {
             src_len,
@@ -85,7 +85,7 @@ impl AttentiveRecurrent<'_> {
         }
     }
 
-    /// One sequence in the order of time.
+    /// One sequence in time order.
     fn sequence(&self, number: usize) -> Vec<Attended> {
         let (d, _, n_gates, _) = self.widths();
         let mut state = self.recurrent.initial_state(number);
@@ -157,8 +157,8 @@ impl AttentiveRecurrent<'_> {
         gradients
     }
 
-    /// From the gradients of the state at a position and, directly, of its context, that of the state before; the others
-    /// are added to `gradients`.
+    /// Returns the gradient of the previous state given those of the state and context at a position; adds the other
+    /// gradients to `gradients`.
     fn position_backward(
         &self,
         number: usize,

@@ -1,4 +1,4 @@
-//! The twins of [`mod@crate::nonlinearity`].
+//! Reference implementation of [`mod@crate::nonlinearity`].
 
 use std::f64::consts::{PI, TAU};
 
@@ -9,7 +9,7 @@ fn density(x: f64) -> f64 {
     (-x * x / 2.0).exp() / TAU.sqrt()
 }
 
-/// Its distribution function, by Simpson's rule.
+/// The distribution function of the standard normal distribution, by Simpson's rule.
 fn distribution(x: f64) -> f64 {
     const STEPS: i32 = 400;
     let h = x / f64::from(STEPS);
@@ -24,7 +24,7 @@ fn distribution(x: f64) -> f64 {
     0.5 + h / 3.0 * (0..=STEPS).map(term).sum::<f64>()
 }
 
-/// Value and slope of a function at `x`.
+/// Value and derivative of a function at `x`.
 pub fn nonlinear(f: Nonlinearity, x: f64) -> [f64; 2] {
     match f {
         Nonlinearity::Relu => [x.max(0.0), if x > 0.0 { 1.0 } else { 0.0 }],
@@ -45,7 +45,7 @@ pub fn nonlinear(f: Nonlinearity, x: f64) -> [f64; 2] {
     }
 }
 
-/// [`crate::nonlinearity::gated`] and its gradient from `grad_out`.
+/// [`crate::nonlinearity::gated`] and its gradient given `grad_out`.
 pub fn gated(f: Nonlinearity, d: usize, x: &[f64], grad_out: &[f64]) -> [Vec<f64>; 2] {
     let (mut out, mut dx) = (vec![0.0; grad_out.len()], vec![0.0; x.len()]);
     for (i, grad) in grad_out.iter().enumerate() {

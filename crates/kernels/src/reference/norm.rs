@@ -1,10 +1,10 @@
-//! The twins of the norms.
+//! Reference implementations of the norms.
 
 use super::dropout_scale;
 use crate::dropout::Dropout;
 use crate::norm::Norm;
 
-/// Mean, and what is divided by, of one row.
+/// Mean and divisor of one row.
 fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
     let d = x.len() as f64;
     let mean = x.iter().sum::<f64>() / d;

@@ -1,15 +1,15 @@
-//! The twin of [`crate::recurrent`].
+//! Reference implementation of [`crate::recurrent`].
 
 use crate::recurrent::{Cell, Direction, RecurrentCall};
 
-/// What a recurrent layer reads, as [`crate::recurrent::recurrent`].
+/// Operands of a recurrent layer, as in [`crate::recurrent::recurrent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Recurrent<'a> {
-    /// The shape.
+    /// Dimensions.
     pub call: RecurrentCall<'a>,
-    /// The inputs' projections.
+    /// The projected inputs.
     pub projected: &'a [f64],
-    /// The hidden weight, of a cell that has one.
+    /// The hidden weight, if the cell has one.
     pub weight: Option<&'a [f64]>,
     /// The hidden bias.
     pub bias: Option<&'a [f64]>,
@@ -19,15 +19,15 @@ pub struct Recurrent<'a> {
 
 /// One sequence at one position.
 pub(super) struct Timestep {
-    /// The row in matrices `[batch * len, …]`.
+    /// Row index in matrices `[batch * len, …]`.
     pub(super) row: usize,
-    /// The state before.
+    /// The previous state.
     pub(super) before: Vec<f64>,
     /// U h + b
     hidden: Vec<f64>,
     /// The gates after σ or tanh.
     gates: Vec<f64>,
-    /// The state.
+    /// The new state.
     pub(super) state: Vec<f64>,
 }
 
@@ -42,7 +42,7 @@ impl Recurrent<'_> {
         (d, cell.states() * d, cell.gates() * d)
     }
 
-    /// What the input's projection `x` makes of `before` at `row`.
+    /// One update of the state `before` with the projected input `x`, at `row`.
     pub(super) fn timestep(&self, row: usize, x: &[f64], before: Vec<f64>) -> Timestep {
         let (d, _, n_gates) = self.widths();
         let product = |j: usize| -> f64 {
@@ -98,7 +98,7 @@ impl Recurrent<'_> {
         }
     }
 
-    /// The states of a sequence before its first position.
+    /// The state of a sequence before its first position.
     pub(super) fn initial_state(&self, number: usize) -> Vec<f64> {
         let (_, n_states, _) = self.widths();
         match self.initial {
@@ -107,7 +107,7 @@ impl Recurrent<'_> {
         }
     }
 
-    /// The rows of a sequence in the order of time.
+    /// The rows of a sequence in time order.
     pub(super) fn rows_in_time(&self, number: usize) -> impl Iterator<Item = usize> {
         let (len, first) = (
             self.call.lengths.lens()[number],
@@ -120,7 +120,7 @@ impl Recurrent<'_> {
         })
     }
 
-    /// One sequence in the order of time.
+    /// One sequence in time order.
     fn sequence(&self, number: usize) -> Vec<Timestep> {
         let (_, _, n_gates) = self.widths();
         let mut state = self.initial_state(number);
@@ -177,7 +177,7 @@ impl Recurrent<'_> {
         [dprojected, dweight, dbias, dinitial]
     }
 
-    /// The gradients of a timestep's projection, of U h + b, and of the state before where it enters otherwise.
+    /// The gradients of a timestep's projected input, of U h + b, and of the previous state by any other path.
     pub(super) fn timestep_backward(&self, timestep: &Timestep, dstate: &[f64]) -> [Vec<f64>; 3] {
         let (d, n_states, n_gates) = self.widths();
         let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);
@@ -186,7 +186,7 @@ impl Recurrent<'_> {
         for j in 0..d {
             let gate = |number: usize| timestep.gates[number * d + j];
             let dh = dstate[j];
-            // The LSTMs': the gradient of c' through h' = o tanh(c'), given o.
+            // The LSTMs: the gradient of c' through h' = o tanh(c'), given o.
             let through_h = |o: f64| {
                 let bounded = timestep.state[d + j].tanh();
                 (dstate[d + j] + dh * o * dtanh(bounded), dh * bounded)

@@ -1,4 +1,4 @@
-//! Each backward twin against central differences of its forward twin.
+//! Compares each reference backward pass with central differences of its forward pass.
 
 use super::*;
 use crate::attention::{AttentionShape, Causality};
@@ -43,7 +43,7 @@ fn attention_gradients_are_derivatives() {
     let dropout = Dropout {
         rate: 0.3,
         seed: 5,
-        step: 1,
+        micro_batch: 1,
         site: 2,
     };
     let lens = [2, 0];
@@ -232,9 +232,9 @@ fn additive_attention_gradients_are_derivatives() {
     }
 }
 
-/// The twin's inputs in the order of its gradients: projections, hidden weight, bias, initial states, the two maps, keys,
-/// values and v.
-fn attentive_twin<'a>(
+/// The reference's inputs in the order of its gradients: projections, hidden weight, bias, initial states, the two
+/// projections, keys, values and v.
+fn attentive_reference<'a>(
     call: RecurrentCall<'a>,
     shape: AdditiveAttentionShape,
     lens: Option<&'a [usize]>,
@@ -319,12 +319,12 @@ fn attentive_recurrent_gradients_are_derivatives() {
                 numbers(len, seed)
             });
             let grad = numbers(9 * (states + 3), 10);
-            let gradients = attentive_twin(call, shape, lens, &inputs).backward(&grad);
+            let gradients = attentive_reference(call, shape, lens, &inputs).backward(&grad);
             for (number, gradient) in gradients.iter().enumerate() {
                 assert_derivative(&inputs[number], &grad, gradient, |moved| {
                     let mut inputs = inputs.clone();
                     inputs[number] = moved.to_vec();
-                    let [out, _] = attentive_twin(call, shape, lens, &inputs).forward();
+                    let [out, _] = attentive_reference(call, shape, lens, &inputs).forward();
                     out
                 });
             }

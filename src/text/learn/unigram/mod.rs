@@ -1,8 +1,9 @@
-//! Unigram language model (Kudo 2018): start with many pieces, estimate their probabilities by expectation maximisation,
-//! leave out those that the text can do without, and so on until the vocabulary fits.
+//! Unigram language model (Kudo 2018): starts with many pieces, then alternates between estimating their
+//! probabilities by expectation maximization and removing the least useful ones, until the vocabulary is small
+//! enough.
 //!
 //! The trainer of the `tokenizers` crate is not used: its results depend on hash order and thread count, and it can
-//! panic or prune without end on small corpora.
+//! panic or prune forever on small corpora.
 
 mod pieces;
 mod seeds;
@@ -16,13 +17,13 @@ use super::counts::Counts;
 use crate::config::TokenizerConfig;
 use crate::text::format::Model;
 
-/// Pieces to begin with, for each that is wanted.
+/// Initial pieces per wanted token.
 const SEEDS_PER_TOKEN: usize = 10;
 
-/// Estimations between two prunings.
+/// EM iterations between prunings.
 const ESTIMATIONS: usize = 2;
 
-/// Parts of the text that are summed on their own, whatever the number of threads, so that sums come out the same.
+/// Parts of the text that are summed separately, independent of the number of threads, so that sums are reproducible.
 const PARTS: usize = 16;
 
 /// Learns pieces and their log-probabilities; every character of `alphabet` is a piece.
@@ -58,7 +59,7 @@ pub(super) fn learn(
     }
 }
 
-/// How often each piece is used, averaged over all segmentations of the words.
+/// Expected number of occurrences of each piece, averaged over all segmentations of the words.
 fn expected_counts(words: &[(Vec<char>, u64)], pieces: &Pieces) -> Vec<f64> {
     let sums: Vec<Vec<f64>> = words
         .par_chunks(words.len().div_ceil(PARTS).max(1))

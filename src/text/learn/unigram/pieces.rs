@@ -1,24 +1,24 @@
-//! Pieces with their probabilities, and the segmentations of a word into them.
+//! Pieces with probabilities, and the segmentations of a word into pieces.
 
 use std::collections::HashMap;
 
 use super::seeds::Seed;
 
-/// What is seen less often counts as seen so often, so that every piece keeps a probability.
+/// Lower bound of the counts, so that every piece keeps a positive probability.
 const LEAST_COUNT: f64 = 0.5;
 
-/// A unigram model. The first pieces are the single characters, which stay for ever.
+/// A unigram model. The first pieces are the single characters, which are never removed.
 pub(super) struct Pieces {
     texts: Vec<Vec<char>>,
     log_probs: Vec<f64>,
     n_characters: usize,
-    /// A prefix tree: from a node by a character to a node; node 0 is the root.
+    /// A prefix tree that maps a node and a character to a child node; node 0 is the root.
     children: HashMap<(usize, char), usize>,
     /// The piece that ends at each node.
     piece_at: Vec<Option<usize>>,
 }
 
-/// A piece in a word.
+/// An occurrence of a piece in a word.
 struct Edge {
     start: usize,
     end: usize,
@@ -26,7 +26,7 @@ struct Edge {
 }
 
 impl Pieces {
-    /// Pieces with probabilities in proportion to their counts, the first `n_characters` of them single characters.
+    /// Pieces with probabilities proportional to their counts; the first `n_characters` are single characters.
     pub(super) fn new(seeds: Vec<Seed>, n_characters: usize) -> Self {
         let (texts, counts): (Vec<_>, Vec<_>) = seeds
             .into_iter()
@@ -57,7 +57,7 @@ impl Pieces {
         self.texts.len()
     }
 
-    /// Takes the probabilities that make these counts the most likely.
+    /// Sets the probabilities to the maximum-likelihood estimate for these counts.
     pub(super) fn estimate(&mut self, counts: &[f64]) {
         let total: f64 = counts.iter().map(|count| count.max(LEAST_COUNT)).sum();
         self.log_probs = counts
@@ -66,7 +66,8 @@ impl Pieces {
             .collect();
     }
 
-    /// Adds to each piece's `sum` how often it is used in `count` times `word`, averaged over all segmentations.
+    /// Adds to each piece's `sum` its expected number of occurrences in `count` times `word`, averaged over all
+    /// segmentations.
     pub(super) fn add_expected(&self, word: &[char], count: f64, sum: &mut [f64]) {
         let edges = self.edges(word);
         let mut before = vec![f64::NEG_INFINITY; word.len() + 1];
@@ -91,8 +92,8 @@ impl Pieces {
         }
     }
 
-    /// The characters, and as many of the other pieces as make `size`: those without which the text would be the least
-    /// likely, when each of a piece's `expected` occurrences is spelled by other pieces.
+    /// Keeps the characters and the best other pieces, `size` in total: those whose removal would reduce the
+    /// likelihood most if each of their `expected` occurrences were spelled with other pieces.
     pub(super) fn pruned(&self, expected: &[f64], size: usize) -> Self {
         let mut losses: Vec<(f64, usize)> = (self.n_characters..self.len())
             .map(|piece| {
@@ -116,7 +117,7 @@ impl Pieces {
         }
     }
 
-    /// The pieces and their log-probabilities, the most likely first.
+    /// The pieces and their log-probabilities, most likely first.
     pub(super) fn into_sorted(self) -> Vec<(String, f64)> {
         let texts = self
             .texts
@@ -144,7 +145,7 @@ impl Pieces {
         best[text.len()]
     }
 
-    /// Every piece that stands somewhere in `word`, by where it begins.
+    /// All occurrences of pieces in `word`, by start position.
     fn edges(&self, word: &[char]) -> Vec<Edge> {
         let mut edges = Vec::new();
         for start in 0..word.len() {
@@ -184,7 +185,7 @@ mod tests {
         )
     }
 
-    /// All segmentations of a word, spelled out.
+    /// All segmentations of a word, enumerated.
     fn segmentations(word: &str, texts: &[&str]) -> Vec<Vec<usize>> {
         if word.is_empty() {
             return vec![vec![]];
@@ -230,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn pruning_keeps_characters_and_what_the_text_needs() {
+    fn pruning_keeps_characters_and_useful_pieces() {
         let pieces = pieces(&[("a", 1), ("b", 1), ("aa", 10), ("ab", 10), ("ba", 10)], 2);
-        // The two rarest pieces go, though characters are rarer still.
+        // The two rarest longer pieces are removed, although some characters are rarer.
         let kept = pieces.pruned(&[0.0, 0.0, 5.0, 9.0, 1.0], 3).into_sorted();
         let kept: Vec<&str> = kept.iter().map(|(text, _)| text.as_str()).collect();
         assert_eq!(kept, ["ab", "a", "b"]);

@@ -1,18 +1,18 @@
-//! The pieces that learning begins with: what occurs often enough in the words.
+//! The initial pieces: frequent substrings of the words.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The longest piece, in characters.
+/// Maximum length of a piece, in characters.
 const MAX_PIECE: usize = 16;
 
-/// A stretch of characters and how often it occurs.
+/// A sequence of characters and its frequency.
 pub(super) type Seed = (Vec<char>, u64);
 
 /// All characters of `alphabet`, then at most `limit` longer pieces that occur `min_frequency` times.
 ///
-/// A piece can only be as frequent as the piece without its last character, so pieces grow by one character a round, and
-/// only the frequent ones grow on.
+/// A piece cannot be more frequent than its prefixes, so pieces grow by one character per round, and only frequent
+/// ones are extended.
 pub(super) fn collect(
     words: &[(Vec<char>, u64)],
     alphabet: &BTreeSet<char>,
@@ -35,7 +35,7 @@ pub(super) fn collect(
         .enumerate()
         .map(|(n, (text, _))| (text[0], n))
         .collect();
-    // Where pieces of the current length begin, and which piece that is.
+    // Start positions of the pieces of the current length, and the index of each piece.
     let mut starts: Vec<(usize, usize, usize)> = Vec::new();
     for (word, (characters, _)) in words.iter().enumerate() {
         starts.extend(

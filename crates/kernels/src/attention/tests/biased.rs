@@ -1,8 +1,8 @@
-//! Shared heads of keys and values, and biases of the scores.
+//! Grouped key/value heads and score biases.
 
 use super::*;
 
-/// Grouped keys and values, and both forms of bias.
+/// Grouped-query cases with both forms of bias.
 fn grouped() -> impl Iterator<Item = Case> {
     let shape = AttentionShape {
         batch: 3,
@@ -23,7 +23,7 @@ fn grouped() -> impl Iterator<Item = Case> {
             case.dropout = Some(Dropout {
                 rate: 0.2,
                 seed: 1,
-                step: 2,
+                micro_batch: 2,
                 site: 3,
             });
             case
@@ -31,29 +31,29 @@ fn grouped() -> impl Iterator<Item = Case> {
 }
 
 #[test]
-fn shared_heads_and_biases_match_the_twin() {
+fn shared_heads_and_biases_match_the_reference() {
     for mut case in grouped() {
-        case.assert_matches_the_twin();
+        case.assert_matches_the_reference();
         let found = case.run().map(|part| bits(&part));
         assert_eq!(found, case.run_joined().map(|part| bits(&part)));
         case.causality = Causality::Full;
         case.dropout = None;
-        case.assert_matches_the_twin();
+        case.assert_matches_the_reference();
         case.shape.n_kv_heads = 1;
         (case.k, case.v) = (random(3 * 140 * 5, 2), random(3 * 140 * 5, 3));
-        case.assert_matches_the_twin();
+        case.assert_matches_the_reference();
     }
 }
 
 #[test]
-fn threads_change_no_gradient_of_a_bias() {
+fn the_thread_count_does_not_change_the_bias_gradient() {
     for case in grouped() {
         assert_same_on_all_pools(|| case.run().concat());
     }
 }
 
 #[test]
-fn a_shared_bias_is_that_of_every_sentence() {
+fn a_shared_bias_applies_to_every_sentence() {
     let [_, mut shared, mut each] = grouped()
         .collect::<Vec<_>>()
         .try_into()

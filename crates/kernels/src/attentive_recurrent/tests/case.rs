@@ -1,4 +1,4 @@
-//! A layer with random inputs, run by the kernel and by its twin.
+//! A layer with random inputs, run by the kernel and by the reference.
 
 use super::*;
 use crate::reference::{AdditiveAttention, AttentiveRecurrent, Recurrent};
@@ -28,15 +28,15 @@ pub(super) struct Case {
     pub(super) grad: Vec<f32>,
 }
 
-/// Output, attention weights and gradients: of projections, hidden weight and bias, initial states, the two maps, keys,
-/// values and v.
+/// Output, attention weights, and gradients of projections, hidden weight and bias, initial states, the two
+/// projections, keys, values and v.
 pub(super) type Results = [Vec<f32>; 11];
 impl Case {
     pub(super) fn new(cell: Cell, lens: &[usize], len: usize, sizes: Sizes) -> Self {
         let (src_len, d, d_key, d_value) = sizes;
         let (gates, states) = (cell.gates() * d, cell.states() * d);
         let (batch, rows) = (lens.len(), lens.len() * len);
-        // Long sums of large terms would only saturate the gates.
+        // Keeps long sums from saturating the gates.
         let scaled = |len: usize, cols: usize, seed: u32| -> Vec<f32> {
             let scale = 2.0 / (1.0 + cols as f32).sqrt();
             random(len, seed).iter().map(|x| scale * x).collect()
@@ -68,7 +68,7 @@ impl Case {
         case
     }
 
-    /// Gives sentence i `src_len(i)` keys at most, and puts NaN behind them.
+    /// Gives sentence i `len(i)` keys, and fills the padding after them with NaN.
     pub(super) fn pad(mut self, len: impl Fn(usize) -> usize) -> Self {
         let (src_len, _, d_key, d_value) = self.sizes;
         let lens: Vec<usize> = (0..self.lengths.rows())
@@ -122,7 +122,7 @@ impl Case {
         }
     }
 
-    /// The output alone, with nothing else kept.
+    /// The output alone, without saving anything for the backward pass.
     pub(super) fn out(&self) -> Vec<f32> {
         let mut out = vec![f32::NAN; self.grad.len()];
         attentive_recurrent(self.call(), self.inputs(), &mut out, None, None);
@@ -150,7 +150,7 @@ impl Case {
         .map(|len| vec![f32::NAN; len]);
         let [out, weights, gradients @ ..] = &mut results;
         attentive_recurrent(call, inputs, out, Some(weights), Some(&mut saved));
-        assert!(bits(out) == bits(&self.out()), "nothing kept");
+        assert!(bits(out) == bits(&self.out()), "without saved results");
         let result = AttentiveRecurrentResult {
             out,
             attention_weights: weights,
@@ -184,7 +184,7 @@ impl Case {
         results
     }
 
-    pub(super) fn assert_matches_the_twin(&self, tolerance: f64) {
+    pub(super) fn assert_matches_the_reference(&self, tolerance: f64) {
         let [
             projected,
             weight,
@@ -231,7 +231,7 @@ impl Case {
         }
     }
 
-    /// One sequence in rows of `len`, with `extra` further keys of padding.
+    /// One sequence in rows of `len`, with `extra` additional padded keys.
     pub(super) fn alone(&self, sequence: usize, len: usize, extra: usize) -> Self {
         let (src_len, d, d_key, d_value) = self.sizes;
         let (gates, states) = (self.cell.gates() * d, self.cell.states() * d);

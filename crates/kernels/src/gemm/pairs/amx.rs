@@ -1,7 +1,7 @@
-//! The register tile of the matrix unit. The compiler knows no such registers, so this is assembly.
+//! The AMX microkernel. It is written in assembly because stable Rust has no intrinsics for tile registers.
 //!
-//! `tdpbf16ps` adds 32 products to each number of a tile, in an order of its own; one follows the other along the depth,
-//! starting from what the output holds or from zero. It takes denormal numbers for zero.
+//! `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by the hardware. Instructions follow each other
+//! along the depth, starting from the current output or from zero. Subnormal numbers are treated as zero.
 
 use core::arch::asm;
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use super::{TILE, Tile, WIDTH};
 use crate::gemm::isa::Amx;
 
-/// What `ldtilecfg` reads.
+/// Operand of `ldtilecfg`.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -19,7 +19,7 @@ struct Configuration {
     rows: [u8; 16],
 }
 
-/// All eight tile registers in full size.
+/// All eight tile registers at full size.
 static FULL: Configuration = Configuration {
     palette: 1,
     start_row: 0,
@@ -28,31 +28,32 @@ static FULL: Configuration = Configuration {
     rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
 };
 
-/// A whole tile of the output, where only a part of it is wanted.
+/// Buffer for a whole tile of which only a part is wanted.
 #[repr(C, align(64))]
 struct Room([[f32; TILE]; TILE]);
 
 thread_local! {
-    /// Whether the thread's matrix unit is configured.
+    /// Whether the AMX unit of this thread is configured.
     static IN_USE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The calling thread's matrix unit, ready to be used. Dropped, it is back in its initial state, so that the system has
-/// nothing to save for threads that do something else.
+/// The configured AMX unit of the calling thread. Dropping it restores the initial state, so that the system has no
+/// tiles to save for threads that do other work.
 pub(super) struct Configured {
-    /// Stays on its thread.
+    /// Keeps the value on its thread.
     thread: std::marker::PhantomData<*const ()>,
 }
 
 impl Configured {
     /// # Panics
-    /// If the thread's unit is in use already: the inner value would take its registers from the outer one.
+    /// If the unit of this thread is already in use: the inner use would overwrite the registers of the outer one.
     pub(super) fn new(_proof: Amx) -> Self {
         assert!(
             !IN_USE.replace(true),
-            "one use of the matrix unit at a time"
+            "the AMX unit of this thread is already in use"
         );
-        // SAFETY: the proof says that the CPU has AMX and the system lets this process use it; the configuration is valid.
+        // SAFETY: the proof shows that the CPU has AMX and the system lets this process use it; the configuration is
+        // valid.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const FULL, options(nostack, preserves_flags, readonly));
         }
@@ -65,19 +66,19 @@ impl Configured {
     /// Each panel of `tile` has `steps` blocks; the output is writable for its rows and columns.
     pub(super) unsafe fn multiply(&self, tile: &Tile) {
         if tile.rows == TILE && tile.cols == TILE {
-            // SAFETY: all of the tile's output is wanted.
+            // SAFETY: the whole tile lies in the output.
             return unsafe { self.multiply_into(tile, tile.out, tile.out_row) };
         }
         let mut room = Room([[0.0; TILE]; TILE]);
         for (row, room) in room.0.iter_mut().enumerate().take(tile.rows) {
-            // SAFETY: the output is writable for its rows and columns.
+            // SAFETY: the output is writable for the tile's rows and columns.
             let out =
                 unsafe { std::slice::from_raw_parts(tile.out.add(row * tile.out_row), tile.cols) };
             if tile.add {
                 room[..tile.cols].copy_from_slice(out);
             }
         }
-        // SAFETY: the room is a whole tile.
+        // SAFETY: `room` holds a whole tile.
         unsafe { self.multiply_into(tile, room.0.as_mut_ptr().cast(), TILE) }
         for (row, room) in room.0.iter().enumerate().take(tile.rows) {
             // SAFETY: as above.
@@ -89,10 +90,10 @@ impl Configured {
     }
 
     /// # Safety
-    /// As [`Self::multiply`], with a whole tile `out` whose rows stand `out_row` apart.
+    /// See [`Self::multiply`], with a whole tile `out` whose row stride is `out_row`.
     unsafe fn multiply_into(&self, tile: &Tile, out: *mut f32, out_row: usize) {
-        // SAFETY: blocks are read and the output is read and written where the caller vouches for it; the registers are
-        // configured since `self` exists.
+        // SAFETY: blocks are read, and the output is read and written, only where the caller guarantees it; the
+        // registers have been configured since `self` was created.
         unsafe {
             asm!(
                 "test {add:e}, {add:e}",
@@ -146,7 +147,7 @@ impl Configured {
 
 impl Drop for Configured {
     fn drop(&mut self) {
-        // SAFETY: `self` was made from a proof of AMX.
+        // SAFETY: `self` was created from a proof of AMX.
         unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
         IN_USE.set(false);
     }

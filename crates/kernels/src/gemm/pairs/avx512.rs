@@ -1,7 +1,7 @@
-//! The register tile of AVX-512: 8 rows by two vectors of columns.
+//! The AVX-512 microkernel: 8 rows by two vectors of columns.
 //!
-//! `vdpbf16ps` adds two products to each lane. A sum starts from zero and runs over `STEPS` blocks before it is added to
-//! the output. Denormal numbers are taken for zero.
+//! `vdpbf16ps` adds two products to each lane. A sum starts from zero and covers `STEPS` blocks before it is added to
+//! the output. Subnormal numbers are treated as zero.
 
 use std::arch::x86_64::{
     __m512bh, __m512i, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_load_si512, _mm512_mask_storeu_ps,
@@ -20,25 +20,26 @@ const ROWS: usize = 8;
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) unsafe fn multiply(tile: &Tile) {
     for first in (0..tile.rows).step_by(ROWS) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         unsafe { multiply_rows(tile, first) }
     }
 }
 
-/// The part of [`multiply`] for `ROWS` rows from `first` on, or fewer.
+/// [`multiply`] for at most `ROWS` rows from `first` on.
 ///
 /// # Safety
-/// As [`multiply`].
+/// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn multiply_rows(tile: &Tile, first: usize) {
     let pair = |x: __m512i| -> __m512bh {
-        // SAFETY: both are 512 bits.
+        // SAFETY: both types are 512 bits.
         unsafe { transmute(x) }
     };
     let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
     let [mut right0, mut right1] = tile.right.map(|block| block.cast::<__m512i>());
     let mut left = tile.left[first / WIDTH].cast::<i32>();
-    // SAFETY: all addresses lie in the blocks and the output that the caller vouches for; masked lanes are not touched.
+    // SAFETY: all addresses lie within the blocks and the output that the caller guarantees; masked lanes are not
+    // accessed.
     unsafe {
         left = left.add(first % WIDTH * WIDTH);
         for _ in 0..tile.steps {

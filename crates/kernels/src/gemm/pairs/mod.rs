@@ -1,9 +1,10 @@
-//! Products of bfloat16 by instructions that multiply and add pairs of them.
+//! Bfloat16 products with instructions that multiply and add pairs of numbers.
 //!
-//! The matrix unit multiplies so fast that packing an element costs as much as some hundred of its products. So no element
-//! is packed twice: an operand whose parts several tasks need is packed whole before they start, the others part by part
-//! by the task that needs it, which then finds it in its second-level cache. Depths, rows and columns are filled up with
-//! zeros to whole blocks, so a row of a small product goes through the same instructions as that row of a large one.
+//! AMX multiplies so fast that packing an element costs as much as about a hundred products. Therefore no element is
+//! packed twice: an operand whose parts are shared by several tasks is packed completely before they start, and other
+//! operands are packed part by part by the task that uses them, which then finds them in its L2 cache. Depths, rows
+//! and columns are zero-padded to whole blocks, so a row of a small product goes through the same instructions as
+//! that row of a large one.
 
 mod amx;
 mod avx512;
@@ -19,44 +20,44 @@ use crate::tile::TileMut;
 use operand::{Operand, Part};
 use pack::Side;
 
-/// Depths in a block.
+/// Depth of a block.
 const DEPTH: usize = 32;
 /// Rows of the left operand, or columns of the right one, in a block.
 const WIDTH: usize = 16;
 /// Rows and columns of a register tile: two blocks by two.
 const TILE: usize = 2 * WIDTH;
-/// Blocks along the depth that are summed up before the next register tile. Two panels of the right operand take
-/// 2 · 16 KiB then and stay in the first-level cache while the left operand streams by.
+/// Blocks along the depth that are processed before the next register tile. Two panels of the right operand then take
+/// 2 · 16 KiB and stay in the L1 cache while the left operand streams by.
 const STEPS: usize = 16;
-/// The largest task. Of each depth of `STEPS` blocks its operands take 256 KiB and 512 KiB, its output takes 512 KiB:
-/// together they stay in a second-level cache of 2 MiB.
+/// The largest task. For each depth of `STEPS` blocks its operands take 256 KiB and 512 KiB, and its output 512 KiB:
+/// together they fit into an L2 cache of 2 MiB.
 const TASK_ROWS: usize = 256;
 const TASK_COLS: usize = 512;
-/// Multiply-adds that are worth a task of their own.
+/// Minimum number of multiply-adds per task.
 const TASK_WORK: usize = 1 << 22;
 
-/// 16 lines of 32 numbers, which is one tile register.
+/// 16 lines of 32 elements, the size of one tile register.
 ///
-/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds the depths 2i and 2i + 1 of
-/// 16 columns, one column after the other. As pairs, one is the transpose of the other.
+/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds depths 2i and 2i + 1 of
+/// 16 columns, one column after the other. Viewed as a matrix of pairs, one is the transpose of the other.
 #[repr(C, align(64))]
 struct Block([[u16; DEPTH]; WIDTH]);
 
-/// Two panels of each operand, from some depth on, and where their product goes.
+/// Two panels of each operand, from some depth on, and the output of their product.
 struct Tile {
     left: [*const Block; 2],
     right: [*const Block; 2],
-    /// Blocks in each.
+    /// Blocks per panel.
     steps: usize,
     out: *mut f32,
     out_row: usize,
-    /// The part of the product that is wanted, at most `TILE`.
+    /// The wanted part of the product, at most `TILE`.
     rows: usize,
     cols: usize,
     add: bool,
 }
 
-/// `out` `[m, n]` from `a` `[m, k]` and `b` `[k, n]`, none of them empty, on several threads where that pays.
+/// `out` `[m, n]` from non-empty `a` `[m, k]` and `b` `[k, n]`, on several threads if that is faster.
 pub(super) fn product(
     isa: PairIsa,
     k: usize,
@@ -102,17 +103,17 @@ pub(super) fn product(
     });
 }
 
-/// Lends `work` as many blocks that hold anything.
+/// Calls `work` with `len` scratch blocks of unspecified contents.
 fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
     let (size, align) = (size_of::<Block>() / 4, align_of::<Block>() / 4);
     with_scratch(len * size + align, |scratch| {
-        // SAFETY: a block may hold any bits.
+        // SAFETY: every bit pattern is a valid block.
         let (_, blocks, _) = unsafe { scratch.align_to_mut::<Block>() };
         work(&mut blocks[..len])
     })
 }
 
-/// One task's part of the output, without the epilogue.
+/// Computes one task's part of the output, without the epilogue.
 fn rectangle(
     isa: PairIsa,
     k: usize,
@@ -145,8 +146,8 @@ fn rectangle(
                         cols: TILE.min(n - col),
                         add: start > 0 || accumulate == Accumulate::Add,
                     };
-                    // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and the caller chose `isa`
-                    // for this CPU.
+                    // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and this CPU supports
+                    // `isa`.
                     unsafe {
                         match &unit {
                             Some(unit) => unit.multiply(&tile),

@@ -1,4 +1,4 @@
-//! Where the tasks find their parts of an operand: packed beforehand for all, or still to be packed by each.
+//! Packed operands: packed once for all tasks, or part by part by each task.
 
 use super::pack::{Side, pack, pack_group};
 use super::{Block, DEPTH, STEPS, View, WIDTH};
@@ -10,7 +10,7 @@ pub(super) struct Operand<'a> {
     view: View<'a>,
     count: usize,
     k: usize,
-    /// Whether several tasks need the same part.
+    /// Whether several tasks read the same part.
     shared: bool,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Blocks that [`Self::pack_shared`] fills.
+    /// Number of blocks filled by [`Self::pack_shared`].
     pub(super) fn shared_len(&self) -> usize {
         if self.shared {
             self.count.div_ceil(WIDTH) * self.k.div_ceil(DEPTH)
@@ -34,14 +34,14 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Packs all of it, if it is shared.
+    /// Packs the whole operand if it is shared.
     pub(super) fn pack_shared(&self, blocks: &mut [Block]) {
         if self.shared {
             pack(self.side, self.view, self.count, self.k, blocks);
         }
     }
 
-    /// `rows` rows from `row` on, which is a multiple of `WIDTH`.
+    /// The part of `rows` rows from `row` on; `row` is a multiple of `WIDTH`.
     pub(super) fn part<'p>(&self, shared: &'p [Block], row: usize, rows: usize) -> Part<'p>
     where
         'a: 'p,
@@ -59,7 +59,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// A whole operand, packed: for each `STEPS` blocks of depth, or what is left, all panels one after the other.
+/// A completely packed operand: all panels of the first `STEPS` blocks of depth, then those of the next, and so on.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     blocks: &'a [Block],
@@ -68,7 +68,7 @@ struct Shared<'a> {
     first: usize,
 }
 
-/// What one task needs of an operand.
+/// The part of an operand used by one task.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     side: Side,
@@ -78,7 +78,7 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Blocks of room that [`Self::panels`] needs.
+    /// Number of scratch blocks needed by [`Self::panels`].
     pub(super) fn own_len(&self) -> usize {
         match self.shared {
             Some(_) => 0,
@@ -86,7 +86,8 @@ impl Part<'_> {
         }
     }
 
-    /// The panels from the depth `start` on, which is a multiple of `STEPS` blocks; packed into `room` if nobody did so.
+    /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` unless the operand is
+    /// shared.
     pub(super) fn panels<'p>(
         &'p self,
         start: usize,
@@ -111,14 +112,14 @@ impl Part<'_> {
     }
 }
 
-/// Panels one after the other, each of `steps` blocks.
+/// Consecutive panels of `steps` blocks each.
 pub(super) struct Panels<'a> {
     blocks: &'a [Block],
     steps: usize,
 }
 
 impl Panels<'_> {
-    /// The panel and the next one. Where there is no next one, the first one stands in: what is made of it is not wanted.
+    /// A panel and the next one. The last panel is returned twice; the second half of its result is discarded.
     pub(super) fn two(&self, panel: usize) -> [*const Block; 2] {
         let last = self.blocks.len() / self.steps - 1;
         [panel, (panel + 1).min(last)]

@@ -1,4 +1,4 @@
-//! Rounds the operands and puts them into blocks.
+//! Rounds operands and packs them into blocks.
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
@@ -13,20 +13,20 @@ use rayon::prelude::*;
 use super::{Block, DEPTH, STEPS, View, WIDTH};
 use crate::parallel::is_large;
 
-/// Panels that one task packs, so that it reads a few whole cache lines of a row when panels stand side by side in it.
+/// Panels packed by one task, so that it reads whole cache lines when a row spans several panels.
 const GROUP: usize = 4;
 
-/// Which form the blocks have.
+/// The block layout of an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Left,
     Right,
 }
 
-/// Puts `x` `[count, k]`, the left operand or the transpose of the right one, into panels of 16 rows, filled up with
-/// zeros. The CPU has AVX-512BW and AVX-512 BF16.
+/// Packs `x` `[count, k]`, the left operand or the transpose of the right one, into zero-padded panels of 16 rows.
+/// The CPU must have AVX-512BW and AVX-512 BF16.
 ///
-/// Rounding is that of [`super::super::bf16::round`], but denormal numbers become zero.
+/// Rounds like [`super::super::bf16::round`], but flushes subnormal numbers to zero.
 pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     x.assert_holds("operand", count, k);
     let (panels, parallel) = (count.div_ceil(WIDTH), is_large(count * k));
@@ -60,7 +60,8 @@ fn for_chunks(
     }
 }
 
-/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows, along the contiguous direction of `x` if it has one.
+/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows, processed
+/// along the contiguous direction of `x` if it has one.
 pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     let steps = k.div_ceil(DEPTH);
     let pack = |panel: usize, step: usize, block: &mut Block| {
@@ -68,7 +69,7 @@ pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks
         let (rows, depths) = (WIDTH.min(count - row), DEPTH.min(k - depth));
         let x = x.from(row, depth);
         x.assert_holds("block", rows, depths);
-        // SAFETY: the caller saw the features, and the view holds the rows and depths.
+        // SAFETY: the caller has checked the CPU features, and the view holds the rows and depths.
         unsafe {
             if (rows, depths) == (WIDTH, DEPTH) {
                 pack_block::<true>(side, x, rows, depths, block);
@@ -93,8 +94,8 @@ pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks
 /// Packs the first `rows` rows and `depths` columns of `x`.
 ///
 /// # Safety
-/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds the rows and depths, at most one block of them, and exactly one if
-/// `WHOLE`.
+/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds `rows` rows and `depths` columns, at most one block, and exactly
+/// one if `WHOLE`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn pack_block<const WHOLE: bool>(
     side: Side,
@@ -103,7 +104,7 @@ unsafe fn pack_block<const WHOLE: bool>(
     depths: usize,
     block: &mut Block,
 ) {
-    // SAFETY: the view holds what is read, as `gathered` does.
+    // SAFETY: the view holds everything that is read, and so does `gathered`.
     let (form, mut lines) = unsafe {
         if x.col_stride == 1 {
             (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
@@ -119,12 +120,12 @@ unsafe fn pack_block<const WHOLE: bool>(
         lines = transpose(lines);
     }
     for (out, line) in block.0.iter_mut().zip(lines) {
-        // SAFETY: a line of a block is 64 bytes and aligned to as many.
+        // SAFETY: a line of a block has 64 bytes and is 64-byte aligned.
         unsafe { _mm512_store_si512(out.as_mut_ptr().cast(), line) }
     }
 }
 
-/// Copies what has gaps in both directions.
+/// Copies a matrix that is strided in both directions.
 fn gather(x: View<'_>, rows: usize, depths: usize) -> [[f32; DEPTH]; WIDTH] {
     let mut gathered = [[0.0; DEPTH]; WIDTH];
     for (row, line) in gathered.iter_mut().enumerate().take(rows) {
@@ -135,10 +136,10 @@ fn gather(x: View<'_>, rows: usize, depths: usize) -> [[f32; DEPTH]; WIDTH] {
     gathered
 }
 
-/// Line i is row i, whose elements are contiguous.
+/// Lines for contiguous rows: line i is row i.
 ///
 /// # Safety
-/// As [`pack_block`].
+/// See [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 #[inline]
 unsafe fn lines_of_rows<const WHOLE: bool>(
@@ -151,7 +152,7 @@ unsafe fn lines_of_rows<const WHOLE: bool>(
     for (row, line) in lines.iter_mut().enumerate() {
         let used = if row < rows { used } else { 0 };
         let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
-        // SAFETY: each row below `rows` holds `depths` numbers.
+        // SAFETY: each row below `rows` holds `depths` elements.
         let (low, high) = unsafe {
             (
                 load::<WHOLE>(from, used as u16),
@@ -163,10 +164,10 @@ unsafe fn lines_of_rows<const WHOLE: bool>(
     lines
 }
 
-/// 16 numbers, or zeros for those that are not `used` unless `WHOLE`.
+/// Loads 16 elements; unless `WHOLE`, those not marked in `used` become zero.
 ///
 /// # Safety
-/// The CPU has AVX-512F; the `used` numbers can be read, or all if `WHOLE`.
+/// The CPU has AVX-512F; the elements marked in `used` are readable, or all of them if `WHOLE`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
@@ -179,10 +180,10 @@ unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
     }
 }
 
-/// Line i is the columns 2i and 2i + 1, whose elements are contiguous, in turn.
+/// Lines for contiguous columns: line i interleaves columns 2i and 2i + 1.
 ///
 /// # Safety
-/// As [`pack_block`].
+/// See [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 #[inline]
 unsafe fn lines_of_pairs<const WHOLE: bool>(
@@ -199,14 +200,14 @@ unsafe fn lines_of_pairs<const WHOLE: bool>(
         }
         order
     };
-    // SAFETY: the order is 64 bytes.
+    // SAFETY: the index vector has 64 bytes.
     let in_turn = unsafe { _mm512_loadu_si512(IN_TURN.as_ptr().cast()) };
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u16::MAX >> (WIDTH - rows);
     for (pair, line) in lines.iter_mut().enumerate() {
         let used = |depth| if depth < depths { used } else { 0 };
         let from = x.data.as_ptr().wrapping_add(2 * pair * x.col_stride);
-        // SAFETY: each column below `depths` holds `rows` numbers.
+        // SAFETY: each column below `depths` holds `rows` elements.
         let (even, odd) = unsafe {
             (
                 load::<WHOLE>(from, used(2 * pair)),
@@ -220,11 +221,11 @@ unsafe fn lines_of_pairs<const WHOLE: bool>(
 }
 
 fn as_integers(x: __m512bh) -> __m512i {
-    // SAFETY: both are 512 bits.
+    // SAFETY: both types are 512 bits.
     unsafe { transmute(x) }
 }
 
-/// The transpose of 16 lines of 16 pairs.
+/// Transposes 16 lines of 16 pairs.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn transpose(lines: [__m512i; WIDTH]) -> [__m512i; WIDTH] {
@@ -239,7 +240,7 @@ fn transpose(lines: [__m512i; WIDTH]) -> [__m512i; WIDTH] {
         fours[i + 2] = _mm512_unpacklo_epi64(twos[i + 1], twos[i + 3]);
         fours[i + 3] = _mm512_unpackhi_epi64(twos[i + 1], twos[i + 3]);
     }
-    // Quarter q of `fours[4 * g + i]` is column 4q + i of the lines 4g to 4g + 3.
+    // Quarter q of `fours[4 * g + i]` is column 4q + i of lines 4g to 4g + 3.
     for i in 0..4 {
         let even = _mm512_shuffle_i32x4::<0x88>(fours[i], fours[4 + i]);
         let odd = _mm512_shuffle_i32x4::<0xDD>(fours[i], fours[4 + i]);

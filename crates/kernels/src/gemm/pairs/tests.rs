@@ -2,7 +2,7 @@ use super::*;
 use crate::gemm::bf16::round;
 use crate::testing::{bits, random};
 
-/// `x` times the identity, or the identity times `x`, whose sums have one product that is not zero.
+/// `x` times the identity, or the identity times `x`, so that each sum has only one nonzero product.
 fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
     let identity: Vec<f32> = (0..size * size)
         .map(|i| f32::from(u8::from(i / size == i % size)))
@@ -20,7 +20,7 @@ fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
 fn packing_rounds_to_the_nearest_even() {
     let size = 75;
     let mut x: Vec<f32> = random(size * size, 1);
-    // Ties, numbers beside ties, and the ends of the range.
+    // Ties, neighbours of ties, and the ends of the range.
     for (i, x) in x.iter_mut().enumerate().filter(|(i, _)| i % 3 > 0) {
         let low = [0x8000, 0x7FFF, 0x8001, 0xFFFF, 0][i % 5];
         *x = f32::from_bits(x.to_bits() & 0xFFFF_0000 | low);
@@ -41,7 +41,7 @@ fn packing_rounds_to_the_nearest_even() {
 }
 
 #[test]
-fn what_is_no_normal_number_stays_what_it_is_or_becomes_zero() {
+fn special_values_are_kept_and_subnormals_may_become_zero() {
     let (size, denormal) = (20, 1e-40);
     let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, denormal];
     let quiet_nan_by_rounding = f32::from_bits(0x7F80_0001);

@@ -1,0 +1,199 @@
+//! Special tokens anywhere in the vocabulary, and the token contract of a configuration.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::*;
+use crate::architecture::TieEmbeddings;
+use crate::batch::TokenId;
+use crate::data::Example;
+use crate::decode::SearchOptions;
+use crate::pipeline::batches::batches;
+use crate::text::Tokenizer;
+
+const LINES: [&str; 4] = [
+    "a dog runs",
+    "two cats",
+    "the dog barks at two green cats",
+    "over",
+];
+
+/// `tokenizer`, whose token `id` becomes `moved(id)`.
+fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Tokenizer {
+    let mut json: Value = serde_json::from_slice(tokenizer.to_json()).unwrap();
+    let renumber = |id: &mut Value| *id = moved(id.as_u64().unwrap() as TokenId).into();
+    let vocab = json["model"]["vocab"].as_object_mut().unwrap();
+    vocab.values_mut().for_each(renumber);
+    for token in json["added_tokens"].as_array_mut().unwrap() {
+        renumber(&mut token["id"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    fs::write(&path, json.to_string()).unwrap();
+    Tokenizer::load(&path).unwrap()
+}
+
+/// A model without ties, each side of which has other numbers for its tokens, and the same model with the usual ones.
+fn renumbered_and_usual() -> [Pipeline; 2] {
+    let untied = || with(|model| model.tie_embeddings = TieEmbeddings::None);
+    let usual = untied();
+    let vocab = usual.tokenizers.src().vocab_size() as TokenId;
+    let moved = |side: &str, id: TokenId| match side {
+        "src" => vocab - 1 - id,
+        _ => (id + 5) % vocab,
+    };
+    let tokenizers = Tokenizers::Separate {
+        src: renumbered(usual.tokenizers.src(), |id| moved("src", id)),
+        tgt: renumbered(usual.tokenizers.tgt(), |id| moved("tgt", id)),
+    };
+    let Pipeline { config, model, .. } = untied();
+    let model = map_parameters(model, &device::cpu(), |name, shape, values| {
+        let side = match name {
+            "src.embedding.weight" => "src",
+            "tgt.embedding.weight" | "head.weight" | "head.bias" => "tgt",
+            _ => return values,
+        };
+        let mut rows = values.clone();
+        let width = values.len() / shape[0];
+        for (id, row) in (0..).zip(values.chunks(width)) {
+            let place = moved(side, id) as usize * width;
+            rows[place..place + width].copy_from_slice(row);
+        }
+        rows
+    });
+    [Pipeline::from_parts(config, tokenizers, model), usual]
+}
+
+fn examples(pipeline: &Pipeline) -> Vec<Example> {
+    let tokenizers = &pipeline.tokenizers;
+    let pairs = (0..).zip(LINES.iter().zip(LINES.iter().rev()));
+    pairs
+        .map(|(line, (src, tgt))| {
+            let (src, tgt) = (tokenizers.src().encode(src), tokenizers.tgt().encode(tgt));
+            Example::translation(src.unwrap(), &tgt.unwrap(), tokenizers.sides(), line)
+        })
+        .collect()
+}
+
+/// Loss per pair of one batch, as training and validation measure it.
+fn loss(pipeline: &Pipeline, examples: Vec<Example>) -> f64 {
+    let batches = batches(examples, pipeline.tokenizers.sides(), None).unwrap();
+    pipeline.model.sums(&batches, 0.0).nll
+}
+
+#[test]
+fn the_numbers_of_tokens_change_nothing() {
+    let [other, usual] = renumbered_and_usual();
+    let sides = other.tokenizers.sides();
+    assert_eq!((sides.src.pad, sides.tgt.pad), (15, 5));
+    assert_eq!((sides.src.eos, sides.tgt.eos), (12, 8));
+    let options = TranslateOptions {
+        search: SearchOptions {
+            n_best: 3,
+            ..(&usual.config.decode).into()
+        },
+        batch_size: 3,
+    };
+    let translate = |pipeline: &Pipeline| {
+        let found = pipeline.translate_with(&LINES, &options).unwrap();
+        let found = found.into_iter().flat_map(|line| line.hypotheses);
+        found
+            .map(|found| (found.text, found.finished))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(translate(&other), translate(&usual));
+    let losses = [&other, &usual].map(|pipeline| loss(pipeline, examples(pipeline)));
+    assert!((losses[0] - losses[1]).abs() < 1e-4, "{losses:?}");
+}
+
+/// A model with the keys of `change`, and its tokenizers as they are after loading.
+fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
+    let Pipeline {
+        config,
+        tokenizers,
+        model,
+    } = with(change);
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    Ok(Pipeline::from_parts(config, tokenizers, model))
+}
+
+#[test]
+fn training_and_decoding_start_with_the_same_token() {
+    for token in ["<pad>", "</s>", "cats"] {
+        let pipeline = loaded(|model| model.decoder_start = Some(token.into())).unwrap();
+        let start = pipeline.tokenizers.tgt().id(token).unwrap();
+        assert_eq!(pipeline.contract().unwrap().start, start);
+        assert!(
+            examples(&pipeline)
+                .iter()
+                .all(|example| example.tgt_in[0] == start)
+        );
+        // What a search finds is as likely as training finds it.
+        let options = TranslateOptions::from(&pipeline.config.decode);
+        for line in LINES {
+            let found = &pipeline.translate_with(&[line], &options).unwrap()[0].hypotheses[0];
+            let src = pipeline.tokenizers.src().encode(line).unwrap();
+            let mut example =
+                Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
+            if !found.finished {
+                example.tgt_in.pop();
+                example.tgt_out.pop();
+            }
+            let expected = -loss(&pipeline, vec![example]);
+            let difference = (found.log_prob - expected).abs();
+            assert!(difference < 1e-3, "{} and {expected}", found.log_prob);
+        }
+    }
+}
+
+#[test]
+fn forced_tokens_appear_and_barred_ones_do_not() {
+    let barred = ["<pad>", "<s>", "a", "dog", "field", "green"];
+    let pipeline = loaded(|model| {
+        model.forced_first = Some("two".into());
+        model.forced_last = Some("barks".into());
+        model.never_generated = Some(barred.map(str::to_owned).into());
+    })
+    .unwrap();
+    let mut n_cut = 0;
+    for beam_width in [1, 4] {
+        let mut options = TranslateOptions::from(&pipeline.config.decode);
+        options.search.beam_width = beam_width;
+        for line in pipeline.translate_with(&LINES, &options).unwrap() {
+            let found = &line.hypotheses[0];
+            assert!(found.text.starts_with("two"), "{}", found.text);
+            if !found.finished {
+                n_cut += 1;
+                assert!(found.text.ends_with("barks"), "{}", found.text);
+            }
+            let mut words = found.text.split(' ');
+            assert!(words.all(|word| !barred.contains(&word)), "{}", found.text);
+        }
+    }
+    assert!(n_cut > 0, "nothing reaches the length limit");
+}
+
+#[test]
+fn tokens_outside_the_vocabulary_are_refused_by_key() {
+    type Change = fn(&mut ModelConfig);
+    let cases: [(&str, Change); 4] = [
+        ("decoder_start", |model| {
+            model.decoder_start = Some("<2de>".into())
+        }),
+        ("forced_first", |model| {
+            model.forced_first = Some("<2de>".into())
+        }),
+        ("forced_last", |model| {
+            model.forced_last = Some("<2de>".into())
+        }),
+        ("never_generated", |model| {
+            model.never_generated = Some(vec!["<s>".into(), "<2de>".into()]);
+        }),
+    ];
+    for (key, change) in cases {
+        let error = loaded(change).unwrap_err().to_string();
+        assert!(error.contains(&format!("`model.{key}`")), "{error}");
+        assert!(error.contains("`<2de>`"), "{error}");
+    }
+}

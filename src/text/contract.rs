@@ -1,0 +1,91 @@
+//! What a model's configuration says of special tokens, as ids.
+
+use super::special::SpecialTokens;
+use super::{Tokenizer, Tokenizers};
+use crate::architecture::TokenContract;
+use crate::batch::TokenId;
+use crate::config::ModelConfig;
+use crate::error::{Error, Result};
+
+/// The special tokens around the sequences of a model's two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// Of what the encoder reads.
+    pub src: SpecialTokens,
+    /// Of what the decoder reads and what is predicted.
+    pub tgt: SpecialTokens,
+}
+
+impl From<SpecialTokens> for Sides {
+    /// Both sides with the same tokens.
+    fn from(special: SpecialTokens) -> Self {
+        Self {
+            src: special,
+            tgt: special,
+        }
+    }
+}
+
+impl Tokenizers {
+    /// The special tokens of both sides.
+    pub fn sides(&self) -> Sides {
+        Sides {
+            src: self.src().special(),
+            tgt: self.tgt().special(),
+        }
+    }
+
+    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
+    pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
+        let tgt = match &mut self {
+            Self::Shared(both) => both,
+            Self::Separate { tgt, .. } => tgt,
+        };
+        if let Some(token) = &model.decoder_start {
+            tgt.start_with(id_of("model.decoder_start", token, tgt)?);
+        }
+        self.contract(model)?;
+        Ok(self)
+    }
+
+    /// The special tokens as a search needs them.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizers::for_model`].
+    pub fn contract(&self, model: &ModelConfig) -> Result<TokenContract> {
+        let (src, tgt) = (self.src().special(), self.tgt());
+        let special = tgt.special();
+        let id = |key, token: &Option<String>| -> Result<Option<TokenId>> {
+            let token = token.as_deref();
+            token.map(|token| id_of(key, token, tgt)).transpose()
+        };
+        let never = match &model.never_generated {
+            None => vec![special.pad, special.bos],
+            Some(tokens) => tokens
+                .iter()
+                .map(|token| id_of("model.never_generated", token, tgt))
+                .collect::<Result<_>>()?,
+        };
+        Ok(TokenContract {
+            start: special.start,
+            end: special.eos,
+            pad: src.pad,
+            never,
+            forced_first: id("model.forced_first", &model.forced_first)?,
+            forced_last: id("model.forced_last", &model.forced_last)?,
+        })
+    }
+}
+
+/// The id of `token`, the value of `key`.
+fn id_of(key: &str, token: &str, tokenizer: &Tokenizer) -> Result<TokenId> {
+    tokenizer.id(token).ok_or_else(|| Error::Config {
+        key: key.to_owned(),
+        expected: "a token of the target vocabulary".into(),
+        found: format!("`{token}`"),
+        hint: Some("tokens are written as in the file of the tokenizer, as in `</s>`".into()),
+    })
+}

@@ -1,0 +1,131 @@
+//! A run that serves the mean of its last checkpoints.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_damage::{long, signal, start, wait_for_updates, weights};
+use crate::cli_model::CONFIG;
+use crate::run::{Folder, Outcome};
+
+fn prepared() -> Folder {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    folder
+}
+
+fn succeeds(folder: &Folder, arguments: &str) -> Outcome {
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    outcome
+}
+
+fn provenance(folder: &Folder, model: &str) -> Value {
+    let text = fs::read_to_string(folder.path(model).join("provenance.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
+    let folder = prepared();
+    succeeds(&folder, "train c.toml --out best");
+    let outcome = succeeds(&folder, "train c.toml --out r --set train.average_last=3");
+    let line = "mean of the checkpoints after updates 3, 4, 6: loss ";
+    assert!(outcome.stderr.contains(line), "{outcome:?}");
+    succeeds(&folder, "average r --last 3 --out mean");
+    assert!(weights(&folder, "r") == weights(&folder, "mean"));
+    assert!(weights(&folder, "r") != weights(&folder, "best"));
+    let (served, mean) = (provenance(&folder, "r"), provenance(&folder, "mean"));
+    assert_eq!(served["averaged_steps"], serde_json::json!([3, 4, 6]));
+    for key in ["averaged_steps", "sha256", "step", "data"] {
+        assert_eq!(served[key], mean[key], "{key}");
+    }
+    assert!(mean.get("scores").is_none());
+    let scores = |model: &str| -> Vec<Value> {
+        let scores = provenance(&folder, model)["scores"].clone();
+        scores.as_array().unwrap().clone()
+    };
+    let (of_mean, of_best) = (scores("r"), scores("best"));
+    assert_eq!(of_mean.len(), of_best.len());
+    assert_ne!(of_mean[0], of_best[0]);
+}
+
+#[test]
+fn going_on_with_an_averaged_run_changes_no_bit() {
+    let folder = prepared();
+    let mean = "--set train.average_last=2";
+    succeeds(&folder, &format!("train c.toml --out whole {mean}"));
+    // Update 5 is saved because training stops there, and counts no more when it goes on.
+    let first = format!("train c.toml --out parts {mean} --set train.max_steps=5");
+    succeeds(&folder, &first);
+    assert_eq!(
+        provenance(&folder, "parts")["averaged_steps"],
+        serde_json::json!([4, 5])
+    );
+    succeeds(
+        &folder,
+        &format!("train c.toml --out parts --resume {mean}"),
+    );
+    assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
+    assert!(weights(&folder, "parts") == weights(&folder, "whole"));
+    // The key is free to change: without it the best is served again.
+    succeeds(&folder, "train c.toml --out whole --resume");
+    succeeds(&folder, "train c.toml --out plain");
+    assert!(weights(&folder, "whole") == weights(&folder, "plain"));
+    assert_eq!(provenance(&folder, "whole"), provenance(&folder, "plain"));
+}
+
+#[test]
+fn a_signal_serves_the_mean_of_what_there_is() {
+    let folder = Folder::new();
+    let more = "--set train.average_last=4 --set train.keep_last=4";
+    succeeds(&folder, &long(&folder, "whole", more));
+    let child = start(&folder, &long(&folder, "parts", more));
+    wait_for_updates(&folder, "parts", 9);
+    signal(&child, "-INT");
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("mean of the checkpoint"),
+        "{outcome:?}"
+    );
+    let steps = provenance(&folder, "parts")["averaged_steps"].clone();
+    let count = steps.as_array().unwrap().len();
+    assert!(count > 0, "{steps}");
+    succeeds(&folder, &format!("average parts --last {count} --out mean"));
+    assert!(weights(&folder, "parts") == weights(&folder, "mean"));
+    succeeds(
+        &folder,
+        &long(&folder, "parts", &format!("--resume {more}")),
+    );
+    assert!(weights(&folder, "parts") == weights(&folder, "whole"));
+    assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
+}
+
+#[test]
+fn patience_and_epochs_end_with_the_mean_too() {
+    let folder = prepared();
+    for (out, limit) in [
+        ("patient", "--set train.patience=1 --set train.best_by=bleu"),
+        ("epochs", "--set train.max_epochs=1"),
+    ] {
+        let arguments = format!(
+            "train c.toml --out {out} --set train.max_steps=200 --set train.average_last=2 {limit}"
+        );
+        let outcome = succeeds(&folder, &arguments);
+        assert!(!outcome.stderr.contains("200 updates in"), "{outcome:?}");
+        let steps = provenance(&folder, out)["averaged_steps"].clone();
+        assert_eq!(steps.as_array().unwrap().len(), 2, "{out}");
+    }
+}
+
+#[test]
+fn as_many_checkpoints_are_kept_as_are_averaged() {
+    let folder = prepared();
+    folder.fails(
+        "train c.toml --set train.average_last=4",
+        2,
+        &["`train.keep_last`", "at least `train.average_last` = 4"],
+    );
+    assert!(!folder.path("runs").exists());
+}
