@@ -59,6 +59,8 @@ pub struct Steps<'a> {
 }
 
 /// The decoding state of a model.
+// A search has one: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum State {
     /// State of a Transformer decoder.

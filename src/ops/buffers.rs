@@ -101,7 +101,7 @@ impl Pool {
     }
 }
 
-fn address(buffer: &Vec<f32>) -> usize {
+fn address(buffer: &[f32]) -> usize {
     buffer.as_ptr().addr()
 }
 

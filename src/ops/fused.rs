@@ -56,7 +56,7 @@ pub(crate) trait Kernel: Clone + Debug + Send + 'static {
 pub(crate) type Of<K, T> = <<K as Kernel>::Operands as Operands>::Of<T>;
 
 /// Result of a forward pass.
-pub(crate) struct Output<K: Kernel + ?Sized> {
+pub(crate) struct Output<K: Kernel> {
     /// The output.
     pub values: Vec<f32>,
     /// Values for the backward pass.
@@ -107,7 +107,7 @@ pub(crate) enum Mode {
 }
 
 /// Inputs of a backward pass.
-pub(crate) struct Context<'a, K: Kernel + ?Sized> {
+pub(crate) struct Context<'a, K: Kernel> {
     /// The inputs of the forward pass; empty unless kept ([`Kernel::keeps`]).
     pub inputs: Of<K, &'a [f32]>,
     /// The output of the forward pass; empty unless `keeps_output`.

@@ -54,6 +54,7 @@ macro_rules! operands {
                 }
             }
 
+            #[allow(clippy::vec_init_then_push, reason = "some fields hold several operands")]
             fn list<T>(operands: $name<T>) -> Vec<T> {
                 let mut list = Vec::new();
                 $(operands!(@push $count list, operands.$field);)*

@@ -79,15 +79,17 @@ pub(super) fn portable(
     let half = table.pairs();
     let turned = 2 * half * heads;
     let options = (&x.device(), x.dtype());
-    let angles = |part: fn((&[f32], &[f32])) -> Vec<f32>| {
-        let values = (0..rows).flat_map(|row| part(table.at(starts.position(row, len))));
-        let data = TensorData::new(values.collect::<Vec<f32>>(), [rows, 1, half]);
+    let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+    for row in 0..rows {
+        let (cos, sin) = table.at(starts.position(row, len));
+        cosines.extend_from_slice(cos);
+        sines.extend_from_slice(sin);
+    }
+    let angles = |values: Vec<f32>| {
+        let data = TensorData::new(values, [rows, 1, half]);
         Tensor::<3>::from_data(data.convert_dtype(options.1), options)
     };
-    let (cos, sin) = (
-        angles(|(cos, _)| cos.to_vec()),
-        angles(|(_, sin)| sin.to_vec()),
-    );
+    let (cos, sin) = (angles(cosines), angles(sines));
     let all = x.clone();
     let x = x.narrow(1, 0, turned).reshape([rows, heads, 2 * half]);
     let (a, b) = (x.clone().narrow(2, 0, half), x.narrow(2, half, half));
