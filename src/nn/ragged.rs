@@ -1,6 +1,6 @@
 //! Sequences of different lengths, side by side.
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::ops::Lengths;
 
@@ -63,25 +63,26 @@ impl Ragged {
     }
 
     /// Appends the rows of `other`.
-    pub fn extend(&mut self, other: Self) {
+    pub fn extend(&mut self, mut other: Self) {
         self.settle();
-        let mut other = other;
         other.settle();
-        let first = self.lens.len();
-        let lens = [&*self.lens, &*other.lens].concat();
-        let at = |row: usize, position: usize| match row < first {
-            true => row * self.width + position,
-            false => first * self.width + (row - first) * other.width + position,
+        let (own, others) = (self.lens.len(), other.lens.len());
+        let lens: Vec<usize> = self.lens.iter().chain(&other.lens).copied().collect();
+        let width = lens.iter().copied().max().unwrap_or(0);
+        let mut blocks = Blocks::new(lens.len(), width);
+        blocks.copy(self.x.take(), &self.lens, self.width, (0..own).zip(0..own));
+        let places = (0..others).zip(own..own + others);
+        blocks.copy(other.x.take(), &other.lens, other.width, places);
+        *self = Self {
+            x: blocks.into_tensor(),
+            lens,
+            width,
+            moved: None,
         };
-        let parts = self.x.take().into_iter().chain(other.x);
-        *self = Self::gather(parts.collect(), lens, at);
     }
 
-    /// Appends `count` vectors to each row, `[rows · count, d]`, of which `real` are real.
+    /// Appends `count` vectors to each row, `[rows · count, d]`, of which the first `real[i]` belong to row i.
     pub fn append(&mut self, new: Tensor<2>, count: usize, real: &[usize]) {
-        let rows = self.rows();
-        let even =
-            self.lens.iter().all(|&len| len == self.width) && real.iter().all(|&n| n == count);
         let Some(old) = self.x.take() else {
             *self = Self {
                 x: Some(new),
@@ -91,32 +92,39 @@ impl Ragged {
             };
             return;
         };
-        let (width, [_, d]) = (self.width, old.dims());
-        if even && self.moved.is_none() {
-            let old = old.reshape([rows, width * d]);
-            let new = new.reshape([rows, count * d]);
-            let both = Tensor::cat(vec![old, new], 1);
-            self.width += count;
-            self.lens.fill(self.width);
-            self.x = Some(both.reshape([rows * self.width, d]));
-            return;
-        }
-        let origins = self.moved.take().unwrap_or_else(|| (0..rows).collect());
-        let before: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
-        let lens = before
+        let origins = self.moved.take();
+        let before: Vec<usize> = match &origins {
+            Some(origins) => origins.iter().map(|&row| self.lens[row]).collect(),
+            None => self.lens.clone(),
+        };
+        let lens: Vec<usize> = before
             .iter()
             .zip(real)
             .map(|(old, new)| old + new)
             .collect();
-        let first_new = self.lens.len() * width;
-        let at = |row: usize, position: usize| match position < before[row] {
-            true => origins[row] * width + position,
-            false => first_new + row * count + position - before[row],
+        let needed = lens.iter().copied().max().unwrap_or(0);
+        let blocks = match origins {
+            None if needed <= self.width && count == 1 => Blocks::reuse(old, self.width),
+            origins => {
+                // Room for further vectors, where rows grow one by one.
+                let room = if count == 1 { needed / 4 + GROWTH } else { 0 };
+                let mut blocks = Blocks::new(lens.len(), needed + room);
+                let origins = origins.unwrap_or_else(|| (0..lens.len()).collect());
+                blocks.copy(
+                    Some(old),
+                    &self.lens,
+                    self.width,
+                    origins.into_iter().zip(0..),
+                );
+                blocks
+            }
         };
-        *self = Self::gather(vec![old, new], lens, at);
+        self.width = blocks.width;
+        self.x = blocks.with(new, count, &before, real).into_tensor();
+        self.lens = lens;
     }
 
-    /// The vectors `[rows · width, d]` and the number of real ones in each row.
+    /// The vectors `[rows · width, d]`, and the number of real vectors of each row.
     ///
     /// # Panics
     /// If there are no vectors.
@@ -134,34 +142,21 @@ impl Ragged {
         if origins.iter().copied().eq(0..self.lens.len()) {
             return;
         }
-        let lens = origins.iter().map(|&row| self.lens[row]).collect();
-        let width = self.width;
-        let parts = self.x.take().into_iter().collect();
-        let at = |row: usize, position: usize| origins[row] * width + position;
-        *self = Self::gather(parts, lens, at);
-    }
-
-    /// Rows of `lens` vectors, where vector `position` of `row` is vector `at(row, position)` of all parts together.
-    fn gather(parts: Vec<Tensor<2>>, lens: Vec<usize>, at: impl Fn(usize, usize) -> usize) -> Self {
+        let lens: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
         let width = lens.iter().copied().max().unwrap_or(0);
-        let mut indices = Vec::with_capacity(lens.len() * width);
-        for (row, &len) in lens.iter().enumerate() {
-            // Padding repeats a vector and is never read.
-            let place = |position: usize| match len {
-                0 => 0,
-                len => at(row, position.min(len - 1)),
-            };
-            indices.extend((0..width).map(|position| place(position) as i64));
-        }
-        Self {
-            x: match indices.is_empty() {
-                true => None,
-                false => take(parts, indices),
-            },
+        let mut blocks = Blocks::new(lens.len(), width);
+        blocks.copy(
+            self.x.take(),
+            &self.lens,
+            self.width,
+            origins.into_iter().zip(0..),
+        );
+        *self = Self {
+            x: blocks.into_tensor(),
             lens,
             width,
             moved: None,
-        }
+        };
     }
 }
 
@@ -171,15 +166,136 @@ impl Default for Ragged {
     }
 }
 
-/// The rows `indices` of the concatenated `parts`; `None` without parts.
-fn take(mut parts: Vec<Tensor<2>>, indices: Vec<i64>) -> Option<Tensor<2>> {
-    let all = match parts.len() {
-        0 => return None,
-        1 => parts.remove(0),
-        _ => Tensor::cat(parts, 0),
-    };
-    let count = indices.len();
-    let data = TensorData::new(indices, [count]);
-    let indices = Tensor::<1, Int>::from_data(data, &all.device());
-    Some(all.select(0, indices))
+/// Vectors that every row has room for at least, once it has outgrown its room.
+const GROWTH: usize = 8;
+
+/// Rows of `width` vectors on the host, being filled.
+struct Blocks {
+    values: Vec<f32>,
+    rows: usize,
+    width: usize,
+    /// Width of a vector and the device; unknown until a tensor is copied.
+    kind: Option<(usize, Device)>,
+}
+
+impl Blocks {
+    /// `rows` empty rows.
+    fn new(rows: usize, width: usize) -> Self {
+        Self {
+            values: Vec::new(),
+            rows,
+            width,
+            kind: None,
+        }
+    }
+
+    /// The rows of `x`, which are changed in place if nothing else holds it.
+    fn reuse(x: Tensor<2>, width: usize) -> Self {
+        let ([all, d], device) = (x.dims(), x.device());
+        Self {
+            values: values(x),
+            rows: all / width,
+            width,
+            kind: Some((d, device)),
+        }
+    }
+
+    /// Copies rows of `x`, `[rows · width, d]`, whose real vectors `lens` counts: for each pair (origin, place) row
+    /// `origin` to row `place`.
+    fn copy(
+        &mut self,
+        x: Option<Tensor<2>>,
+        lens: &[usize],
+        width: usize,
+        places: impl Iterator<Item = (usize, usize)>,
+    ) {
+        let Some(x) = x else {
+            return;
+        };
+        let ([_, d], device) = (x.dims(), x.device());
+        if self.kind.is_none() {
+            self.values = vec![0.0; self.rows * self.width * d];
+            self.kind = Some((d, device));
+        }
+        let old = values(x);
+        for (origin, place) in places {
+            let (from, to, len) = (origin * width * d, place * self.width * d, lens[origin] * d);
+            self.values[to..to + len].copy_from_slice(&old[from..from + len]);
+        }
+    }
+
+    /// Adds the first `real[i]` of `count` vectors of `new` to row i, behind the `before[i]` that it has.
+    fn with(mut self, new: Tensor<2>, count: usize, before: &[usize], real: &[usize]) -> Self {
+        let [_, d] = new.dims();
+        let new = values(new);
+        for (row, (&before, &real)) in before.iter().zip(real).enumerate() {
+            let (from, to, len) = (row * count * d, (row * self.width + before) * d, real * d);
+            self.values[to..to + len].copy_from_slice(&new[from..from + len]);
+        }
+        self
+    }
+
+    fn into_tensor(self) -> Option<Tensor<2>> {
+        let (d, device) = self.kind?;
+        let shape = [self.rows * self.width, d];
+        let is_empty = shape[0] == 0;
+        (!is_empty).then(|| Tensor::from_data(TensorData::new(self.values, shape), &device))
+    }
+}
+
+/// The elements of `x`, without a copy if nothing else holds it.
+fn values(x: Tensor<2>) -> Vec<f32> {
+    let data = x.into_data().convert::<f32>();
+    data.try_into_vec().expect("the vectors were made f32")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(values: &[f32]) -> Tensor<2> {
+        let data = TensorData::new(values.to_vec(), [values.len(), 1]);
+        Tensor::from_data(data, &Device::flex())
+    }
+
+    fn rows(ragged: &mut Ragged) -> Vec<Vec<f32>> {
+        let (x, lengths) = ragged.view();
+        let values = values(x);
+        let rows = values.chunks(lengths.width());
+        rows.zip(lengths.lens())
+            .map(|(row, &len)| row[..len].to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn rows_grow_move_and_are_joined() {
+        let mut ragged = Ragged::empty(2);
+        ragged.append(tensor(&[1.0, 2.0, 3.0, 0.0]), 2, &[2, 1]);
+        assert_eq!(rows(&mut ragged), [vec![1.0, 2.0], vec![3.0]]);
+        for step in 0..30 {
+            ragged.append(
+                tensor(&[10.0 + step as f32, 50.0 + step as f32]),
+                1,
+                &[1, 1],
+            );
+        }
+        let grown = rows(&mut ragged);
+        assert_eq!((grown[0].len(), grown[1].len()), (32, 31));
+        assert_eq!(grown[1][..3], [3.0, 50.0, 51.0]);
+        ragged.select(&[1, 1, 0]);
+        ragged.select(&[2, 0]);
+        ragged.append(tensor(&[7.0, 8.0]), 1, &[1, 1]);
+        let moved = rows(&mut ragged);
+        assert_eq!(moved[0], [&grown[0][..], &[7.0]].concat());
+        assert_eq!(moved[1], [&grown[1][..], &[8.0]].concat());
+        ragged.extend(Ragged::empty(1));
+        ragged.extend(Ragged::padded(tensor(&[4.0, 5.0]), &Lengths::full(1, 2)));
+        let joined = rows(&mut ragged);
+        assert_eq!(joined[..2], moved);
+        assert_eq!(joined[2..], [vec![], vec![4.0, 5.0]]);
+        ragged.select(&[3]);
+        assert_eq!(rows(&mut ragged), [[4.0, 5.0]]);
+        ragged.select(&[]);
+        assert_eq!(ragged.rows(), 0);
+    }
 }
