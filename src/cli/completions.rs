@@ -1,4 +1,4 @@
-//! `attentive completions`: what a shell needs to complete our command line.
+//! `attentive completions`: generates shell completion scripts.
 
 use attentive::error::Result;
 use clap::CommandFactory;
@@ -13,7 +13,7 @@ Examples:
   attentive completions zsh > ~/.zfunc/_attentive
   attentive completions fish > ~/.config/fish/completions/attentive.fish";
 
-/// Print a script with which a shell completes commands and options.
+/// Print a completion script for a shell.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -23,7 +23,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    // Into memory first: `generate` panics where it cannot write.
+    // Generate into a buffer first: `generate` panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "attentive", &mut script);
     let mut out = Output::stdout();
