@@ -114,8 +114,8 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     rows.extend(comparison.systems.iter().map(row));
     let mut lines = aligned(&rows);
     for (title, value) in [
-        ("BLEU by source length in words", true),
-        ("exact match (%) by source length in words", false),
+        ("BLEU by words in the source", true),
+        ("exact match (%) by words in the source", false),
     ] {
         lines.push(String::new());
         lines.push(title.to_owned());

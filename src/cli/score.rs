@@ -62,9 +62,9 @@ pub(super) struct Args {
 enum Metric {
     /// Word n-grams (Papineni et al. 2002).
     Bleu,
-    /// N-grams of characters (Popović 2015).
+    /// Character n-grams (Popović 2015).
     Chrf,
-    /// The same, and words and pairs of words (Popović 2017).
+    /// Character n-grams, words and word bigrams (Popović 2017).
     #[value(name = "chrf++")]
     ChrfPlusPlus,
     /// Edit rate (Snover et al. 2006).

@@ -156,7 +156,7 @@ fn a_signal_saves_and_stops() {
         signal(&child, name);
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
-        assert!(outcome.stderr.contains("`--resume` goes on"), "{outcome:?}");
+        assert!(outcome.stderr.contains("same command with `--resume`"), "{outcome:?}");
         let outcome = folder.run(&long(&folder, &run, "--resume"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         assert!(

@@ -83,7 +83,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     let Outcome { code, stderr, .. } = run(1, 2048);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        stderr.contains("weights, gradients, optimiser and data"),
+        stderr.contains("weights, gradients, optimizer and data"),
         "{stderr}"
     );
 }
