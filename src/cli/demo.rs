@@ -163,7 +163,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} {} in {:.0} s; tested on {N_TEST} unseen sentences:",
+        "{} {} in {:.0} s; then {N_TEST} sentences that training had not seen:",
         summary.step,
         plural(summary.step, "update"),
         summary.seconds

@@ -223,7 +223,7 @@ mod tests {
             let error =
                 language_model(&damaged(pipeline, "tgt.embedding.weight", 40), &lines(TEXT));
             let error = error.unwrap_err();
-            assert!(error.to_string().contains("not finite"), "{error}");
+            assert!(error.to_string().contains("NaN or infinite"), "{error}");
             assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
         }
     }

@@ -188,7 +188,7 @@ mod tests {
     fn a_damaged_model_has_no_perplexity() {
         let pipeline = damaged(of(Family::EncoderOnly, 0), "src.embedding.weight", 0);
         let error = masked(&pipeline, &corpus(&["a dog", "two cats"])).unwrap_err();
-        assert!(error.to_string().contains("not finite"), "{error}");
+        assert!(error.to_string().contains("NaN or infinite"), "{error}");
         assert!(error.exit_code() == 1 && error.hint().is_some(), "{error}");
     }
 }

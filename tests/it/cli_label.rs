@@ -389,7 +389,7 @@ fn unsuitable_models_are_refused_and_nothing_is_overwritten() {
     folder.fails(
         "embed runs/c in --output out",
         2,
-        &["no encoder that reads texts"],
+        &["no text encoder"],
     );
     folder.fails(
         "translate runs/c in",

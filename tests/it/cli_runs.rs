@@ -192,7 +192,7 @@ fn a_run_without_a_whole_checkpoint_is_refused() {
     }
     let outcome = folder.run("train c.toml --resume");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    for words in ["error: ", "no checkpoint is whole", "SHA-256"] {
+    for words in ["error: ", "no checkpoint is intact", "SHA-256"] {
         assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
     }
     succeeds(&folder.run("train c.toml --force"));

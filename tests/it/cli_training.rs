@@ -159,7 +159,7 @@ fn a_profile_names_every_part_and_saves_nothing() {
     let outcome = folder.run(&format!("train c.toml {LARGE} --profile=3"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.starts_with("3 updates, "), "{outcome:?}");
-    assert!(outcome.stderr.contains("products by"), "{outcome:?}");
+    assert!(outcome.stderr.contains("products with"), "{outcome:?}");
     let memory = outcome.stdout.lines().last().unwrap();
     assert!(memory.starts_with("memory: "), "{outcome:?}");
     assert!(memory.ends_with(" MB predicted"), "{outcome:?}");
