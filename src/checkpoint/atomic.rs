@@ -41,7 +41,7 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     write_with(path, &|path| fs::write(path, content))
 }
 
-/// Like [`write_file`], for content that is never in memory as a whole.
+/// Like [`write_file`], for content that is never held in RAM as a whole.
 pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
     let temporary = temporary(path);
     let outcome = write_synced(&temporary, content)

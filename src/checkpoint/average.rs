@@ -19,7 +19,7 @@ use crate::model::Parameter;
 pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
-            format!("`{}` already exists", out.display()),
+            format!("`{}` exists already", out.display()),
             "choose another directory for the mean",
         ));
     }

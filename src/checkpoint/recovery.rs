@@ -104,7 +104,7 @@ impl Run {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
                 warning = Some(format!(
-                    "the best checkpoint, that of update {step}, is lost ({error}); the latest weights are served until \
+                    "the best checkpoint, of update {step}, is lost ({error}); the latest weights are served until \
                      a validation gives a better result"
                 ));
                 None

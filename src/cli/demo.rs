@@ -192,7 +192,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 fn next_commands(model: &Path, samples: &[Sample]) -> Vec<String> {
     let (src, tgt) = (src_file(model), tgt_file(model));
     let (model, src, tgt) = (model.display(), src.display(), tgt.display());
-    // Shell quoting: an apostrophe closes the quotes, stands escaped, and reopens them.
+    // Shell quoting: close the quotes, add an escaped apostrophe, and reopen them.
     let sentence = samples
         .first()
         .map_or(String::new(), |sample| sample.src.replace('\'', r"'\''"));

@@ -267,8 +267,8 @@ fn start_line(report: &StartReport) -> String {
         ),
     };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} {}, {} {} an epoch; {course}; \
-         {products}; about {:.0} MB of memory at most",
+        "{} parameters; vocabularies of {} and {}; {} {}, {} {} per epoch; {course}; \
+         {products}; at most about {:.0} MB of RAM",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),

@@ -77,7 +77,8 @@ pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
     };
     let asked = std::env::args().any(|argument| argument == "--profile");
     if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
-        let tip = format!("write the number of updates after an equals sign: `--profile={surplus}`");
+        let tip =
+            format!("write the number of updates after an equals sign: `--profile={surplus}`");
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
@@ -89,7 +90,10 @@ fn default_out(config: &Path) -> Result<PathBuf> {
     match config.file_stem() {
         Some(name) => Ok(Path::new("runs").join(name)),
         None => Err(Error::usage(
-            format!("`{}` has no file name to name the run after", config.display()),
+            format!(
+                "`{}` has no file name to name the run after",
+                config.display()
+            ),
             "name the directory with `--out`",
         )),
     }
@@ -108,9 +112,7 @@ fn sentence(summary: &Summary) -> String {
     let why = match stopped {
         StopReason::MaxSteps => "",
         StopReason::MaxEpochs => " (all of `train.max_epochs`)",
-        StopReason::Patience => {
-            " (stopped early: no improvement in `train.patience` validations)"
-        }
+        StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
         let bleu = best

@@ -98,10 +98,7 @@ fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [Strin
         })
     };
     let Some(first) = references.first() else {
-        return refuse(
-            "there are no references".into(),
-            "provide at least one",
-        );
+        return refuse("there are no references".into(), "provide at least one");
     };
     for (number, stream) in (1..).zip(references) {
         if stream.len() != src.len() {

@@ -79,9 +79,7 @@ impl Pipeline {
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
-                format!(
-                    "write `{MASK}` in place of a word, as in \"A {MASK} rides a bike.\""
-                ),
+                format!("write `{MASK}` in place of a word, as in \"A {MASK} rides a bike.\""),
             ));
         }
         let tokenizer = self.tokenizers.tgt();
@@ -95,7 +93,9 @@ impl Pipeline {
         let (found, most) = (source.ids.len(), self.config.model.max_len);
         if found > most {
             return Err(Error::usage(
-                format!("the text has {found} tokens including `</s>`, but the model reads at most {most}"),
+                format!(
+                    "the text has {found} tokens including `</s>`, but the model reads at most {most}"
+                ),
                 "shorten it, or fill its sentences separately",
             ));
         }

@@ -80,10 +80,7 @@ impl Pipeline {
             Task::Tag => self.show_tagged(src)?,
         };
         if shown.example.src.is_empty() && shown.example.tgt_in.is_empty() {
-            return Err(Error::usage(
-                "the sentence is blank",
-                "give some text",
-            ));
+            return Err(Error::usage("the sentence is blank", "give some text"));
         }
         self.look(shown)
     }

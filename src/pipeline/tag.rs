@@ -95,8 +95,9 @@ impl Pipeline {
         }
         for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
-                let problem =
-                    format!("sequence {number} does not consist of vectors of {width} finite numbers");
+                let problem = format!(
+                    "sequence {number} does not consist of vectors of {width} finite numbers"
+                );
                 return Err(Error::Data {
                     problem,
                     hint: None,

@@ -159,7 +159,7 @@ impl History {
         })
     }
 
-    /// The updates that have `metric`, and its values; NaN where the logged value was not finite.
+    /// The updates that have `metric`, and its values; NaN where the logged value was NaN or infinite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
     }

@@ -155,7 +155,7 @@ fn places(model: &Model) -> Vec<usize> {
 }
 
 impl Gathered {
-    /// The first parameter whose gradient is NaN or infinite somewhere.
+    /// The first parameter whose gradient has a NaN or infinite value.
     pub(super) fn first_non_finite(&self) -> Option<&str> {
         let mut gradients = self.gradients.iter();
         let damaged = gradients.find(|gradient| first_non_finite(&gradient.values).is_some());

@@ -22,7 +22,7 @@ const PROGRAM: f64 = 56.0 * MB;
 const THREAD: f64 = 4.0 * MB;
 /// Rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
-/// Overhead for memory that was freed after reading the corpora and is not fully reused.
+/// Overhead for RAM that was freed after reading the corpora and is not fully reused.
 const FREED: f64 = 1.05;
 /// Overhead of buffer reuse: buffers serve slightly smaller results, some wait for a batch of their size, and a later
 /// epoch may have a larger batch. Over some hundred updates this adds up to a quarter.

@@ -42,7 +42,7 @@ use crate::interrupt::Interrupt;
 pub struct RunOptions {
     /// The run directory, which becomes the model directory.
     pub out: PathBuf,
-    /// The policy if it exists.
+    /// The policy if the run directory already exists.
     pub existing: Existing,
     /// Requests a stop, for example on SIGINT.
     pub interrupt: Interrupt,

@@ -33,7 +33,7 @@ pub struct Plateau {
     pub best: Option<f64>,
     /// Validations since `best` or since the last reduction of the learning rate.
     pub bad: u64,
-    /// The current learning rate as a fraction of the peak.
+    /// The current factor of the learning rate, at most 1.
     pub factor: f64,
 }
 

@@ -82,8 +82,8 @@ impl<'a> Trainer<'a> {
         let products = self.setup.learner.products();
         if let Some(before) = state.products.filter(|before| *before != products) {
             self.observer.on(&Event::Note(&format!(
-                "the run computed {before} up to here and goes on with {products}: its weights may differ in their \
-                 last bits from those of a run that stayed on one machine"
+                "the run used {before} so far and continues with {products}: its weights may differ in the last bits from \
+                 those of a run on one machine"
             )));
         }
         self.progress = state.progress;

@@ -109,7 +109,10 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         if code != 0 {
-            assert!(outcome.stderr.contains("same command with `--resume`"), "{outcome:?}");
+            assert!(
+                outcome.stderr.contains("same command with `--resume`"),
+                "{outcome:?}"
+            );
             succeeds(&folder.run(&long(&folder, out, "--resume")));
         }
         assert!(weights(&folder, out) == weights(&folder, "whole"), "{out}");
@@ -338,7 +341,7 @@ fn numbers_out_of_range_are_refused_or_capped() {
     assert!(
         outcome
             .stderr
-            .starts_with("warning: `--threads 100000`: computing on "),
+            .starts_with("warning: `--threads 100000`: using "),
         "{outcome:?}"
     );
 }

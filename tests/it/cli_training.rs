@@ -215,7 +215,7 @@ fn resuming_with_other_instructions_is_reported() {
     elsewhere["products"] = serde_json::json!({ "matmul": "bf16", "instructions": "AMX" });
     fs::write(&state, elsewhere.to_string()).unwrap();
     let stderr = resume(4);
-    assert!(stderr.contains("bf16 products by AMX"), "{stderr}");
+    assert!(stderr.contains("bf16 products with AMX"), "{stderr}");
     assert!(stderr.contains("may differ"), "{stderr}");
     // As written by older versions.
     forget_checksums(4);

@@ -149,7 +149,8 @@ impl Args {
         } else {
             return Ok(());
         };
-        let problem = format!("{option} supported only for models that translate, which this one does not");
+        let problem =
+            format!("{option} supported only for models that translate, which this one does not");
         Err(Error::usage(problem, hint))
     }
 

@@ -39,7 +39,7 @@ const SEED: u64 = 1;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Plot the position encoding of this model; learned positions are the trained ones.
+    /// Plot the positions of this model, with their trained values if they are learned.
     #[arg(value_name = "MODEL", conflicts_with_all = ["variant", "d_model", "n_heads"])]
     model: Option<PathBuf>,
     /// Variants to plot, separated by commas [default: all].
@@ -121,7 +121,10 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     let config = &loaded.config.model;
     if !config.has(StackKind::Transformer) {
         return Err(Error::usage(
-            format!("`{}` is recurrent: it has no position encoding", dir.display()),
+            format!(
+                "`{}` is recurrent: it has no position encoding",
+                dir.display()
+            ),
             "name a Transformer, or omit MODEL to plot every variant",
         ));
     }

@@ -66,7 +66,9 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
     for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
         let error = pipeline.tag_vectors(1, &[vec![1.0; 3], wrong]).unwrap_err();
         assert!(
-            error.to_string().starts_with("sequence 2 does not consist of"),
+            error
+                .to_string()
+                .starts_with("sequence 2 does not consist of"),
             "{error}"
         );
     }

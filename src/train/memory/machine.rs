@@ -27,17 +27,17 @@ pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
 #[derive(Clone, Copy)]
 struct Container {
     size: u64,
-    /// Resident memory of all its processes, without reclaimable file caches.
+    /// RAM used by all its processes, without reclaimable file caches.
     resident: u64,
 }
 
-/// The RAM available to this process: what other processes leave free, including the process's `own` memory.
+/// The RAM available to this process: what other processes leave free, including its `own` use.
 fn room(available: u64, container: Option<Container>, own: u64) -> u64 {
     let left = container.map(|Container { size, resident }| size.saturating_sub(resident));
     available.min(left.unwrap_or(u64::MAX)).saturating_add(own)
 }
 
-/// Resident memory of this process, in bytes.
+/// RAM used by this process, in bytes.
 fn resident(system: &mut System) -> Option<u64> {
     let process = get_current_pid().ok()?;
     let wanted = ProcessRefreshKind::nothing().with_memory();
@@ -45,7 +45,7 @@ fn resident(system: &mut System) -> Option<u64> {
     Some(system.process(process)?.memory())
 }
 
-/// Peak resident memory of this process so far, where the system reports it.
+/// Peak RAM use of this process so far, where the system reports it.
 pub(in crate::train) fn high_water_mark() -> Option<u64> {
     if !cfg!(target_os = "linux") {
         return None;
