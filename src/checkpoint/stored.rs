@@ -237,7 +237,7 @@ pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<(
 fn not_whole(path: &Path, problem: &str, len: u64) -> Error {
     Error::Model {
         path: path.to_path_buf(),
-        problem: format!("not a whole safetensors file ({problem}; {len} bytes)"),
+        problem: format!("not a complete safetensors file ({problem}; {len} bytes)"),
         hint: Some(
             "the file is truncated or damaged: copy it again, or use a checkpoint of the run"
                 .into(),
@@ -287,7 +287,7 @@ mod tests {
         let whole = fs::read(&path).expect("read");
         for cut in [0, 5, whole.len() - 1] {
             fs::write(&path, &whole[..cut]).expect("write");
-            assert!(problem(&expected).contains("not a whole safetensors file"));
+            assert!(problem(&expected).contains("not a complete safetensors file"));
         }
     }
 
@@ -364,8 +364,8 @@ mod tests {
         let half = r#"{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}"#;
         assert!(problem(half, &[0; 2]).contains("`a` holds F16, expected F32"));
         let gap = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
-        assert!(problem(gap, &[0; 8]).contains("not a whole safetensors file"));
+        assert!(problem(gap, &[0; 8]).contains("not a complete safetensors file"));
         let surplus = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
-        assert!(problem(surplus, &[0; 5]).contains("not a whole safetensors file"));
+        assert!(problem(surplus, &[0; 5]).contains("not a complete safetensors file"));
     }
 }

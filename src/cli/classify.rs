@@ -38,7 +38,7 @@ pub(super) struct Args {
     /// The texts, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the labels here instead of to standard output.
+    /// Write the labels to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write the N most likely labels of each text with their probabilities.

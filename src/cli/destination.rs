@@ -82,7 +82,7 @@ impl Destination {
         })
     }
 
-    /// Makes what was written the content of the file.
+    /// Commits the written data as the content of the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self {

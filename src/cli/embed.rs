@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// The texts, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the vectors here instead of to standard output.
+    /// Write the vectors to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -40,7 +40,7 @@ impl Output {
         };
         for input in inputs {
             let (what, hint) = if is_file_of(path, input) {
-                ("a file of the model", "write to a file of another name")
+                ("a file of the model", "choose another file name")
             } else if same_file(path, input) {
                 ("also the input", "write to another file")
             } else {

@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// The sequences to tag, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the tags here instead of to standard output.
+    /// Write the tags to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write one JSON object per line with lists `tokens` and `tags`, as used for training; for vectors only `tags`.

@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// The text to translate, one sentence per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the translations here instead of to standard output.
+    /// Write the translations to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Number of translations to write for each line; at most the beam width.

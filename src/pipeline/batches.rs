@@ -12,7 +12,7 @@ pub(crate) const POSITIONS: usize = 1 << 13;
 /// with a beam width of 5.
 pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 
-/// Batches of `examples` of similar length; the `lines` of a batch are the indices of its examples. `masking` hides
+/// Batches of `examples` of similar length; the `lines` of a batch are those of its examples. `masking` hides
 /// tokens from a masked language model.
 ///
 /// # Errors

@@ -101,7 +101,7 @@ impl Source {
     }
 }
 
-/// True for control characters other than white space, such as a tab.
+/// True for control characters other than white space such as tabs.
 fn is_control(c: &char) -> bool {
     c.is_control() && !c.is_whitespace()
 }

@@ -48,7 +48,7 @@ pub enum Metric {
     Accuracy,
     /// BLEU of the validation sentences.
     Bleu,
-    /// The share of validation sentences translated exactly as the reference.
+    /// The share of validation sentences translated exactly like the reference.
     ExactMatch,
     /// The learning rate.
     LearningRate,

@@ -44,7 +44,7 @@ pub(super) struct Gathered {
 }
 
 impl Learner {
-    /// Trains `model`, whose parameters live on `device` under autodiff, as `config` says.
+    /// Trains `model`, whose parameters live on `device` under autodiff, according to `config`.
     pub fn new(model: Model, config: &Config, device: Device) -> Self {
         Self {
             optimizer: Optimizer::new(&config.train.optimizer, &model),

@@ -36,7 +36,7 @@ enum Picture {
 /// Where the chart is written.
 #[derive(clap::Args)]
 struct OutArgs {
-    /// Write the chart to this file instead of to standard output, which then must not be a terminal.
+    /// Write the chart to this file instead of standard output, which then must not be a terminal.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
 }

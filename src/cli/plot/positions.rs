@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Variants to plot, separated by commas [default: all].
     #[arg(long, value_name = "VARIANT", value_delimiter = ',')]
     variant: Vec<Positions>,
-    /// Width of the model.
+    /// Model width (d_model).
     #[arg(long, value_name = "N", default_value_t = 128)]
     d_model: usize,
     /// Number of heads; rotary positions rotate each head separately.
@@ -166,7 +166,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
     let Some(table) = PositionTable::new(&architecture, len, config.init, SEED, &device::cpu())
     else {
         return Err(Error::usage(
-            "positions of the kinds `relative` and `none` have no vectors to draw",
+            "`relative` and `none` positions have no vectors to plot",
             "`attentive plot positions --help` lists the variants",
         ));
     };
@@ -176,7 +176,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::SinusoidalInterleaved => "sin, cos, sin, cos, … of t / 10000^(2i/d)",
         Positions::SinusoidalConcatenated => "all sin, then all cos of t / 10000^(2i/d)",
         Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
-        Positions::Learned => "as training begins",
+        Positions::Learned => "at initialization",
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
         Positions::Relative | Positions::None => "",
     };
