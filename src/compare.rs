@@ -1,4 +1,4 @@
-//! Several runs on one test set: what each costs, and how good it is at sources of every length.
+//! Compares runs on one test set: training cost, speed, and quality by source length.
 
 use std::path::Path;
 
@@ -15,30 +15,30 @@ use crate::metrics::{Score, exact_match};
 use crate::pipeline::Pipeline;
 use crate::train::{History, Training};
 
-/// What [`compare`] finds.
+/// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// True if all systems have one target tokenizer; otherwise their perplexities per token mean different things.
+    /// Whether all systems share a target tokenizer; otherwise their perplexities per token are not comparable.
     pub same_tokens: bool,
-    /// Sources by their length, the shortest first.
+    /// Buckets of source lengths, shortest first.
     pub buckets: Vec<Bucket>,
-    /// The systems, in the order in which they were named.
+    /// The systems, in the given order.
     pub systems: Vec<System>,
 }
 
-/// Sources of like length, in words between blanks.
+/// Sources of similar length, in words separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bucket {
-    /// The least number of words.
+    /// The smallest number of words.
     pub first: usize,
-    /// The largest.
+    /// The largest number of words.
     pub last: usize,
-    /// How many sources.
+    /// The number of sources.
     pub sentences: usize,
 }
 
 impl Bucket {
-    /// Its name, such as "11–15".
+    /// The name of the bucket, such as "11–15".
     pub fn name(&self) -> String {
         match self.last {
             last if last == self.first => last.to_string(),
@@ -47,56 +47,56 @@ impl Bucket {
     }
 }
 
-/// One run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct System {
-    /// What it is called.
+    /// The name of the run.
     pub name: String,
     /// Trainable parameters.
     pub n_parameters: usize,
-    /// What these weights took, if the run has a log.
+    /// The cost of training these weights, if the run has a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
-    /// How it searched.
+    /// The search options used.
     pub search: SearchOptions,
-    /// Sentences that it translated together.
+    /// Number of sentences translated together.
     pub batch_size: usize,
-    /// Of the whole test set.
+    /// BLEU on the whole test set.
     pub bleu: Score,
-    /// Of the whole test set.
+    /// chrF on the whole test set.
     pub chrf: Score,
-    /// The share of translations that equal their reference.
+    /// Share of translations equal to their reference.
     pub exact_match: f64,
-    /// Of the references under teacher forcing.
+    /// Perplexity of the references under teacher forcing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
-    /// Sentences translated in a second.
+    /// Sentences translated per second.
     pub sentences_per_second: f64,
-    /// For each bucket.
+    /// Scores for each bucket.
     pub by_length: Vec<AtLength>,
 }
 
-/// How good a system is in one bucket.
+/// A system's scores in one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtLength {
-    /// BLEU of its sentences.
+    /// BLEU of the bucket's sentences.
     pub bleu: f64,
-    /// The share of translations that equal their reference.
+    /// Share of translations equal to their reference.
     pub exact_match: f64,
 }
 
-/// The test set, and how to cut it.
+/// The test set and its division into buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct TestSet<'a> {
     /// The sources.
     pub src: &'a [String],
     /// Their references.
     pub references: &'a [Vec<String>],
-    /// Lengths that share a bucket: 5 gives 1–5, 6–10 and so on.
+    /// Number of lengths per bucket: 5 gives 1–5, 6–10 and so on.
     pub bucket_width: usize,
 }
 
-/// A run to be measured.
+/// A run to compare.
 struct Entrant {
     name: String,
     pipeline: Pipeline,
@@ -104,12 +104,12 @@ struct Entrant {
     options: EvaluateOptions,
 }
 
-/// Translates the test set with the model of every run directory and scores the translations. `options` says how to
-/// search with each. All runs are loaded and checked before the first translates.
+/// Translates the test set with the model of every run directory and scores the translations, using the search options
+/// that `options` returns for each. All runs are loaded and checked before translation starts.
 ///
 /// # Errors
-/// Those of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a test
-/// set without a word, and for buckets of width 0.
+/// Those of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a
+/// test set without words, and for a bucket width of 0.
 pub fn compare<P: AsRef<Path>>(
     runs: &[(String, P)],
     test: TestSet<'_>,
@@ -117,15 +117,15 @@ pub fn compare<P: AsRef<Path>>(
 ) -> Result<Comparison> {
     if test.bucket_width == 0 {
         return Err(Error::usage(
-            "buckets of 0 lengths hold no sentence",
-            "the least width is 1",
+            "the bucket width is 0",
+            "use a width of at least 1",
         ));
     }
     let places = buckets(test.src, test.bucket_width);
     if places.is_empty() {
         return Err(Error::usage(
-            "there is no word in the sources",
-            "give a test set with a sentence a line",
+            "the sources contain no words",
+            "provide a test set with one sentence per line",
         ));
     }
     let entrants: Vec<Entrant> = runs
@@ -208,7 +208,7 @@ fn same_tokens(entrants: &[Entrant]) -> bool {
     tokenizers.all(|other| Some(other) == first)
 }
 
-/// Buckets that hold a source, and the places of their sources. Blank lines are in none.
+/// The non-empty buckets, and the indices of their sources. Blank lines are in no bucket.
 fn buckets(src: &[String], width: usize) -> Vec<(Bucket, Vec<usize>)> {
     let words = |line: &String| line.split_whitespace().count();
     let number = |words: usize| words.div_ceil(width);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_source_is_in_the_bucket_of_its_length() {
+    fn sources_are_grouped_by_length() {
         let src: Vec<String> = ["a", "a b c d e", "", "a b c d e f", "x ".repeat(23).trim()]
             .map(String::from)
             .into();

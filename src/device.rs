@@ -1,8 +1,8 @@
-//! Where tensors live. The only file that knows which backends there are.
+//! Device selection. The only file that names backends.
 
 pub use burn::tensor::Device;
 
-/// The processor, through Burn's Flex backend and our kernels.
+/// The CPU, through Burn's Flex backend and this crate's kernels.
 pub fn cpu() -> Device {
     Device::flex()
 }

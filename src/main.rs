@@ -1,10 +1,10 @@
-//! The program `attentive`: parse, run, say what went wrong.
+//! The program `attentive`: runs the command line.
 
 mod cli;
 
 use std::process::ExitCode;
 
-/// Training takes and gives back large buffers on several threads, which many systems' own allocators do slowly.
+/// Training frequently allocates and frees large buffers on several threads, which many system allocators do slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Files and folders that are either whole or absent: written under a temporary name, synced, then renamed.
+//! Files and folders that are either complete or absent: written under a temporary name, synced, then renamed.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The prefix of temporary names, by which leftovers of a killed process are recognised.
+/// Prefix of temporary names, which identifies leftovers of a killed process.
 const TEMPORARY: &str = ".tmp-";
 
-/// What a file is to hold: a function that writes the file of that name.
+/// The content of a file: a function that writes it to the given path.
 pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
 
-/// Reads a regular file. Anything else, such as a FIFO, on which reading could wait for ever, is an error.
+/// Reads a regular file. Anything else is an error, such as a FIFO, where reading could block forever.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     require_regular(path)?;
     fs::read(path)
@@ -24,7 +24,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Refuses what exists at `path` but is neither a regular file nor a directory, for which opening has an error of its own.
+/// Refuses anything at `path` but a regular file or a directory; opening a directory fails with its own error.
 pub fn require_regular(path: &Path) -> io::Result<()> {
     let kind = fs::metadata(path)?.file_type();
     match kind.is_file() || kind.is_dir() {
@@ -36,12 +36,12 @@ pub fn require_regular(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes `path` so that at any instant it holds the old or the new content.
+/// Writes `path` so that at any instant it holds either the old or the new content.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     write_with(path, &|path| fs::write(path, content))
 }
 
-/// [`write_file`] for content that is never in memory as a whole.
+/// Like [`write_file`], for content that is never held in RAM as a whole.
 pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
     let temporary = temporary(path);
     let outcome = write_synced(&temporary, content)
@@ -54,7 +54,7 @@ pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
     outcome.map_err(Error::io("write", path))
 }
 
-/// Writes folder `path`, which must not exist, so that it appears with all `files` or not at all.
+/// Writes the folder `path`, which must not exist, so that it appears with all `files` or not at all.
 pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
     let temporary = temporary(path);
     let outcome = remove_if_there(&temporary)
@@ -73,7 +73,7 @@ pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
     outcome.map_err(Error::io("write", path))
 }
 
-/// Removes what an interrupted write left in `folder`.
+/// Removes the leftovers of interrupted writes in `folder`.
 pub fn remove_unfinished(folder: &Path) -> Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -93,19 +93,20 @@ pub fn remove_unfinished(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The name under which `path` is written before it is renamed.
+/// The temporary name under which `path` is written.
 pub(super) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{TEMPORARY}{name}"))
 }
 
-/// Writes a file and waits until it is on the disk.
+/// Writes a file and waits until it is on disk.
 pub(super) fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()> {
     content(path)?;
     File::options().write(true).open(path)?.sync_all()
 }
 
-/// Makes renames in `folder` survive a power cut. Systems on which a folder cannot be opened as a file need no such call.
+/// Makes renames in `folder` survive a power failure. Systems on which a folder cannot be opened as a file do not need
+/// it.
 pub fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     let folder = match folder {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_writes_are_swept() {
+    fn unfinished_writes_are_removed() {
         let folder = tempfile::tempdir().expect("tempdir");
         fs::create_dir(folder.path().join(".tmp-step")).expect("create");
         fs::write(folder.path().join(".tmp-last"), b"half").expect("write");
@@ -155,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_appears_whole() {
+    fn a_folder_appears_complete() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("step-1");
-        // What a killed process left under the temporary name does not get into the new folder.
+        // Leftovers of a killed process under the temporary name do not end up in the new folder.
         fs::create_dir(folder.path().join(".tmp-step-1")).expect("create");
         fs::write(folder.path().join(".tmp-step-1/c"), b"old").expect("write");
         let files: [(&str, &Content<'_>); 2] = [

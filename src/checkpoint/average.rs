@@ -1,4 +1,4 @@
-//! The mean of several checkpoints' weights (as in *Attention Is All You Need*, section 6.1).
+//! The mean of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
-/// Writes to the new model directory `out` the mean of the `last` latest checkpoints of run directory `run`, and gives
-/// their updates. The directory appears with all its files, or not at all.
+/// Writes the mean of the `last` latest checkpoints of the run directory `run` to the new model directory `out`, and
+/// returns their updates. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// Fewer checkpoints than `last`, a damaged one, an `out` that exists or that another process is writing.
+/// Fewer than `last` checkpoints, a damaged one, or an `out` that exists or that another process is writing.
 pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
-            "take another directory for the mean",
+            "choose another directory for the mean",
         ));
     }
     let (config, tokenizers) = load_recipe(run)?;
@@ -33,7 +33,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
                 run.display(),
                 steps.len()
             ),
-            "set `train.keep_last` to as many as are to be averaged, or average fewer",
+            "average fewer, or train with a larger `train.keep_last`",
         ));
     }
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
@@ -48,7 +48,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
 pub struct Mean {
     /// The weights, in the order of the architecture's parameters.
     pub weights: Vec<Parameter>,
-    /// That of the latest checkpoint, without scores, and with the updates of all.
+    /// The provenance of the latest checkpoint, without scores, and with the updates of all.
     pub provenance: Provenance,
 }
 
@@ -56,7 +56,7 @@ impl Run {
     /// The mean of the `last` latest checkpoints, or of all if there are fewer.
     ///
     /// # Errors
-    /// A run without checkpoints; a checkpoint that is damaged or not of this architecture.
+    /// A run without checkpoints; a checkpoint that is damaged or of another architecture.
     pub fn mean(&self, last: usize, architecture: &Architecture) -> Result<Mean> {
         let mut steps = self.regular_steps()?;
         steps.drain(..steps.len().saturating_sub(last));
@@ -96,10 +96,11 @@ impl Run {
         })
     }
 
-    /// Makes `mean` the served weights, until the next checkpoint is the best or a resumed run serves its best again.
+    /// Serves `mean` as the run directory's weights, until the next best checkpoint is saved or a resumed run serves
+    /// its best checkpoint again.
     ///
     /// # Errors
-    /// A file that cannot be written; what was served before then still is.
+    /// A file that cannot be written; the previously served weights then stay.
     pub fn serve(&self, mean: &Mean) -> Result<()> {
         served::replace(self.dir(), &mean.provenance, &|path| {
             weights::write(path, &mean.weights)

@@ -1,4 +1,4 @@
-//! A lock that keeps two processes from writing to the same directory.
+//! A lock that prevents two processes from writing to the same directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -12,30 +12,30 @@ use crate::error::{Error, Result};
 /// The name of the lock file in a run directory.
 pub const LOCK: &str = ".lock";
 
-/// Holds a directory for this process until it is dropped.
+/// Reserves a directory for this process until dropped.
 ///
-/// The operating system releases the lock when the process ends in whatever way, so a killed process leaves nothing that
-/// would have to be removed by hand. The lock file names the process, for the message that another one shows.
+/// The operating system releases the lock however the process ends, so a killed process leaves nothing to clean up. The
+/// lock file names the process, for the error message shown by others.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
     path: PathBuf,
-    /// The folders that were created for the lock file, innermost first.
+    /// The folders created for the lock file, innermost first.
     created: Vec<PathBuf>,
 }
 
 impl Lock {
-    /// Locks the directory `dir` by the file [`LOCK`] in it, creating the directory if it is missing. On dropping the
-    /// lock, folders that it created are removed again if they are empty.
+    /// Locks the directory `dir` with the file [`LOCK`] in it, creating the directory if it is missing. When the lock
+    /// is dropped, folders that it created are removed if they are empty.
     ///
     /// # Errors
-    /// [`Error::Usage`] if another process, or another lock of this one, holds it; [`Error::Io`] if the lock file cannot
-    /// be written.
+    /// [`Error::Usage`] if another process, or another lock of this process, holds it; [`Error::Io`] if the lock file
+    /// cannot be written.
     pub fn acquire(dir: &Path) -> Result<Self> {
         Self::by_file(&dir.join(LOCK), dir)
     }
 
-    /// Locks `dir`, which need not exist, by the file `path` outside it.
+    /// Locks `dir`, which need not exist, with the file `path` outside it.
     ///
     /// # Errors
     /// As for [`Lock::acquire`].
@@ -61,7 +61,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(held(&mut file, dir)),
-                // Some network file systems know no locks; training works there as well.
+                // Some network file systems do not support locks; training works there without one.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
@@ -69,8 +69,8 @@ impl Lock {
             file.set_len(0)
                 .and_then(|()| file.write_all(owner.as_bytes()))
                 .map_err(failed)?;
-            // The previous owner may have removed the file between our opening and locking it, and a third process may
-            // have created another: then what we hold is not what the name stands for.
+            // The previous owner may have removed the file between opening and locking, and a third process may have
+            // created another. In that case the locked file is not the one at `path`.
             match fs::read(path) {
                 Ok(content) if content != owner.as_bytes() => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -82,16 +82,16 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Best effort, and before unlocking: an unlocked file that is left over does no harm.
+        // Best effort, before unlocking: a leftover lock file that is not locked does no harm.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
         remove_empty(&self.created);
     }
 }
 
-/// What stands in the lock file.
+/// The contents of the lock file.
 fn owner() -> String {
-    let host = System::host_name().unwrap_or_else(|_| "an unnamed host".into());
+    let host = System::host_name().unwrap_or_else(|_| "an unknown host".into());
     format!("process {} on {host}\n", process::id())
 }
 
@@ -111,7 +111,7 @@ fn held(file: &mut File, dir: &Path) -> Error {
     )
 }
 
-/// Creates `folder` and its parents, and gives those that were missing, innermost first.
+/// Creates `folder` and its parents, and returns those that were missing, innermost first.
 fn create_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> = folder
         .ancestors()
@@ -140,10 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_lock_names_the_first() {
+    fn a_second_lock_reports_the_owner() {
         let folder = tempfile::tempdir().expect("tempdir");
         let dir = folder.path().join("runs/a");
-        let lock = Lock::acquire(&dir).expect("nobody holds it");
+        let lock = Lock::acquire(&dir).expect("it is free");
         let error = Lock::acquire(&dir).expect_err("it is held").to_string();
         let owner = format!("is in use: process {} on ", process::id());
         assert!(error.contains(&owner), "{error}");
@@ -156,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join(LOCK);
         fs::write(&path, "process 1 on a host with a very long name indeed\n").expect("write");
-        let lock = Lock::acquire(folder.path()).expect("nobody holds it");
+        let lock = Lock::acquire(folder.path()).expect("it is free");
         assert_eq!(fs::read_to_string(&path).expect("read"), owner());
         drop(lock);
         assert!(!path.exists());
@@ -167,7 +167,7 @@ mod tests {
     fn a_folder_with_files_stays() {
         let folder = tempfile::tempdir().expect("tempdir");
         let dir = folder.path().join("run");
-        let lock = Lock::acquire(&dir).expect("nobody holds it");
+        let lock = Lock::acquire(&dir).expect("it is free");
         fs::write(dir.join("config.toml"), "").expect("write");
         drop(lock);
         assert!(dir.join("config.toml").exists());

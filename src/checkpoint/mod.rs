@@ -1,4 +1,4 @@
-//! The model directory: everything that a model needs in one place, whole at any instant.
+//! The model directory: all files of a model, consistent at any instant.
 //!
 //! ```text
 //! NAME/
@@ -6,8 +6,8 @@
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
 //!   provenance.json      data with hashes, seed, updates, scores, program version
-//!   metrics.jsonl        what training saw
-//!   checkpoints/         the run's own: see `Run`
+//!   metrics.jsonl        log of training
+//!   checkpoints/         checkpoints of the run: see `Run`
 //! ```
 
 pub mod atomic;
@@ -48,9 +48,9 @@ pub mod files {
     pub const CONFIG: &str = "config.toml";
     /// The weights.
     pub const WEIGHTS: &str = "model.safetensors";
-    /// Where the model comes from.
+    /// The origin of the model.
     pub const PROVENANCE: &str = "provenance.json";
-    /// What training saw.
+    /// The training log.
     pub const METRICS: &str = "metrics.jsonl";
     /// The run's checkpoints.
     pub const CHECKPOINTS: &str = "checkpoints";
@@ -62,23 +62,23 @@ pub mod files {
     }
 }
 
-/// A model directory in memory.
+/// The contents of a model directory.
 #[derive(Debug)]
 pub struct LoadedModel {
-    /// How the model is built and was trained.
+    /// The configuration.
     pub config: Config,
-    /// Text to ids and back.
+    /// The tokenizers.
     pub tokenizers: Tokenizers,
-    /// The network with its weights.
+    /// The model with its weights.
     pub model: Model,
-    /// Where it comes from.
+    /// The origin of the model.
     pub provenance: Provenance,
 }
 
-/// Loads the model directory `dir` to `device`.
+/// Loads the model directory `dir` onto `device`.
 ///
 /// # Errors
-/// A directory or file that is missing, damaged, or does not fit the others; the error names it and what is wrong.
+/// A directory or file that is missing, damaged or inconsistent with the others; the error names it and the problem.
 pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
@@ -96,18 +96,18 @@ pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
 /// A model directory without its weights.
 #[derive(Debug)]
 pub struct Description {
-    /// How the model is built and was trained.
+    /// The configuration.
     pub config: Config,
-    /// Text to ids and back.
+    /// The tokenizers.
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
-    /// Where it comes from.
+    /// The origin of the model.
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir` without its weights, whose names and shapes are compared with the architecture. Their
-/// checksum is not.
+/// Reads the model directory `dir` without its weights. Their names and shapes are checked against the architecture,
+/// but not their checksum.
 ///
 /// # Errors
 /// Those of [`load`].
@@ -124,7 +124,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
     })
 }
 
-/// Everything but the weights.
+/// Loads the configuration and tokenizers.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
     if !entries.is_dir() {
@@ -165,13 +165,13 @@ pub fn load_weights(
     Ok(build(&architecture, stored, device))
 }
 
-/// The model without its weights.
+/// The architecture of the model.
 pub(crate) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     config.model.architecture(src, tgt)
 }
 
-/// A model of `architecture` with the weights `parameters`, which are all of its own.
+/// A model of `architecture` with the weights `parameters`, which must be complete.
 pub(crate) fn build(
     architecture: &Architecture,
     parameters: Vec<Parameter>,
@@ -182,12 +182,12 @@ pub(crate) fn build(
         .map(|parameter| (parameter.name.clone(), parameter))
         .collect();
     Model::with_values(architecture, device, &mut |name| {
-        let found = parameters.remove(name).expect("every parameter is there");
+        let found = parameters.remove(name).expect("no parameter is missing");
         TensorData::new(found.values, found.shape)
     })
 }
 
-/// Names and shapes of the parameters of `architecture`.
+/// The names and shapes of the parameters of `architecture`.
 pub(crate) fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
     let parameters = architecture.parameters().into_iter();
     parameters
@@ -195,7 +195,7 @@ pub(crate) fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
         .collect()
 }
 
-/// Reads a JSON file of ours.
+/// Reads a JSON file of a model directory.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = atomic::read(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => missing(path),
@@ -204,23 +204,23 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T
     serde_json::from_slice(&text).map_err(|error| Error::Model {
         path: path.to_path_buf(),
         problem: format!("damaged: {error}"),
-        hint: Some("the file is truncated or was edited: copy it again".into()),
+        hint: Some("the file is truncated or was edited: restore it from a copy".into()),
     })
 }
 
-/// The error for a file of a model directory that is not there.
+/// The error for a missing file of a model directory.
 pub(crate) fn missing(path: &Path) -> Error {
     Error::Model {
         path: path.to_path_buf(),
         problem: "no such file: the model directory is incomplete".into(),
         hint: Some(
-            "copy the whole model directory again; a run that has not saved yet is not a model"
+            "copy the whole model directory again; a run has no model before its first checkpoint"
                 .into(),
         ),
     }
 }
 
-/// The bytes of a JSON file of ours.
+/// Serializes a JSON file of a model directory.
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|error| Error::Data {
         problem: format!("cannot be written as JSON: {error}"),
@@ -230,13 +230,14 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Configuration and tokenizers, which stay the same for the whole run: names and contents, the configuration last.
+/// The names and contents of the configuration and tokenizer files, which stay the same for the whole run; the
+/// configuration comes last.
 fn recipe_files(config: &Config, tokenizers: &Tokenizers) -> Vec<(&'static str, Vec<u8>)> {
     let config = (files::CONFIG, config.to_toml().into_bytes());
     tokenizers.files().into_iter().chain([config]).collect()
 }
 
-/// Writes configuration and tokenizers. The configuration comes last: where it is, all else is.
+/// Writes the configuration and tokenizers. The configuration comes last: if it exists, so do the others.
 pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
     recipe_files(config, tokenizers)
@@ -244,7 +245,7 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// The path of a checkpoint's weights, given a run directory and the update.
+/// The path of a checkpoint's folder, given the run directory and the update.
 pub(crate) fn step_folder(dir: &Path, step: u64) -> PathBuf {
     dir.join(files::CHECKPOINTS).join(format!("step-{step:08}"))
 }

@@ -1,6 +1,6 @@
-//! What parameters were called in files of version 0.1.0.
+//! Parameter names in files of version 0.1.0.
 
-/// Parts of names, as they are now and as they were. A model with one stack had no `src` or `tgt` in its names.
+/// Current and previous prefixes of names. A model with one stack had no `src` or `tgt` in its names.
 const RENAMED: [(&str, &[&str]); 6] = [
     ("src.embedding.", &["src_embedding.", "embedding."]),
     ("tgt.embedding.", &["tgt_embedding.", "embedding."]),
@@ -10,8 +10,8 @@ const RENAMED: [(&str, &[&str]); 6] = [
     ("head.bias", &["output.bias"]),
 ];
 
-/// The names that version 0.1.0 may have stored the parameter `name` under; an optimizer's slot stands before the name,
-/// as in `mean.head.weight`.
+/// The names under which version 0.1.0 may have stored the parameter `name`. An optimizer slot precedes the name, as in
+/// `mean.head.weight`.
 pub(super) fn old_names(name: &str) -> Vec<String> {
     let crossed = name.replace(".cross_attention", ".memory_attention");
     let slot_end = ["mean.", "square.", "velocity."]

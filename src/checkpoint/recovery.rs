@@ -1,4 +1,4 @@
-//! Finding the checkpoint that a run goes on from, when files have been damaged or lost.
+//! Finds the checkpoint to resume from, even if files were damaged or lost.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +9,21 @@ use super::stored::check_sha256;
 use super::{Provenance, Run, Stored, TrainingState, atomic, files, read_json, served, weights};
 use crate::error::{Error, Result};
 
-/// The checkpoint that a run goes on from.
+/// The checkpoint to resume from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Its update.
     pub step: u64,
-    /// What is wrong with a later checkpoint, or with the pointer to it, if this is not the one that was saved last.
+    /// The problem with a later checkpoint, or with the pointer to it, if this is not the latest one saved.
     pub warning: Option<String>,
 }
 
 impl Run {
-    /// The checkpoint to go on from: the last if it is whole, else the newest that is. `None` if nothing was saved yet.
+    /// The checkpoint to resume from: the last one if it is intact, otherwise the newest intact one. `None` if nothing
+    /// was saved yet.
     ///
     /// # Errors
-    /// [`Error::Model`] if there are checkpoints, but none is whole.
+    /// [`Error::Model`] if there are checkpoints but none is intact.
     pub fn start(&self) -> Result<Option<Start>> {
         let mut steps = self.folders()?;
         let last = self.last();
@@ -38,7 +39,7 @@ impl Run {
             },
             Ok(None) if steps.is_empty() => return Ok(None),
             Ok(None) => format!(
-                "`{}` does not say which checkpoint is the last",
+                "`{}` does not record the last checkpoint",
                 self.dir().join(files::CHECKPOINTS).display()
             ),
             Err(error) => error.to_string(),
@@ -51,19 +52,20 @@ impl Run {
         let Some(step) = whole else {
             return Err(Error::Model {
                 path: self.dir().join(files::CHECKPOINTS),
-                problem: format!("no checkpoint is whole: {problem}"),
-                hint: Some("begin the run again".into()),
+                problem: format!("no checkpoint is intact: {problem}"),
+                hint: Some("start the run again".into()),
             });
         };
         Ok(Some(Start {
             step,
             warning: Some(format!(
-                "{problem}; going on from the newest whole checkpoint, that of update {step}"
+                "{problem}; resuming from the newest intact checkpoint, of update {step}"
             )),
         }))
     }
 
-    /// Refuses the checkpoint at `step` if a file of it is missing or damaged, by its checksum where that is known.
+    /// Refuses the checkpoint at `step` if one of its files is missing or damaged, according to its checksum where
+    /// known.
     fn check(&self, step: u64) -> Result<()> {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
@@ -88,12 +90,12 @@ impl Run {
         }
     }
 
-    /// Completes what a kill between the steps of [`Run::save`] may have left undone, and what going on from an earlier
-    /// checkpoint changes: `last` becomes the last checkpoint, `best` the best, and the weights of the best, or else those
-    /// of the last, the served ones. Gives a warning if the best checkpoint is lost.
+    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier
+    /// checkpoint: updates the pointers `last` and `best`, and serves the weights of the best checkpoint, or of the
+    /// last one without a best. Returns a warning if the best checkpoint is lost.
     ///
     /// # Errors
-    /// A file that cannot be written; a last checkpoint that is damaged.
+    /// A file that cannot be written; a damaged last checkpoint.
     pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Option<String>> {
         self.point_to_last(last)?;
         let mut warning = None;
@@ -102,7 +104,7 @@ impl Run {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
                 warning = Some(format!(
-                    "the best checkpoint, that of update {step}, is lost ({error}); the latest weights are served until \
+                    "the best checkpoint, of update {step}, is lost ({error}); the latest weights are served until \
                      a validation gives a better result"
                 ));
                 None
@@ -123,7 +125,7 @@ impl Run {
         Ok(warning)
     }
 
-    /// The weights of the checkpoint at `step`, to be read.
+    /// The stored weights of the checkpoint at `step`.
     ///
     /// # Errors
     /// A file that is missing, or damaged as far as its header shows.
@@ -144,7 +146,7 @@ fn check_file(path: &Path, sha256: &str) -> Result<()> {
     check_sha256(path, &weights::sha256_of(&bytes), sha256)
 }
 
-/// Copies the content of a file, but not who may read it.
+/// Copies the content of a file, but not its permissions.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
 }

@@ -17,34 +17,35 @@ use crate::model::Parameter;
 pub(super) const STATE: &str = "state.json";
 pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
 
-/// Pointers to checkpoints: small files with a step's number.
+/// Pointers to checkpoints: small files that hold an update's number.
 const LAST: &str = "last";
 const BEST: &str = "best";
 
-/// All that a run needs to go on as if it had never stopped, besides weights and optimiser.
+/// Everything that a run needs to resume exactly, besides weights and optimizer state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingState<P> {
     /// Updates done.
     pub step: u64,
-    /// The batch that comes next.
+    /// The position of the next batch.
     pub position: Position,
-    /// How linear maps multiplied up to here; checkpoints of older versions do not say.
+    /// The matmul precision and instructions so far; absent in checkpoints of older versions.
     #[serde(default)]
     pub products: Option<Products>,
-    /// Whether only a stop caused this checkpoint. The next one replaces it, so that a run leaves the same checkpoints
-    /// however often it was stopped.
+    /// Whether the checkpoint was only written because training stopped. The next one replaces it, so that a run leaves
+    /// the same checkpoints however often it was stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
-    /// What the trainer keeps beside it: schedule, best result, patience.
+    /// The trainer's own state: schedule, best result, patience.
     pub progress: P,
 }
 
-/// How linear maps multiply on a machine. On another one the last bits may differ, so that resuming there is not exact.
+/// The precision and instructions of matrix products. On another machine the last bits may differ, so resuming there is
+/// not exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Products {
-    /// The precision, `auto` resolved.
+    /// The precision, with `auto` resolved.
     pub matmul: Matmul,
-    /// The CPU's instructions.
+    /// The CPU instructions used.
     pub instructions: String,
 }
 
@@ -54,11 +55,11 @@ impl fmt::Display for Products {
             Matmul::Bf16 => "bf16",
             Matmul::F32 | Matmul::Auto => "f32",
         };
-        write!(f, "{precision} products by {}", self.instructions)
+        write!(f, "{precision} products with {}", self.instructions)
     }
 }
 
-/// The folder `checkpoints/` of a run directory: one folder a checkpoint, and the pointers `last` and `best`.
+/// The folder `checkpoints/` of a run directory: one folder per checkpoint, and the pointers `last` and `best`.
 #[derive(Clone, Debug)]
 pub struct Run {
     dir: PathBuf,
@@ -67,18 +68,18 @@ pub struct Run {
 /// A checkpoint to write.
 #[derive(Debug)]
 pub struct Snapshot<'a, P> {
-    /// Step, position and the trainer's own.
+    /// Update, position and the trainer's state.
     pub state: &'a TrainingState<P>,
     /// The weights.
     pub weights: &'a [Parameter],
-    /// The optimiser's tensors.
+    /// The optimizer's tensors.
     pub optimizer: &'a [&'a Parameter],
-    /// Where the weights come from.
+    /// The origin of the weights.
     pub provenance: &'a Provenance,
 }
 
 impl<P> Snapshot<'_, P> {
-    /// The checksums of its files, of which `state` is one.
+    /// The checksums of its files, including `state`.
     fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
         let Self {
             weights, optimizer, ..
@@ -109,14 +110,14 @@ impl Run {
         &self.dir
     }
 
-    /// Writes a checkpoint, makes it `last`, and `best` if `best`; then deletes all but the `keep_last` latest and the best,
-    /// a provisional checkpoint not counted.
+    /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the `keep_last` latest
+    /// ones and the best. A provisional checkpoint does not count.
     ///
-    /// The served weights of the run directory become those of the best checkpoint, or of this one while there is no
-    /// best. Gives the checkpoint's folder.
+    /// The run directory then serves the weights of the best checkpoint, or of this one without a best. Returns the
+    /// checkpoint's folder.
     ///
     /// # Errors
-    /// A file that cannot be written; what was there before is then still whole.
+    /// A file that cannot be written; the previous state then remains intact.
     pub fn save<P: Serialize>(
         &self,
         snapshot: &Snapshot<'_, P>,
@@ -134,7 +135,8 @@ impl Run {
         };
         let origin = to_json(&provenance)?;
         if folder.exists() {
-            // Left by a run that stopped before it could point to this checkpoint, or damaged since; ours holds the same.
+            // Left by a run that stopped before it could point to this checkpoint, or damaged later; the new one is
+            // equivalent.
             fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
         }
         let checkpoints = self.dir.join(files::CHECKPOINTS);
@@ -185,7 +187,7 @@ impl Run {
         read_json(&self.folder(step).join(STATE))
     }
 
-    /// The optimiser's tensors of the checkpoint at `step`.
+    /// The optimizer's tensors of the checkpoint at `step`.
     pub fn optimizer(
         &self,
         step: u64,
@@ -196,23 +198,23 @@ impl Run {
         Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
-    /// The updates of all finished checkpoints, in order.
+    /// The updates of all complete checkpoints, in order.
     pub fn steps(&self) -> Result<Vec<u64>> {
         let mut steps = self.folders()?;
-        // A folder beyond `last` is of a save that was never finished.
+        // A folder beyond `last` belongs to an unfinished save.
         let last = self.last()?;
         steps.retain(|&step| last.is_none_or(|last| step <= last));
         Ok(steps)
     }
 
-    /// The updates of the checkpoints to average: [`Run::steps`] without the provisional ones, unless it is the last.
+    /// The updates of the checkpoints to average: those of [`Run::steps`] without the provisional ones, unless last.
     pub(super) fn regular_steps(&self) -> Result<Vec<u64>> {
         let (mut steps, last) = (self.steps()?, self.last()?);
         steps.retain(|&step| Some(step) == last || !self.is_provisional(step));
         Ok(steps)
     }
 
-    /// The updates of all folders of checkpoints, in order.
+    /// The updates of all checkpoint folders, in order.
     pub(super) fn folders(&self) -> Result<Vec<u64>> {
         let folder = self.dir.join(files::CHECKPOINTS);
         let entries = match fs::read_dir(&folder) {
@@ -257,7 +259,7 @@ impl Run {
         }
     }
 
-    /// Makes `step` the best checkpoint, or none.
+    /// Makes `step` the best checkpoint, or removes the pointer.
     pub(super) fn point_to_best(&self, step: Option<u64>) -> Result<()> {
         let path = self.dir.join(files::CHECKPOINTS).join(BEST);
         match (step, self.best()) {
@@ -284,7 +286,7 @@ impl Run {
             Ok(step) => Ok(Some(step)),
             Err(_) => {
                 let found: String = text.trim().chars().take(20).collect();
-                let problem = format!("expected the number of an update, found {found:?}");
+                let problem = format!("expected an update number, found {found:?}");
                 Err(Error::model(&path, problem))
             }
         }

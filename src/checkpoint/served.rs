@@ -1,10 +1,10 @@
 //! The weights that a model directory serves, and their provenance, which change together.
 //!
-//! The two are separate files, as in every version of the format, and two files cannot be renamed at once. So the
-//! provenance decides: it holds the SHA-256 of the weights that belong to it. New weights are written under a temporary
-//! name first, then the provenance is replaced, then the weights get their name. Between the last two steps the weights
-//! that the provenance names lie under the temporary name, where [`read`] finds them and [`finish_replacing`] puts them in
-//! place, so that nobody ever gets new provenance with old weights, nor old with new.
+//! The two are separate files, as in every version of the format, and two files cannot be renamed at once. Therefore
+//! the provenance decides: it holds the SHA-256 of its weights. New weights are first written under a temporary name,
+//! then the provenance is replaced, then the weights are renamed. Between the last two steps the weights named by the
+//! provenance are under the temporary name, where [`read`] finds them and [`finish_replacing`] renames them. A reader
+//! thus never combines provenance and weights of different checkpoints.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,10 @@ use super::atomic::{self, Content};
 use super::{Provenance, Stored, files, missing, read_json, to_json};
 use crate::error::{Error, Result};
 
-/// Reading again this often outlasts a run that replaces the files meanwhile.
+/// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
 
-/// Replaces the served weights by `content`, whose SHA-256 stands in `provenance`.
+/// Replaces the served weights by `content`, whose SHA-256 is in `provenance`.
 pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
     let (weights, pending) = paths(dir);
     let provenance = to_json(provenance)?;
@@ -32,11 +32,11 @@ pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>
     outcome
 }
 
-/// Completes what a kill or a power cut has interrupted: weights that wait under their temporary name get their place if
-/// the provenance is theirs, and are removed if it is not.
+/// Completes a replacement interrupted by a kill or power failure: weights under the temporary name are renamed if the
+/// provenance names them, and removed otherwise.
 ///
 /// # Errors
-/// [`Error::Io`] if a file can neither be renamed nor removed.
+/// [`Error::Io`] if a file cannot be renamed or removed.
 pub fn finish_replacing(dir: &Path) -> Result<()> {
     let (_, pending) = paths(dir);
     if !pending.exists() {
@@ -53,11 +53,11 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
 }
 
-/// The provenance of the served weights, and what `read` makes of these. It may be called several times, while another
-/// process replaces them.
+/// The provenance of the served weights, and the result of `read` on them. `read` may be called several times if
+/// another process replaces the files meanwhile.
 ///
 /// # Errors
-/// A file that is missing or damaged, weights that are not those of the provenance as far as `read` looks, and its own.
+/// A missing or damaged file; weights that do not match the provenance, as far as `read` checks; errors of `read`.
 pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let mut attempt = 1;
@@ -85,7 +85,7 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<
     }
 }
 
-/// The renames must reach the disk in their order, so the folder is synced between them.
+/// Renames the weights. The renames must reach the disk in order, so the folder is synced between them.
 fn put_in_place(dir: &Path) -> Result<()> {
     let (weights, pending) = paths(dir);
     atomic::sync_folder(Some(dir))
@@ -94,7 +94,7 @@ fn put_in_place(dir: &Path) -> Result<()> {
         .map_err(Error::io("write", &weights))
 }
 
-/// The weights, and the name under which they wait.
+/// The weights, and their temporary name.
 fn paths(dir: &Path) -> (PathBuf, PathBuf) {
     let weights = dir.join(files::WEIGHTS);
     let pending = atomic::temporary(&weights);
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// The update that is served, by the provenance and by the weights.
+    /// The served update according to the provenance, and a value of the weights.
     fn served(dir: &Path) -> (u64, f32) {
         let expected = [("a".into(), vec![2])];
         let (provenance, parameters) =
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_at_any_step_leaves_a_pair_that_belongs_together() {
+    fn a_stop_at_any_step_leaves_a_consistent_pair() {
         let folder = tempfile::tempdir().expect("tempdir");
         let dir = folder.path();
         let (_, pending) = paths(dir);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_no_provenance_names_are_removed() {
+    fn weights_without_matching_provenance_are_removed() {
         let folder = tempfile::tempdir().expect("tempdir");
         let dir = folder.path();
         put(dir, 1);

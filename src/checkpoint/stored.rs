@@ -1,4 +1,4 @@
-//! Reading parameters in the safetensors format.
+//! Reads parameters in the safetensors format.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,35 +13,35 @@ use super::{atomic, weights};
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
-/// Bytes of the length that a file begins with.
+/// Size of the header length at the start of a file.
 const LENGTH_BYTES: u64 = 8;
 
-/// The longest header that the format allows, in bytes.
+/// The maximum header size that the format allows.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// So much is read, then hashed while it is in the cache.
+/// Size of the chunks that are read, then hashed while in the cache.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// An open safetensors file whose header fits its length. Its tensors have not been read yet.
+/// An open safetensors file with a header consistent with its length. Its tensors have not been read yet.
 #[derive(Debug)]
 pub struct Stored {
     file: File,
     path: PathBuf,
-    /// In the order of the file, which they fill without gaps.
+    /// In file order; they fill the file without gaps.
     tensors: Vec<(String, TensorInfo)>,
-    /// Of what has been read so far.
+    /// The hash of what has been read so far.
     hash: Sha256,
-    /// The SHA-256 that the file must have, where it is known.
+    /// The expected SHA-256 of the file, if known.
     sha256: Option<String>,
 }
 
 impl Stored {
-    /// Opens the file `path`, whose SHA-256 must be `sha256` where that is known, and reads its header. The checksum is
+    /// Opens the file `path`, whose expected SHA-256 is `sha256` if known, and reads its header. The checksum is
     /// compared once the file has been read to its end.
     ///
     /// # Errors
-    /// A file that is missing, not a regular file, or truncated; a header that is damaged or does not fit the length of the
-    /// file.
+    /// A file that is missing, not a regular file, or truncated; a header that is damaged or inconsistent with the
+    /// file's length.
     pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self> {
         let mut file = atomic::open(path).map_err(Error::io("read", path))?;
         let len = file.metadata().map_err(Error::io("read", path))?.len();
@@ -59,7 +59,7 @@ impl Stored {
         };
         let header_len = u64::from_le_bytes(length);
         if header_len > MAX_HEADER_BYTES.min(len.saturating_sub(LENGTH_BYTES)) {
-            let problem = format!("it promises a header of {header_len} bytes");
+            let problem = format!("it declares a header of {header_len} bytes");
             return Err(damaged(problem));
         }
         let metadata: Metadata = serde_json::from_slice(&read(header_len)?)
@@ -67,7 +67,7 @@ impl Stored {
         let data_len = metadata.data_len() as u64;
         if len - LENGTH_BYTES - header_len != data_len {
             return Err(damaged(format!(
-                "its header tells of {data_len} bytes of data"
+                "its header declares {data_len} bytes of data"
             )));
         }
         let tensor = |name: String| metadata.info(&name).cloned().map(|info| (name, info));
@@ -87,12 +87,12 @@ impl Stored {
     /// Checks by the header that the file holds exactly the parameters `expected` (name and shape).
     ///
     /// # Errors
-    /// A missing, surplus or misshapen parameter; a number type other than F32.
+    /// A parameter that is missing, unexpected or of the wrong shape; a number type other than F32.
     pub fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<()> {
         self.places(expected).map(|_| ())
     }
 
-    /// Which of `expected` each tensor is, in the order of the file.
+    /// For each tensor, in file order, its index in `expected`.
     fn places(&self, expected: &[(String, Vec<usize>)]) -> Result<Vec<usize>> {
         let mut left: HashMap<&str, usize> = (self
             .tensors
@@ -111,7 +111,7 @@ impl Stored {
             let info = &self.tensors[index].1;
             if info.shape != *shape {
                 return Err(self.mismatch(format!(
-                    "parameter `{name}` has shape {:?}, the configuration wants {shape:?}",
+                    "parameter `{name}` has shape {:?}, expected {shape:?} by the configuration",
                     info.shape
                 )));
             }
@@ -124,17 +124,17 @@ impl Stored {
         }
         match left.keys().min() {
             Some(name) => Err(self.mismatch(format!(
-                "parameter `{name}` has no place in the configured model"
+                "parameter `{name}` is not part of the configured model"
             ))),
             None => Ok(places),
         }
     }
 
-    /// The parameters: exactly those `expected` (name and shape), in that order. Memory is taken after [`Stored::check`] has
-    /// passed, and for one copy of the values.
+    /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after [`Stored::check`]
+    /// has passed, for one copy of the values.
     ///
     /// # Errors
-    /// Those of [`Stored::check`]; a checksum that differs.
+    /// Those of [`Stored::check`]; a wrong checksum.
     pub fn parameters(self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let mut values: Vec<Vec<f32>> = vec![Vec::new(); expected.len()];
         self.read_each(expected, |place, read| values[place] = read)?;
@@ -148,8 +148,8 @@ impl Stored {
             .collect())
     }
 
-    /// Gives `each` the index in `expected` and the values of every parameter, in the order of the file. What it does with
-    /// them holds only if no error is returned.
+    /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The results are
+    /// valid only if no error is returned.
     ///
     /// # Errors
     /// Those of [`Stored::parameters`].
@@ -176,7 +176,7 @@ impl Stored {
     /// The SHA-256 of the whole file, in hexadecimal.
     ///
     /// # Errors
-    /// One that is not the expected one; a file that cannot be read.
+    /// An unexpected checksum; a file that cannot be read.
     pub(super) fn digest(mut self) -> Result<String> {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut left = self
@@ -200,7 +200,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Compares the checksum, which is now that of the whole file.
+    /// Compares the checksum once the whole file has been read.
     fn finish(self) -> Result<String> {
         let found = weights::hexadecimal(self.hash);
         if let Some(expected) = &self.sha256 {
@@ -218,7 +218,7 @@ impl Stored {
     }
 }
 
-/// Refuses the file `path`, whose SHA-256 is `found`, unless that is `expected`.
+/// Refuses the file `path` with the SHA-256 `found` unless it is `expected`.
 pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -226,10 +226,10 @@ pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<(
     Err(Error::Model {
         path: path.to_path_buf(),
         problem: format!(
-            "damaged, or of another run: its SHA-256 is {found}, `provenance.json` says {expected}"
+            "damaged, or from another run: its SHA-256 is {found}, but `provenance.json` expects {expected}"
         ),
         hint: Some(
-            "copy both files again, or take a checkpoint of the run; if you replaced the file on purpose, delete its \
+            "copy both files again, or use a checkpoint of the run; if you replaced the file on purpose, delete its \
              entry under `sha256` in `provenance.json`"
                 .into(),
         ),
@@ -239,9 +239,9 @@ pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<(
 fn not_whole(path: &Path, problem: &str, len: u64) -> Error {
     Error::Model {
         path: path.to_path_buf(),
-        problem: format!("not a whole safetensors file ({problem}; {len} bytes)"),
+        problem: format!("not a complete safetensors file ({problem}; {len} bytes)"),
         hint: Some(
-            "the file is truncated or damaged: copy it again, or take a checkpoint of the run"
+            "the file is truncated or damaged: copy it again, or use a checkpoint of the run"
                 .into(),
         ),
     }
@@ -271,30 +271,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_parameters_are_read_back() {
         let (_folder, path, expected) = saved();
         assert_eq!(read(&path, &expected).expect("read")[0].values, [1.5, -2.0]);
     }
 
     #[test]
-    fn damage_and_mismatch_are_named() {
+    fn damage_and_mismatches_are_reported() {
         let (_folder, path, expected) = saved();
         let problem = |expected: &[(String, Vec<usize>)]| {
             read(&path, expected).expect_err("must fail").to_string()
         };
-        assert!(problem(&[]).contains("`a.weight` has no place"));
+        assert!(problem(&[]).contains("`a.weight` is not part of"));
         assert!(problem(&[("a.weight".into(), vec![3, 1])]).contains("[2, 1]"));
         let more = [expected.clone(), vec![("b".into(), vec![1])]].concat();
         assert!(problem(&more).contains("`b` [1] is missing"));
         let whole = fs::read(&path).expect("read");
         for cut in [0, 5, whole.len() - 1] {
             fs::write(&path, &whole[..cut]).expect("write");
-            assert!(problem(&expected).contains("not a whole safetensors file"));
+            assert!(problem(&expected).contains("not a complete safetensors file"));
         }
     }
 
     #[test]
-    fn another_checksum_is_refused() {
+    fn a_wrong_checksum_is_refused() {
         let (_folder, path, expected) = saved();
         let sha256 = sha256_of(&fs::read(&path).expect("read"));
         let read = || Stored::open(&path, Some(&sha256))?.parameters(&expected);
@@ -304,7 +304,7 @@ mod tests {
         let mut bytes = fs::read(&path).expect("read");
         *bytes.last_mut().expect("not empty") ^= 1;
         fs::write(&path, bytes).expect("write");
-        // The header alone is not affected.
+        // The header itself is intact.
         let stored = Stored::open(&path, Some(&sha256)).expect("open");
         assert!(stored.check(&expected).is_ok());
         assert!(stored.digest().is_err());
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_promises_too_much_is_refused() {
+    fn a_header_larger_than_the_file_is_refused() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("model.safetensors");
         for header in [
@@ -330,13 +330,13 @@ mod tests {
     }
 
     #[test]
-    fn values_of_any_order_and_size_get_to_their_places() {
+    fn values_of_any_order_and_size_are_assigned_correctly() {
         let parameter = |name: &str, len: usize| Parameter {
             name: name.into(),
             shape: vec![len],
             values: (0..len).map(|i| i as f32).collect(),
         };
-        // More than a chunk, none at all, and names that sort otherwise than they are expected.
+        // More than a chunk, an empty one, and names whose order differs from the expected one.
         let parameters = [
             parameter("z", 7),
             parameter("b", CHUNK_BYTES / 2 + 3),
@@ -367,8 +367,8 @@ mod tests {
         let half = r#"{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}"#;
         assert!(problem(half, &[0; 2]).contains("`a` holds F16, expected F32"));
         let gap = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
-        assert!(problem(gap, &[0; 8]).contains("not a whole safetensors file"));
+        assert!(problem(gap, &[0; 8]).contains("not a complete safetensors file"));
         let surplus = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
-        assert!(problem(surplus, &[0; 5]).contains("not a whole safetensors file"));
+        assert!(problem(surplus, &[0; 5]).contains("not a complete safetensors file"));
     }
 }

@@ -1,4 +1,4 @@
-//! Writing parameters in the safetensors format.
+//! Writes parameters in the safetensors format.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,30 +11,30 @@ use crate::model::Parameter;
 
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes a safetensors file with these parameters. The same parameters give the same bytes.
+/// Writes a safetensors file with these parameters. Equal parameters give equal bytes.
 pub fn write<'a>(
     path: &Path,
     parameters: impl IntoIterator<Item = &'a Parameter>,
 ) -> io::Result<()> {
-    // The crate's own function goes through a temporary file that only its owner may read.
+    // The crate's own function uses a temporary file that only its owner can read.
     let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     encode(parameters, &mut file)?;
     file.flush()
 }
 
-/// SHA-256, in hexadecimal, of the file that [`write()`] writes.
+/// SHA-256 (hexadecimal) of the file that [`write()`] writes.
 pub fn sha256<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> io::Result<String> {
     let mut hash = Hash(Sha256::new());
     encode(parameters, &mut hash)?;
     Ok(hexadecimal(hash.0))
 }
 
-/// SHA-256, in hexadecimal, of `bytes`.
+/// SHA-256 of `bytes` (hexadecimal).
 pub(super) fn sha256_of(bytes: &[u8]) -> String {
     hexadecimal(Sha256::new_with_prefix(bytes))
 }
 
-/// The finished `hash` in hexadecimal.
+/// Finishes `hash` and returns it in hexadecimal.
 pub(super) fn hexadecimal(hash: Sha256) -> String {
     let bytes = hash.finalize();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bytes_are_those_of_the_safetensors_crate() {
+    fn the_bytes_equal_those_of_the_safetensors_crate() {
         let parameter = |name: &str, shape: &[usize]| Parameter {
             name: name.into(),
             shape: shape.into(),

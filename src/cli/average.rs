@@ -1,4 +1,4 @@
-//! `attentive average`: the mean of a run's latest checkpoints as a model of its own.
+//! `attentive average`: averages a run's latest checkpoints into a new model.
 
 use std::path::PathBuf;
 
@@ -14,18 +14,18 @@ Examples:
 
 /// Average the weights of a run's latest checkpoints into a new model.
 ///
-/// The mean of the last checkpoints often translates better than any of them. The run keeps as many checkpoints as its
-/// `train.keep_last` says. With `train.average_last` set, `attentive train` serves such a mean itself when it ends.
+/// The mean of the last checkpoints often translates better than any one of them. A run keeps `train.keep_last`
+/// checkpoints. With `train.average_last` set, `attentive train` serves such a mean itself when it ends.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The run directory that `attentive train` wrote.
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// How many of the latest checkpoints to average.
+    /// Number of latest checkpoints to average.
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
-    /// The model directory to write; it must not exist.
+    /// The model directory to write; it must not exist yet.
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 }

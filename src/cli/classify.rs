@@ -1,4 +1,4 @@
-//! `attentive classify`: a label for each text.
+//! `attentive classify`: predicts a label for each text.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,31 +20,31 @@ Examples:
   attentive classify runs/classifier-grammar in.txt --json
 
 Input and output:
-  A text a line; one label for each, and an empty line for a blank one. With `--top`, each line holds the likeliest labels, \
-each followed by its probability, with tabs between them. With `--json`, each line is an object with `text`, `label` \
-(`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all labels \
-that the model knows sum to 1.";
+  One text per line in, one label per line out; a blank line gives an empty line. With `--top`, each line holds the most \
+likely labels, each followed by its probability, separated by tabs. With `--json`, each line is an object with `text`, \
+`label` (`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all \
+labels that the model knows sum to 1.";
 
-/// Lines that are gathered before classifying, so that those of similar length can share a batch.
+/// Lines to collect before classifying, so that texts of similar length share a batch.
 const LINES_PER_CHUNK: usize = 2048;
 
-/// Label each text with a classifier.
+/// Predict a label for each text with a classifier.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The texts, one a line [default: standard input].
+    /// The texts, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the labels here instead of to standard output.
+    /// Write the labels to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the N likeliest labels of each text with their probabilities.
+    /// Write the N most likely labels of each text with their probabilities.
     #[arg(long, short = 'k', value_name = "N")]
     top: Option<NonZeroUsize>,
-    /// Write JSON objects, one a line, with the probabilities of the N likeliest labels [default: of all].
+    /// Write one JSON object per line, with the probabilities of the N most likely labels [default: all].
     #[arg(long)]
     json: bool,
 }
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A label and its probability with a tab between them.
+/// A label and its probability, separated by a tab.
 fn column(LabelScore { label, probability }: &LabelScore) -> String {
     format!("{label}\t{probability:.4}")
 }

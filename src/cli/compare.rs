@@ -1,4 +1,4 @@
-//! `attentive compare`: several models on one test set.
+//! `attentive compare`: evaluates several models on one test set.
 
 use std::path::PathBuf;
 
@@ -25,31 +25,31 @@ Examples:
   attentive compare runs/a runs/b --src test.en --ref test.de --plot lengths.svg --bucket-width 10
   attentive compare runs/a runs/b --src test.en --ref test.de --json";
 
-/// Compare models on a test set: size, training, speed, scores, and BLEU by the length of the source.
+/// Compare models on a test set: size, training cost, speed, scores, and BLEU by source length.
 ///
-/// Updates, time and tokens/s are those behind the weights that are measured, by the run's log.
+/// Updates, training time and tokens/s are those of the evaluated weights, according to the run's log.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directories.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// The source sentences, one a line.
+    /// The source sentences, one per line.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
-    /// Their references, one a line; give it again for further references.
+    /// The references, one per line; repeat for additional references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
-    /// Sources whose lengths in words lie in the same stretch of N are scored together.
+    /// Width of the source-length buckets, in words.
     #[arg(long, value_name = "N", default_value = "5")]
     bucket_width: usize,
-    /// Draw BLEU and exact match by length here, as SVG.
+    /// Write charts of BLEU and exact match by source length to this SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// What BLEU counts as a word.
+    /// Tokenizer for BLEU.
     #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
     tokenize: BleuTokenizer,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if let Some(mut file) = picture {
         file.line(figure(&comparison).svg())?;
         if let Some(path) = file.finish()? {
-            message::note(format_args!("the picture is `{}`", path.display()));
+            message::note(format_args!("wrote the chart to `{}`", path.display()));
         }
     }
     let mut out = Output::stdout();
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     out.flush()
 }
 
-/// The comparison as people read it.
+/// The comparison as human-readable tables.
 fn tables(comparison: &Comparison) -> Vec<String> {
     let mut rows = vec![
         [
@@ -115,7 +115,7 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     let mut lines = aligned(&rows);
     for (title, value) in [
         ("BLEU by words in the source", true),
-        ("exact match, in %, by words in the source", false),
+        ("exact match (%) by words in the source", false),
     ] {
         lines.push(String::new());
         lines.push(title.to_owned());
@@ -138,7 +138,7 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// What the numbers mean: how was searched, and how scored.
+/// Notes below the tables: search options and metric signatures.
 fn footnotes(comparison: &Comparison) -> Vec<String> {
     let Some(first) = comparison.systems.first() else {
         return Vec::new();
@@ -199,7 +199,7 @@ fn row(system: &System) -> Vec<String> {
     ]
 }
 
-/// The updates behind the weights, and those of the run if it went on.
+/// The updates behind the weights, and the run's total if training continued after them.
 fn updates(training: &Training) -> String {
     let (steps, all) = (HumanCount(training.steps), HumanCount(training.run_steps));
     match training.steps < training.run_steps {
@@ -213,14 +213,14 @@ fn minutes(seconds: f64) -> String {
     format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
-/// BLEU and exact match over the length of the source: a fixed thought vector falls where attention holds.
+/// BLEU and exact match by source length.
 fn figure(comparison: &Comparison) -> Figure {
     let names: Vec<String> = comparison
         .buckets
         .iter()
         .map(|bucket| bucket.name())
         .collect();
-    let x = || Axis::names("words in the source", names.clone());
+    let x = || Axis::names("source length in words", names.clone());
     let chart = |title: &str, y: Axis, value: fn(&attentive::compare::AtLength) -> f64| {
         let chart = LineChart::new(title, x(), y);
         let systems = comparison.systems.iter().enumerate();

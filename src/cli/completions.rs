@@ -1,4 +1,4 @@
-//! `attentive completions`: what a shell needs to complete our command line.
+//! `attentive completions`: generates shell completion scripts.
 
 use attentive::error::Result;
 use clap::CommandFactory;
@@ -13,17 +13,17 @@ Examples:
   attentive completions zsh > ~/.zfunc/_attentive
   attentive completions fish > ~/.config/fish/completions/attentive.fish";
 
-/// Print a script with which a shell completes commands and options.
+/// Print a completion script for a shell.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The shell.
+    /// The shell to generate the script for.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    // Into memory first: `generate` panics where it cannot write.
+    // Generate into a buffer first: `generate` panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "attentive", &mut script);
     let mut out = Output::stdout();

@@ -1,4 +1,4 @@
-//! `attentive demo`: train on a generated corpus, and see what was learned.
+//! `attentive demo`: trains a small model on a generated corpus and tests it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -26,32 +26,32 @@ Examples:
   attentive demo --task reverse
   attentive demo --seed 2 --out /tmp/demo --force";
 
-/// Sentences that training has not seen, to test on.
+/// Number of test sentences, none of which occurs in the training data.
 const N_TEST: usize = 500;
-/// How many of them are shown.
+/// Number of test sentences shown.
 const N_SHOWN: usize = 12;
 
-/// Train a small model on a built-in corpus in minutes, and test it on sentences that it has not seen.
+/// Train a small model on a built-in corpus in minutes and test it on unseen sentences.
 ///
-/// Needs no data: the corpus is generated. `grammar` is English to German by a small grammar, `reverse` turns digits
-/// round.
+/// Needs no data: the corpus is generated. `grammar` translates English to German with a small grammar; `reverse`
+/// reverses sequences of digits.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// What to learn.
+    /// The task to learn.
     #[arg(long, value_name = "TASK", default_value = "grammar")]
     task: BuiltinTask,
     /// The directory to write the model to [default: `attentive-demo-TASK` in the current directory].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Another seed is another corpus and another model [default: the configuration's].
+    /// Seed of both the corpus and the model [default: the configuration's].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
     existing: ExistingArgs,
 }
 
-/// The configurations, as the repository keeps them.
+/// The name and text of the task's configuration file.
 fn recipe(task: BuiltinTask) -> (&'static str, &'static str) {
     match task {
         BuiltinTask::Grammar => (
@@ -95,14 +95,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     report(&summary, &test.translate(&pipeline)?)
 }
 
-/// Sentences that training has not seen, with their references.
+/// Sentences that do not occur in the training data, with their references.
 struct TestSet {
     src: Vec<String>,
     tgt: Vec<String>,
 }
 
 impl TestSet {
-    /// Generates the pairs; the training sources are what the configuration generates.
+    /// Generates pairs, leaving out the training sources that the configuration generates.
     fn unseen(task: BuiltinTask, config: &Config) -> Result<Self> {
         let train = data::read(
             config.data.training()?,
@@ -121,7 +121,7 @@ impl TestSet {
         Ok(Self { src, tgt })
     }
 
-    /// Puts the pairs beside the model, for `attentive evaluate`.
+    /// Writes the pairs to the model directory, for `attentive evaluate`.
     fn write(&self, dir: &Path) -> Result<()> {
         for (path, lines) in [(src_file(dir), &self.src), (tgt_file(dir), &self.tgt)] {
             atomic::write_file(&path, (lines.join("\n") + "\n").as_bytes())?;
@@ -188,11 +188,11 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
     out.flush()
 }
 
-/// What else can be done with the model.
+/// Suggested commands for trying the model.
 fn next_commands(model: &Path, samples: &[Sample]) -> Vec<String> {
     let (src, tgt) = (src_file(model), tgt_file(model));
     let (model, src, tgt) = (model.display(), src.display(), tgt.display());
-    // As a word of the shell: an apostrophe ends the quotes, stands alone, and opens them again.
+    // Shell quoting: close the quotes, add an escaped apostrophe, and reopen them.
     let sentence = samples
         .first()
         .map_or(String::new(), |sample| sample.src.replace('\'', r"'\''"));

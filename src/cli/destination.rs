@@ -1,4 +1,4 @@
-//! The file behind an output, which is replaced as a whole or not at all.
+//! Output files that are replaced as a whole or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -6,35 +6,35 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Paths that stand for open files.
+/// Prefixes of paths that refer to open files.
 const STREAMS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
-/// What bytes are written to.
+/// Where output is written.
 pub(super) enum Destination {
     /// Standard output.
     Stdout(io::Stdout),
-    /// What is not a regular file, such as `/dev/stdout` or a FIFO: bytes go there as they come.
+    /// Anything but a regular file, such as `/dev/stdout` or a FIFO: written directly.
     Stream(File),
-    /// A regular file that lies in a folder in which no other can be created: it is overwritten in place.
+    /// A regular file in a folder where no temporary file can be created: overwritten in place.
     InPlace {
         /// Open for writing.
         file: File,
-        /// Its old content has been cut off.
+        /// Whether the old content has been truncated.
         begun: bool,
     },
-    /// A regular file, or none yet: bytes go to a temporary file beside it, which takes its name at the end.
+    /// A regular file, or a path that does not exist yet: written to a temporary file beside it and renamed at the end.
     Replaced {
         /// Removed when dropped.
         temporary: NamedTempFile,
-        /// The name to take.
+        /// The final path.
         path: PathBuf,
     },
 }
 
 impl Destination {
-    /// The file `path`, which need not exist. Its content is not touched yet.
+    /// Opens `path`, which need not exist. An existing file is not changed yet.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        // Behind these names there may be a regular file, which is written where the shell has left off.
+        // These names may refer to a regular file, which is written at the shell's current offset.
         if STREAMS.iter().any(|stream| path.starts_with(stream)) {
             let file = OpenOptions::new().append(true).open(path)?;
             return Ok(Self::Stream(file));
@@ -46,12 +46,12 @@ impl Destination {
         let Some(found) = found else {
             return Self::replaced(path, None);
         };
-        // Whoever may not write to the file may not replace it either.
+        // Replacing a file requires permission to write to it.
         let file = OpenOptions::new().write(true).open(path)?;
         if !found.is_file() {
             return Ok(Self::Stream(file));
         }
-        // A link goes on pointing to the file.
+        // A symbolic link keeps pointing to its target.
         let path = fs::canonicalize(path)?;
         match Self::replaced(&path, Some(found.permissions())) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -69,7 +69,7 @@ impl Destination {
         };
         let mut builder = Builder::new();
         builder.prefix(".tmp-");
-        // As any program creates a file: for all, less what the umask takes away.
+        // The default permissions, reduced by the umask.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temporary = builder.tempfile_in(folder)?;
@@ -82,7 +82,7 @@ impl Destination {
         })
     }
 
-    /// Makes what was written the content of the file.
+    /// Commits the written data as the content of the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self {
@@ -97,7 +97,7 @@ impl Destination {
     }
 }
 
-/// Cuts off the old content of `file`, unless writing has `begun`.
+/// Truncates `file` unless writing has `begun`.
 fn begin(file: &mut File, begun: bool) -> io::Result<()> {
     match begun {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! `attentive embed`: texts as vectors.
+//! `attentive embed`: computes a vector for each text.
 
 use std::path::PathBuf;
 
@@ -16,23 +16,23 @@ Examples:
   echo 'Ein Mann fährt Rad.' | attentive embed runs/multi30k-mlm
 
 Output:
-  A JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the mean, over the \
-text's tokens without `</s>`, of what the encoder's last layer puts out; `null` for a blank line.";
+  One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the mean of the \
+encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line.";
 
-/// Lines that are gathered before embedding, so that those of like length can share a batch.
+/// Lines to collect before embedding, so that texts of similar length share a batch.
 const LINES_PER_CHUNK: usize = 2048;
 
-/// Turn texts into vectors, with the encoder of a masked language model, a classifier or a model that translates.
+/// Compute text vectors with the encoder of a masked language model, classifier or translation model.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The texts, one a line [default: standard input].
+    /// The texts, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the vectors here instead of to standard output.
+    /// Write the vectors to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

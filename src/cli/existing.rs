@@ -1,20 +1,20 @@
-//! What to do with a run directory that exists, as flags.
+//! Flags for an existing run directory.
 
 use attentive::train::Existing;
 
-/// `--resume` or `--force`; refusing is the default.
+/// `--resume` or `--force`; the default is to refuse.
 #[derive(clap::Args)]
 pub(super) struct ExistingArgs {
-    /// Go on with the run that is in the directory.
+    /// Resume the run in the directory.
     #[arg(long, conflicts_with = "force")]
     resume: bool,
-    /// Delete the run that is in the directory and start anew.
+    /// Delete the run in the directory and start over.
     #[arg(long)]
     force: bool,
 }
 
 impl ExistingArgs {
-    /// The choice.
+    /// The policy for an existing run directory.
     pub(super) fn choice(&self) -> Existing {
         match (self.resume, self.force) {
             (true, _) => Existing::Resume,

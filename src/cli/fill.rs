@@ -1,4 +1,4 @@
-//! `attentive fill`: tokens for the gaps of a text.
+//! `attentive fill`: fills the gaps of a text.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -20,27 +20,27 @@ Examples:
   attentive fill runs/multi30k-mlm < texts.de
 
 Output:
-  The text with the likeliest token in each gap; below it, for each gap, lines of three columns with tabs between them: \
-the number of the gap, counted from 1; the probability; and the token. `##` before a token says that it goes on where the \
-word before it stands. Each gap is one token, and is filled as if all others were still open. A blank line gives a blank \
-line.
-  With `--json` there is an object a line: `input`; `text`, which is filled; and for each gap in `gaps` a list of objects \
-with `token`, `joined` (true if it goes on where the word before it stands), and `probability`.";
+  The text with the most likely token in each gap, followed by the candidates for each gap, one per line in three \
+tab-separated columns: the number of the gap, counted from 1; the probability; and the token. `##` before a token means that \
+it continues the preceding word. Each gap is one token and is predicted with all gaps still masked. A blank line gives a \
+blank line.
+  With `--json`, each text gives one object: `input`; `text`, the filled text; and `gaps`, which holds for each gap a list \
+of objects with `token`, `joined` (true if the token continues the preceding word), and `probability`.";
 
-/// Find the likeliest tokens for each `<mask>` in a text.
+/// Predict the most likely tokens for each `<mask>` in a text.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// A text with `<mask>` in place of each token to be found [default: the lines of standard input].
+    /// A text with `<mask>` in place of each missing token [default: lines of standard input].
     #[arg(value_name = "TEXT")]
     text: Option<String>,
-    /// How many tokens to show for each gap.
+    /// Number of tokens to show for each gap.
     #[arg(long, short = 'k', value_name = "K", default_value = "5")]
     top: NonZeroUsize,
-    /// Print JSON, one object a text.
+    /// Print one JSON object per text.
     #[arg(long)]
     json: bool,
 }
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Fills the line that was just read from `input`; a blank one has no gaps.
+/// Fills the line just read from `input`; a blank line has no gaps.
 fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Result<Filled> {
     if text.trim().is_empty() {
         return Ok(Filled::default());
@@ -106,7 +106,7 @@ fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Resu
     Ok(filled)
 }
 
-/// Somebody who names a file wants its lines filled.
+/// Adds a hint if `text` names an existing file, whose lines the user probably meant.
 fn meant_as_file(error: Error, text: &str) -> Error {
     match error {
         Error::Usage { problem, .. } if !text.contains(MASK) && Path::new(text).is_file() => {

@@ -1,4 +1,4 @@
-//! `attentive generate`: a language model continues a text.
+//! `attentive generate`: continues a text with a language model.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -21,20 +21,20 @@ Examples:
   attentive generate runs/stories --samples 100 --seed 7 --json | jq -r .text
 
 Output:
-  The prompt and its continuation, as it comes. A model of lines begins every sample in a line of its own; samples of a \
-model of one stream are divided by a line of three dashes. With `--json` there is an object a line for each sample: its \
-number, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: `end_of_text`, `stopped` (by \
+  The prompt and its continuation, written as they are generated. A model of lines starts every sample on a new line; \
+samples of a model of a stream are separated by a line of three dashes. With `--json`, each sample is one object per line: \
+its number, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: `end_of_text`, `stopped` (by \
 a stop string), `max_new_tokens`, or `context_full`.";
 
-/// Continue a text, or begin one, with a language model.
+/// Generate text with a language model, optionally continuing a prompt.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text to continue; without it a model of lines begins a line, and a model of a stream goes on behind a line
-    /// break.
+    /// The text to continue. Without it, a model of lines starts a new line, and a model of a stream continues after a
+    /// line break.
     #[arg(
         long,
         value_name = "TEXT",
@@ -42,32 +42,32 @@ pub(super) struct Args {
         hide_default_value = true
     )]
     prompt: String,
-    /// How many samples to draw.
+    /// Number of samples to draw.
     #[arg(long, value_name = "N", default_value = "1")]
     samples: NonZeroU64,
-    /// How random to be: 1 for the model's own distribution, less for more likely text, 0 for the likeliest token
-    /// every time.
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, 0 always takes
+    /// the most likely one.
     #[arg(long, value_name = "T", default_value_t = SampleOptions::default().temperature, allow_negative_numbers = true)]
     temperature: f64,
-    /// Draw among the K likeliest tokens alone [default: all].
+    /// Top-k sampling: sample from the K most likely tokens only [default: all].
     #[arg(long, value_name = "K")]
     top_k: Option<NonZeroUsize>,
-    /// Draw among the likeliest tokens that have probability P together alone [default: 1, which is all].
+    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens].
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
-    /// Always take the likeliest token; the same as a temperature of 0.
+    /// Always take the most likely token; same as a temperature of 0.
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
     greedy: bool,
-    /// Seeds the samples: the same seed draws the same text.
+    /// Random seed: the same seed gives the same samples.
     #[arg(long, value_name = "S", default_value_t = SampleOptions::default().seed)]
     seed: u64,
-    /// At most N new tokens a sample.
+    /// Maximum number of new tokens per sample.
     #[arg(long, value_name = "N", default_value_t = SampleOptions::default().max_new_tokens)]
     max_new_tokens: usize,
-    /// End a sample before this string; may be given several times.
+    /// End a sample before this string; may be repeated.
     #[arg(long, value_name = "STR")]
     stop: Vec<String>,
-    /// Print JSON lines.
+    /// Print one JSON object per sample.
     #[arg(long)]
     json: bool,
 }
@@ -120,7 +120,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The text as it comes, each piece at once.
+/// Writes the text as it is generated, each piece at once.
 fn write_text(
     pipeline: &Pipeline,
     prompt: &Prompt,

@@ -1,4 +1,4 @@
-//! `attentive info`: what a model is made of and where it comes from.
+//! `attentive info`: shows a model's parts and origin.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// What there is to say about a model.
+/// Everything that `info` shows.
 #[derive(Serialize)]
 struct Info {
     n_parameters: usize,
@@ -41,7 +41,7 @@ struct Info {
     shapes: Vec<Shape>,
 }
 
-/// A part of the model: all parameters whose names begin alike.
+/// A part of the model: all parameters with a common name prefix.
 #[derive(Serialize)]
 struct Part {
     name: String,
@@ -91,7 +91,7 @@ impl Shape {
     }
 }
 
-/// The model's parts in its own order.
+/// The model's parts, in the model's order.
 fn parts(shapes: &[Shape]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for shape in shapes {
@@ -147,7 +147,7 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         Task::Tag => {
             match model.recurrent.d_input {
                 0 => number("vocabulary", info.src_vocab)?,
-                width => number("numbers a position", width)?,
+                width => number("numbers per position", width)?,
             }
             number("tags, special tokens", info.tgt_vocab)?;
         }

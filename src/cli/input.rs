@@ -1,4 +1,4 @@
-//! Where text comes from: files, and standard input as it arrives.
+//! Text input from files and standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,10 +11,10 @@ const STDIN: &str = "standard input";
 /// The path that means standard input.
 pub(super) const DASH: &str = "-";
 
-/// Lines from a file or from standard input, gzipped or not. A line of more than [`MAX_RECORD_BYTES`] is refused.
+/// Lines from a file or standard input, possibly gzipped. A line longer than [`MAX_RECORD_BYTES`] is an error.
 pub(super) type Lines = data::Lines<Box<dyn Read>>;
 
-/// The lines of file `path`; of standard input without one, or if it is `-`.
+/// The lines of the file `path`, or of standard input if `path` is absent or `-`.
 pub(super) fn open(path: Option<&Path>) -> Result<Lines> {
     let (reader, path): (Box<dyn Read>, _) = match path {
         Some(path) if path != Path::new(DASH) => {
@@ -26,7 +26,7 @@ pub(super) fn open(path: Option<&Path>) -> Result<Lines> {
     Ok(Lines::new(reader, path, MAX_RECORD_BYTES))
 }
 
-/// All lines of file `path`, or of standard input if it is `-`.
+/// All lines of the file `path`, or of standard input if `path` is `-`.
 pub(super) fn read_lines(path: &Path) -> Result<Vec<String>> {
     if path == Path::new(DASH) {
         data::read_lines_from(io::stdin(), Path::new(STDIN))
@@ -35,10 +35,10 @@ pub(super) fn read_lines(path: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// The lines of `first`, and a stream of references for each of `references`, aligned with them.
+/// The lines of `first`, and for each of `references` a stream of lines aligned with them.
 ///
 /// # Errors
-/// Those of reading, files of other lengths, a first file without a line, and standard input given twice.
+/// Read errors, files of different lengths, an empty first file, and standard input used twice.
 pub(super) fn read_aligned(
     first: &Path,
     references: &[PathBuf],
@@ -46,7 +46,7 @@ pub(super) fn read_aligned(
     let paths = references.iter().map(PathBuf::as_path).chain([first]);
     if paths.filter(|path| *path == Path::new(DASH)).count() > 1 {
         return Err(Error::usage(
-            "standard input (`-`) can be read once only",
+            "standard input (`-`) can be read only once",
             "name a file for the others",
         ));
     }
@@ -55,7 +55,7 @@ pub(super) fn read_aligned(
         let problem = format!("`{}` has no lines", first.display());
         return Err(Error::Data {
             problem,
-            hint: Some("give a file with a sentence a line".into()),
+            hint: Some("give a file with one sentence per line".into()),
         });
     }
     let read = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! `attentive inspect`: what a model looks at, as a page.
+//! `attentive inspect`: writes an HTML page that shows a model's attention and predictions.
 
 use std::path::PathBuf;
 
@@ -17,24 +17,24 @@ Examples:
   attentive inspect runs/classifier-grammar 'does the dog see a cat?'
   attentive inspect runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
-/// More weights make a page that browsers struggle with.
+/// More weights make the page too slow for browsers.
 const MOST_WEIGHTS: usize = 8_000_000;
 
-/// Show who attends to whom, in every layer and head, and what a tagger or classifier predicts, on an HTML page that needs
-/// no network.
+/// Show the attention of every layer and head, and the predictions of a tagger or classifier, on a self-contained HTML
+/// page.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// What the model reads.
+    /// The sentence that the model reads.
     #[arg(value_name = "SENTENCE")]
     sentence: String,
-    /// Its translation to look at [default: what the model makes of it].
+    /// A translation to show [default: the model's own].
     #[arg(long, value_name = "SENTENCE")]
     target: Option<String>,
-    /// Write the page here.
+    /// The HTML file to write.
     #[arg(long, short, value_name = "FILE", default_value = "inspect.html")]
     output: PathBuf,
 }
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     check(&inspection)?;
     message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
-        message::note("this model has no attention: the page shows probabilities alone");
+        message::note("this model has no attention: the page shows only probabilities");
     }
     let page = page::attention(&args.model.display().to_string(), &inspection);
     let mut out = Output::open(Some(&args.output), [&args.model])?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what no page could show.
+/// Refuses an inspection too large for a page.
 fn check(inspection: &Inspection) -> Result<()> {
     let maps = inspection.maps.iter();
     let weights: usize = maps.map(|map| map.weights.shape().num_elements()).sum();

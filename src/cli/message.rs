@@ -1,4 +1,4 @@
-//! What the program says beside its data, on standard error.
+//! Messages on standard error.
 
 use std::fmt;
 use std::io::Write;
@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use attentive::error::Error;
 use attentive::pipeline::Warning;
 
-/// What the library calls an option in its errors, and what this command line calls it.
+/// Names of options in the library's errors, and their names on the command line.
 const FLAGS: [(&str, &str); 8] = [
     ("`RunOptions::out`", "`--out`"),
     ("`Existing::Resume`", "`--resume`"),
@@ -19,16 +19,16 @@ const FLAGS: [(&str, &str); 8] = [
     ("(an override)", "(`--set`)"),
 ];
 
-/// The word that a message begins with.
+/// The label at the start of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Label {
     /// The command failed.
     Error,
-    /// What to try then.
+    /// A suggested remedy.
     Hint,
-    /// The result may not be what was meant.
+    /// The result may differ from what the user expects.
     Warning,
-    /// Worth knowing.
+    /// Additional information.
     Note,
 }
 
@@ -52,14 +52,14 @@ impl Label {
         colour.on_default().bold()
     }
 
-    /// A line for [`say`] and [`stderr`], with colours.
+    /// A line for [`say`] and [`stderr`], with colors.
     pub(super) fn line(self, text: impl fmt::Display) -> String {
         let style = self.style();
         format!("{style}{}:{style:#} {text}", self.word())
     }
 }
 
-/// Says what went wrong and what to try.
+/// Reports an error and its hint.
 pub(super) fn error(error: &Error) {
     say(Label::Error.line(with_flags(error.to_string())));
     if let Some(hint) = error.hint() {
@@ -67,14 +67,14 @@ pub(super) fn error(error: &Error) {
     }
 }
 
-/// A text of the library with the flags of this command line in place of its options.
+/// Replaces the library's option names in `text` by those of the command line.
 fn with_flags(text: String) -> String {
     FLAGS
         .iter()
         .fold(text, |text, (option, flag)| text.replace(option, flag))
 }
 
-/// Names the option where a check of the configuration names its key, such as `decode.beam_width`.
+/// Names the option where a configuration check names its key, such as `decode.beam_width`.
 pub(super) fn as_option(error: Error) -> Error {
     match error {
         Error::Config {
@@ -94,28 +94,28 @@ pub(super) fn as_option(error: Error) -> Error {
     }
 }
 
-/// Says what may not be as meant.
+/// Prints a warning.
 pub(super) fn warning(text: impl fmt::Display) {
     say(Label::Warning.line(text));
 }
 
-/// Says what of an input was not taken as it stands.
+/// Prints the warnings about an input.
 pub(super) fn warnings(warnings: &[Warning]) {
     warnings.iter().for_each(warning);
 }
 
-/// Says what is worth knowing.
+/// Prints a note.
 pub(super) fn note(text: impl fmt::Display) {
     say(Label::Note.line(text));
 }
 
-/// Writes a line to standard error. Where that is closed, nobody is left to tell.
+/// Writes a line to standard error. Failures are ignored, since there is nowhere to report them.
 pub(super) fn say(line: impl fmt::Display) {
     let _ = writeln!(stderr(), "{line}");
 }
 
-/// Standard error, which drops the colours where it is no terminal that shows them. `NO_COLOR` and `CLICOLOR_FORCE` decide
-/// otherwise (no-color.org, bixense.com/clicolors).
+/// Standard error, without colors unless it is a terminal that supports them. `NO_COLOR` and `CLICOLOR_FORCE` override
+/// this (no-color.org, bixense.com/clicolors).
 pub(super) fn stderr() -> impl Write {
     anstream::stderr()
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_stand_for_the_options_of_the_library() {
+    fn library_options_are_replaced_by_flags() {
         let options = SearchOptions {
             n_best: 1000,
             ..SearchOptions::from(&DecodeConfig::default())

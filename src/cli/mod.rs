@@ -1,4 +1,4 @@
-//! The command line: one file a command, and each only joins parts of the library.
+//! The command line: one file per command, each of which only combines parts of the library.
 //!
 //! Data goes to standard output, everything else to standard error.
 
@@ -44,13 +44,13 @@ Examples:
   attentive translate runs/multi30k < in.en > out.de  translate
   attentive score out.de ref.de                       BLEU, chrF and TER";
 
-/// Trains, evaluates, runs and explains sequence models from raw text.
+/// Train, evaluate, run and explain sequence models from raw text.
 #[derive(Parser)]
 #[command(name = "attentive", version, about, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Compute on N threads [default: one for each logical CPU]. No result depends on it.
+    /// Use N compute threads [default: one per logical CPU]. Results do not depend on it.
     #[arg(long, value_name = "N", global = true)]
     threads: Option<NonZeroUsize>,
 }
@@ -98,9 +98,9 @@ impl Command {
     }
 }
 
-/// Parses the command line and does what it asks for.
+/// Parses the command line and runs the command.
 ///
-/// A reader of standard output that closes it early, as `head` does, has had enough: that is success, and silent.
+/// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
 pub(crate) fn main() -> ExitCode {
     let Cli { command, threads } =
         Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());

@@ -1,8 +1,8 @@
-//! What runs are called in tables and pictures.
+//! Names of runs in tables and charts.
 
 use std::path::{Path, PathBuf};
 
-/// For each path the folder's name, or the path where another run's folder has the same name.
+/// The folder name of each path, or the whole path if another run's folder has the same name.
 pub(super) fn names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|name| name.to_owned());
     let name = |path: &PathBuf| {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_the_same_name_are_told_apart() {
+    fn runs_of_the_same_name_are_distinguished() {
         let paths = ["runs/a", "other/a/", "b"].map(PathBuf::from);
         assert_eq!(names(&paths), ["runs/a", "other/a/", "b"]);
     }

@@ -1,4 +1,4 @@
-//! Where data goes: standard output, or a file.
+//! Output to standard output or a file.
 
 use std::fmt;
 use std::fs;
@@ -14,7 +14,7 @@ use super::input::DASH;
 
 const STDOUT: &str = "standard output";
 
-/// A buffered writer that knows its name. What goes to a file is kept only if [`Output::finish`] is called.
+/// A buffered writer that knows its name. Output to a file is kept only if [`Output::finish`] is called.
 pub(super) struct Output {
     writer: BufWriter<Destination>,
     path: PathBuf,
@@ -29,8 +29,8 @@ impl Output {
         }
     }
 
-    /// The file `path`, or standard output without one or for `-`; never one of the `inputs`, nor a file of a model
-    /// directory among them. What the file holds stays until [`Output::finish`] replaces all of it.
+    /// The file `path`, or standard output if it is absent or `-`. It must not be one of the `inputs`, nor a file of a
+    /// model directory among them. Existing content stays until [`Output::finish`] replaces it.
     pub(super) fn open<'a>(
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -40,7 +40,7 @@ impl Output {
         };
         for input in inputs {
             let (what, hint) = if is_file_of(path, input) {
-                ("a file of the model", "write to a file of another name")
+                ("a file of the model", "choose another file name")
             } else if same_file(path, input) {
                 ("also the input", "write to another file")
             } else {
@@ -57,7 +57,8 @@ impl Output {
         })
     }
 
-    /// The file that `option` names, if any, beside standard output, which other results take; else as [`Output::open`].
+    /// The file given by `option`, if any; standard output is refused, since other results go there. Otherwise like
+    /// [`Output::open`].
     pub(super) fn beside_stdout<'a>(
         option: &str,
         path: Option<&Path>,
@@ -73,7 +74,7 @@ impl Output {
         Self::open(Some(path), inputs).map(Some)
     }
 
-    /// Writes `text` alone.
+    /// Writes `text` as is.
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
         let written = self.writer.write_all(text.as_bytes());
         written.map_err(Error::io("write", &self.path))
@@ -101,13 +102,13 @@ impl Output {
         )
     }
 
-    /// Hands on what is buffered; without it, what could not be written would go unnoticed.
+    /// Flushes the buffer; without this, write errors would go unnoticed.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.writer.flush().map_err(Error::io("write", &self.path))
     }
 
-    /// Hands on what is buffered; a file gets its new content now, and all at once. Gives the file's path, none for
-    /// standard output.
+    /// Flushes the buffer and replaces the file's content at once. Returns the file's path, or `None` for standard
+    /// output.
     pub(super) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { writer, path } = self;
         writer
@@ -132,7 +133,7 @@ fn is_file_of(path: &Path, model: &Path) -> bool {
     }
 }
 
-/// True if `error` says that the reader of the output has gone.
+/// True if `error` says that the reader of the output has closed it.
 pub(super) fn is_closed(error: &Error) -> bool {
     matches!(error, Error::Io { action: "write", source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_is_never_emptied() {
+    fn an_input_is_never_truncated() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("in.txt");
         fs::write(&path, "kept").expect("write");
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_stays_until_the_end() {
+    fn existing_content_stays_until_the_end() {
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("out.txt");
         let read = || fs::read_to_string(&path).expect("read");

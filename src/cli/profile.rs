@@ -1,4 +1,4 @@
-//! `attentive train --profile`: where the time of an update goes.
+//! `attentive train --profile`: shows where the time of an update goes.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn table(profile: &Profile) -> String {
     )
 }
 
-/// What was predicted, and what it came to.
+/// Predicted and actual peak memory use.
 fn memory(profile: &Profile) -> String {
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let predicted = megabytes(profile.predicted_memory);
@@ -90,7 +90,7 @@ fn memory(profile: &Profile) -> String {
     }
 }
 
-/// The speed of the matrix products, everything else in the operation included.
+/// The speed of the matrix products, with the time of everything else in the operation included.
 fn speed(spent: &Spent) -> String {
     let seconds = (spent.forward + spent.backward).as_secs_f64();
     if spent.flops == 0.0 || seconds == 0.0 {

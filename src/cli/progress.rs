@@ -1,4 +1,4 @@
-//! Training as it is seen on standard error: a bar on a terminal, a line now and then elsewhere.
+//! Training progress on standard error: a bar on a terminal, occasional lines otherwise.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -13,30 +13,30 @@ use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, Prog
 use super::message::{self, Label};
 use super::samples;
 
-/// Lines about updates come no closer than this.
+/// Minimum time between lines about updates.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// Shows training.
+/// Displays the progress of training.
 pub(super) struct Progress {
     view: Box<dyn View>,
     max_steps: u64,
     rate: Rate,
 }
 
-/// A place where training is shown.
+/// A display for progress.
 trait View {
-    /// The run is being prepared.
+    /// Called while the run is being prepared.
     fn prepare(&mut self, text: &dyn Fn() -> String);
-    /// The run begins after `step` of at most `max_steps` updates.
+    /// Called when training starts after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// An update is done. `text` tells of it in at most as many columns as it is given.
+    /// Called after an update. `text` describes it in at most the given number of columns.
     fn step(&mut self, step: u64, logged: bool, text: &dyn Fn(usize) -> String);
-    /// Something that stays to be read.
+    /// Prints a permanent line.
     fn line(&mut self, line: &str);
 }
 
 impl Progress {
-    /// For standard error as it is.
+    /// Chooses the display for standard error: a bar on a terminal, otherwise plain lines.
     pub(super) fn new() -> Self {
         if io::stderr().is_terminal() {
             Self::in_view(Bar::default())
@@ -78,17 +78,17 @@ impl Observer for Progress {
                         .for_each(|line| self.view.line(line));
                 }
             }
-            // Saving is routine; the last word of the command names the directory.
+            // Saving is routine; the final message names the directory.
             Event::Saved { .. } => {}
             Event::Averaged { steps, validation } => self.view.line(&mean_line(steps, *validation)),
         }
     }
 }
 
-/// A progress bar below the lines.
+/// A progress bar below the permanent lines.
 struct Bar {
     bar: ProgressBar,
-    /// Whether it shows preparations.
+    /// Whether it currently shows preparation.
     is_preparing: bool,
 }
 
@@ -113,7 +113,7 @@ impl View for Bar {
     }
 
     fn start(&mut self, step: u64, max_steps: u64) {
-        // The message is made to fit.
+        // The message is already fitted to the width.
         let style = ProgressStyle::with_template("{bar:10} {human_pos}/{human_len} {wide_msg}");
         let bar = ProgressBar::new(max_steps).with_finish(ProgressFinish::AndClear);
         self.bar.finish_and_clear();
@@ -140,7 +140,7 @@ impl View for Bar {
     }
 }
 
-/// The columns of the bar itself, as its template says.
+/// Width of the bar itself; matches its template.
 const BAR_COLUMNS: usize = 10;
 
 /// The width of the terminal.
@@ -156,9 +156,9 @@ fn terminal_columns() -> usize {
 struct Lines<W> {
     out: W,
     between: Duration,
-    /// When a line about progress was last written, or could first have been.
+    /// When the last progress line was written, or when the display was created.
     last: Instant,
-    /// Whether updates have been shown: the first is shown at once.
+    /// Whether an update has been shown; the first is shown at once.
     has_stepped: bool,
 }
 
@@ -196,12 +196,12 @@ impl<W: Write> View for Lines<W> {
     }
 
     fn line(&mut self, line: &str) {
-        // A log that nobody can read must not stop the training.
+        // A failing log must not stop the training.
         let _ = writeln!(self.out, "{line}");
     }
 }
 
-/// How fast it goes: sums in which older updates count less and less.
+/// Training speed: sums with exponentially decaying weights.
 #[derive(Default)]
 struct Rate {
     tokens: f64,
@@ -261,14 +261,14 @@ fn start_line(report: &StartReport) -> String {
             plural(*max_steps, "update")
         ),
         _ => format!(
-            "going on after update {} of {}",
+            "resuming after update {} of {}",
             HumanCount(*step),
             HumanCount(*max_steps)
         ),
     };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} {}, {} {} an epoch; {course}; \
-         {products}; about {:.0} MB of memory at most",
+        "{} parameters; vocabularies of {} and {}; {} {}, {} {} per epoch; {course}; \
+         {products}; at most about {:.0} MB of RAM",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),
@@ -280,12 +280,13 @@ fn start_line(report: &StartReport) -> String {
     )
 }
 
-/// How it goes, in at most `columns` columns: fields that do not fit as a whole are left out, the least important first.
+/// A summary of the update in at most `columns` columns: fields that do not fit are left out as a whole, the least
+/// important first.
 fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -> String {
     const GAP: &str = "  ";
     let left = rate.time_for(max_steps.saturating_sub(report.step));
     let speed = HumanCount(rate.tokens_per_second() as u64);
-    // Each with its place in the order of importance.
+    // Each field with its rank, 0 being the most important.
     let fields = [
         (0, format!("loss {:.3}", report.loss)),
         (3, format!("perplexity {:.2}", report.perplexity)),
@@ -334,7 +335,7 @@ fn mean_line(steps: &[u64], validation: Option<&ValidationReport>) -> String {
     line
 }
 
-/// What a validation measured.
+/// The measurements of a validation.
 fn measures(report: &ValidationReport) -> String {
     let mut line = format!(
         "loss {:.3}  perplexity {:.2}  accuracy {:.1} %",

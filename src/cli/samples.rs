@@ -1,8 +1,8 @@
-//! A translation beside its reference, as people read it.
+//! A translation and its reference as human-readable lines.
 
 use attentive::train::report::Sample;
 
-/// The source with ✓ or ✗; below it the translation and, where that differs, the reference.
+/// The source marked ✓ or ✗, followed by the translation and, if different, the reference.
 pub(super) fn lines(sample: &Sample) -> Vec<String> {
     let Sample {
         src,
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_that_was_met_is_not_repeated() {
+    fn a_matched_reference_is_not_repeated() {
         let sample = Sample {
             src: "a".into(),
             translation: "b".into(),

@@ -1,4 +1,4 @@
-//! `attentive score`: BLEU, chrF and TER of files.
+//! `attentive score`: scores files with BLEU, chrF and TER.
 
 use std::path::PathBuf;
 
@@ -18,20 +18,19 @@ Examples:
   attentive score out.de ref.de --sentence-level --metric chrf
   attentive score out.de ref.de --json
 
-The numbers are those of sacreBLEU, and the signature beside each has its fields. BLEU and chrF are better when they are \
-higher, TER when it is lower.";
+The scores match those of sacreBLEU and are printed with its signatures. Higher is better for BLEU and chrF, lower for TER.";
 
-/// Score translations against references: BLEU, chrF and TER as sacreBLEU computes them.
+/// Score translations against references with BLEU, chrF and TER, as computed by sacreBLEU.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The translations, one a line; `-` for standard input.
+    /// The translations, one per line; `-` for standard input.
     #[arg(value_name = "HYP")]
     hypotheses: PathBuf,
-    /// The references, one a line; several files are several references of each line.
+    /// The references, one per line; each further file is another set of references.
     #[arg(value_name = "REF", required = true)]
     references: Vec<PathBuf>,
-    /// What to measure, separated by commas.
+    /// Metrics, separated by commas.
     #[arg(
         long,
         value_name = "METRIC",
@@ -39,36 +38,36 @@ pub(super) struct Args {
         default_value = "bleu,chrf,ter"
     )]
     metric: Vec<Metric>,
-    /// What BLEU counts as a word.
+    /// Tokenizer for BLEU.
     #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
     tokenize: BleuTokenizer,
-    /// What BLEU does about n-gram orders without a match.
+    /// Smoothing for n-gram orders without a match in BLEU.
     #[arg(long, value_name = "METHOD", default_value = "exp")]
     smooth: SmoothingMethod,
     /// The value of `--smooth floor` [default: 0.1] or `--smooth add-k` [default: 1].
     #[arg(long, value_name = "X")]
     smooth_value: Option<f64>,
-    /// Let BLEU and chrF ignore case, as TER always does.
+    /// Ignore case in BLEU and chrF; TER always does.
     #[arg(long)]
     lowercase: bool,
-    /// Score each line by itself: a line of tab-separated values for each, in the order of `--metric`.
+    /// Score each line separately: one line of tab-separated values each, in the order of `--metric`.
     #[arg(long)]
     sentence_level: bool,
-    /// Print JSON: a list of scores, or with `--sentence-level` an object a line.
+    /// Print JSON: a list of scores, or with `--sentence-level` one object per line.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Metric {
-    /// N-grams of words (Papineni et al. 2002).
+    /// Word n-grams (Papineni et al. 2002).
     Bleu,
-    /// N-grams of characters (Popović 2015).
+    /// Character n-grams (Popović 2015).
     Chrf,
-    /// The same, and words and pairs of words (Popović 2017).
+    /// Character n-grams, words and word bigrams (Popović 2017).
     #[value(name = "chrf++")]
     ChrfPlusPlus,
-    /// Edits (Snover et al. 2006).
+    /// Edit rate (Snover et al. 2006).
     Ter,
 }
 
@@ -130,16 +129,16 @@ impl Args {
             return Ok(());
         };
         if !matches!(self.smooth, SmoothingMethod::Floor | SmoothingMethod::AddK) {
-            let hint = "drop `--smooth-value`, or give `--smooth floor` or `--smooth add-k`";
+            let hint = "omit `--smooth-value`, or use `--smooth floor` or `--smooth add-k`";
             return Err(Error::usage(
-                "`--smooth-value` without a smoothing that has a value",
+                "`--smooth-value` requires a smoothing method that has a value",
                 hint,
             ));
         }
         if !(value.is_finite() && value >= 0.0) {
             return Err(Error::usage(
-                format!("`--smooth-value {value}` is no smoothing"),
-                "give a number of at least 0",
+                format!("invalid `--smooth-value {value}`"),
+                "use a finite number of at least 0",
             ));
         }
         Ok(())

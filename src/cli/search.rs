@@ -1,4 +1,4 @@
-//! Options of the search, which `translate` and `evaluate` share.
+//! Search options, shared by `translate`, `evaluate` and `compare`.
 
 use std::num::NonZeroUsize;
 
@@ -9,29 +9,29 @@ use attentive::pipeline::TranslateOptions;
 
 use super::message::as_option;
 
-/// What a person may change about the search; the model's configuration says the rest.
+/// Search options that the command line can change; the model's configuration sets the rest.
 #[derive(clap::Args, Default, PartialEq)]
 #[command(next_help_heading = "Search")]
 pub(super) struct SearchArgs {
-    /// Hypotheses kept at each step; 1 is greedy [default: the model's].
+    /// Beam width: hypotheses kept at each step; 1 is greedy search [default: the model's].
     #[arg(long, value_name = "N")]
     beam_width: Option<NonZeroUsize>,
-    /// How hypotheses of different lengths compare [default: the model's].
+    /// Length penalty formula [default: the model's].
     #[arg(long, value_name = "FORMULA")]
     length_penalty: Option<LengthPenalty>,
-    /// The exponent of the length penalty; 0 for none [default: the model's].
+    /// Exponent of the length penalty; 0 disables it [default: the model's].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     alpha: Option<f64>,
-    /// At most N tokens a translation, however long its source [default: a limit that grows with the source].
+    /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
-    /// Sentences that are translated together; no translation depends on it [default: the model's].
+    /// Number of sentences to translate together; results do not depend on it [default: the model's].
     #[arg(long, value_name = "N")]
     batch_size: Option<NonZeroUsize>,
 }
 
 impl SearchArgs {
-    /// The model's options with these changes, for `n_best` translations of each sentence.
+    /// The model's options with these changes applied, for `n_best` translations of each sentence.
     pub(super) fn options(&self, config: &Config, n_best: usize) -> Result<TranslateOptions> {
         let mut config = config.clone();
         let decode = &mut config.decode;

@@ -1,6 +1,6 @@
-//! Tables to read.
+//! Tables with aligned columns.
 
-/// Rows as lines: the first column to the left, the others to the right.
+/// Rows as lines: the first column left-aligned, the others right-aligned.
 pub(super) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

@@ -1,4 +1,4 @@
-//! `attentive tag`: a tag for each token.
+//! `attentive tag`: predicts a tag for each token.
 
 use std::path::PathBuf;
 
@@ -20,27 +20,27 @@ Examples:
   attentive tag runs/sensors in.jsonl
 
 Input and output:
-  Tokens between blanks, a sequence a line; as many tags between blanks, an empty line for an empty one. A tagger of \
-vectors reads JSON objects such as {\"vectors\": [[0.1, 2], [0.3, 4]]}, one a line. A sequence longer than the model's \
-`max_len` is read in pieces of that length.";
+  One sequence of tokens separated by spaces per line in, as many tags separated by spaces out; a blank line gives an empty \
+line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, 4]]}. A sequence longer \
+than the model's `max_len` is read in pieces of that length.";
 
-/// Lines that are gathered before tagging, so that those of like length can share a batch.
+/// Lines to collect before tagging, so that sequences of similar length share a batch.
 const LINES_PER_CHUNK: usize = 2048;
 
-/// Label each token of a text, or each vector of a sequence.
+/// Predict a tag for each token of a text, or for each vector of a sequence.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// What to tag, a sequence a line [default: standard input].
+    /// The sequences to tag, one per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the tags here instead of to standard output.
+    /// Write the tags to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write JSON objects with lists `tokens` and `tags`, one a line, as training reads them; of vectors the tags alone.
+    /// Write one JSON object per line with lists `tokens` and `tags`, as used for training; for vectors only `tags`.
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     out.finish().map(drop)
 }
 
-/// The vectors on each line, of which the first is number `first_line`; none on a blank one.
+/// The vectors on each line, the first of which is line number `first_line`; a blank line has none.
 fn vectors(
     lines: &[String],
     width: usize,

@@ -1,4 +1,4 @@
-//! How many threads compute.
+//! The number of compute threads.
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -8,10 +8,10 @@ use attentive::error::{Error, Result};
 
 use super::message;
 
-/// More threads than this are used only where the machine has more CPUs.
+/// The maximum number of threads, unless the machine has more CPUs.
 const MOST: usize = 64;
 
-/// Sets up the pool that all kernels share.
+/// Sets up the thread pool that all kernels share.
 pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
     let Some(asked) = threads else {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
     let threads = asked.get().min(most);
     if threads < asked.get() {
         message::warning(format_args!(
-            "`--threads {asked}`: computing on {threads} threads; more would not be faster on a machine with {}",
+            "`--threads {asked}`: using {threads} threads; more would not be faster on a machine with {}",
             count(cpus, "CPU")
         ));
     }
@@ -31,7 +31,7 @@ pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
         .map_err(|error| {
             Error::usage(
                 format!("`--threads {threads}`: {error}"),
-                "ask for fewer threads",
+                "use fewer threads",
             )
         })
 }

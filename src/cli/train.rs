@@ -1,4 +1,4 @@
-//! `attentive train`: from a configuration to a model directory.
+//! `attentive train`: trains a model from a configuration.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -21,22 +21,22 @@ Examples:
   attentive train configs/multi30k.toml --profile
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
 
-Ctrl-C saves and stops; `--resume` goes on as if the run had never stopped.";
+Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.";
 
-/// Train a model as a configuration file says.
+/// Train a model from a configuration file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The configuration, a TOML file.
+    /// The configuration file (TOML).
     #[arg(value_name = "CONFIG.toml")]
     config: PathBuf,
-    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be given several times.
+    /// Override a configuration key, as in `train.batch_tokens=2048`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The directory to write the model to [default: `runs/` and the configuration's name].
+    /// The directory to write the model to [default: `runs/` followed by the configuration's name].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Train for N updates, print where time and memory go, and save nothing [default: 20].
+    /// Train for N updates, print time and memory use, and save nothing [default: 20].
     #[arg(
         long,
         value_name = "N",
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Tells who left out the `=` of `--profile=5`, without which the number would be another argument.
+/// Adds a tip if the `=` of `--profile=5` was omitted, which turns the number into a separate argument.
 pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
     let surplus = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(surplus)) => surplus.clone(),
@@ -77,7 +77,8 @@ pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
     };
     let asked = std::env::args().any(|argument| argument == "--profile");
     if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
-        let tip = format!("the number of updates follows an equals sign: `--profile={surplus}`");
+        let tip =
+            format!("write the number of updates after an equals sign: `--profile={surplus}`");
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
@@ -89,13 +90,16 @@ fn default_out(config: &Path) -> Result<PathBuf> {
     match config.file_stem() {
         Some(name) => Ok(Path::new("runs").join(name)),
         None => Err(Error::usage(
-            format!("`{}` has no name to call the run by", config.display()),
+            format!(
+                "`{}` has no file name to name the run after",
+                config.display()
+            ),
             "name the directory with `--out`",
         )),
     }
 }
 
-/// What came of a run.
+/// A sentence about the finished run.
 fn sentence(summary: &Summary) -> String {
     let Summary {
         step,
@@ -108,16 +112,14 @@ fn sentence(summary: &Summary) -> String {
     let why = match stopped {
         StopReason::MaxSteps => "",
         StopReason::MaxEpochs => " (all of `train.max_epochs`)",
-        StopReason::Patience => {
-            " (stopped early: `train.patience` validations brought nothing better)"
-        }
+        StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
         let bleu = best
             .bleu
             .map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
         format!(
-            "; the best was update {}: validation loss {:.3}{bleu}",
+            "; best validation at update {}: loss {:.3}{bleu}",
             best.step, best.loss
         )
     });

@@ -1,4 +1,4 @@
-//! `attentive translate`: a line in, a line out.
+//! `attentive translate`: translates text line by line.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,45 +20,45 @@ Examples:
   attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
 
 Output:
-  One line for each line of the input, empty for an empty one. With `--scores` or an `--n-best` above 1, lines of three \
-columns with tabs between them: the number of the input line, counted from 1; the score, which is the sum of the tokens' \
-log-probabilities (natural logarithm) after the length penalty; and the translation. The best comes first. Translations \
-that were cut off at the length limit come after all that are finished, whatever their score, and a warning on standard \
-error names the line.
-  With `--json` there is an object for each line of the input: its number `line`, and a list `translations` of objects \
-with `text`, `score`, `log_prob` (the sum before the length penalty), and `finished`, which is false for one that was cut \
-off.";
+  One line for each line of the input; a blank line gives an empty line. With `--scores` or an `--n-best` above 1, each \
+translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, which is the \
+sum of the tokens' natural log-probabilities after the length penalty; and the translation. The best comes first. \
+Translations cut off at the length limit come after all finished ones, whatever their score, and a warning on standard error \
+names the line.
+  With `--json`, each line of the input gives one object: its number `line`, and a list `translations` of objects with \
+`text`, `score`, `log_prob` (the sum before the length penalty), and `finished`, which is false for a translation that was \
+cut off.";
 
-/// Batches that are gathered before translating, so that sentences of like length can share one.
+/// Batches to collect before translating, so that sentences of similar length share a batch.
 const BATCHES_PER_CHUNK: usize = 32;
 
-/// Translate text, line by line, from a file or standard input.
+/// Translate text line by line, from a file or standard input.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text to translate, a sentence a line [default: standard input].
+    /// The text to translate, one sentence per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
-    /// Write the translations here instead of to standard output.
+    /// Write the translations to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How many translations of each line to write; at most the beam width.
+    /// Number of translations to write for each line; at most the beam width.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroUsize,
     /// Write each translation with its line number and score.
     #[arg(long)]
     scores: bool,
-    /// Write JSON objects, one for each line of the input.
+    /// Write one JSON object per line of the input.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     search: SearchArgs,
 }
 
-/// What a line of the output holds.
+/// The contents of an output line.
 #[derive(Clone, Copy)]
 enum Format {
     Text,
@@ -66,7 +66,7 @@ enum Format {
     Json,
 }
 
-/// The answer to a line as JSON.
+/// The translations of a line as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     line: usize,
@@ -135,7 +135,7 @@ fn write(translation: &Translation, line: usize, format: Format, out: &mut Outpu
     }
 }
 
-/// That translations of line number `line` were cut off, if any were. A blank line has none.
+/// A warning if any translations of line number `line` were cut off. A blank line has none.
 fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
     let is_cut_off = |found: &&Candidate| !found.finished && !found.tokens.is_empty();
     let problem = match (found.iter().filter(is_cut_off).count(), found.len()) {
@@ -159,7 +159,7 @@ impl<'a> From<&'a Candidate> for Found<'a> {
             text: &found.text,
             score: found.score,
             log_prob: found.log_prob,
-            // A blank line has nothing to cut off.
+            // A blank line cannot be cut off.
             finished: found.finished || found.tokens.is_empty(),
         }
     }

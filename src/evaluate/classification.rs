@@ -1,4 +1,4 @@
-//! A classifier on a test set.
+//! Evaluation of a classifier.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -10,24 +10,24 @@ use crate::error::Result;
 use crate::metrics::{Accuracy, Confusion, LabelScores};
 use crate::pipeline::Pipeline;
 
-/// What [`classification`] finds.
+/// The result of [`classification`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassificationEvaluation {
-    /// Texts that get the label that they have in the test set.
+    /// Texts whose predicted label is correct.
     pub accuracy: Accuracy,
-    /// The mean of the F1 of all labels that the test set has or the model predicts.
+    /// The mean F1 over all labels that occur in the test set or are predicted.
     pub macro_f1: f64,
     /// Precision, recall and F1 of each of these labels.
     pub by_label: BTreeMap<String, LabelScores>,
-    /// How often each label is predicted for texts of each label.
+    /// Counts of predicted labels for each correct label.
     pub confusion: Confusion,
-    /// Texts of which only the beginning was read, as they are too long for the model.
+    /// Texts too long for the model, of which only the beginning was read.
     pub cut: usize,
-    /// What classifying took.
+    /// Time spent classifying, in seconds.
     pub seconds: f64,
 }
 
-/// Classifies the texts of `corpus` and compares with its labels.
+/// Classifies the texts of `corpus` and compares the results with its labels.
 ///
 /// # Errors
 /// Those of [`Pipeline::classify`].

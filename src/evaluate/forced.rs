@@ -1,28 +1,28 @@
-//! What a model thinks of what is right: teacher forcing.
+//! Teacher-forced loss and accuracy of the references.
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;
 
-/// Sums over all that batches have to predict.
+/// Sums over all target tokens of the batches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forced {
     /// Negative log-likelihood (natural logarithm).
     pub(super) nll: f64,
-    /// Tokens that the model finds likeliest, of all.
+    /// Target tokens that the model finds most likely.
     pub(super) tokens: Accuracy,
 }
 
 impl Forced {
-    /// Shows `batches` to the model of `pipeline`.
+    /// Runs the model of `pipeline` on `batches`.
     ///
     /// # Errors
-    /// [`Error::Data`] for a model whose numbers are not finite.
+    /// [`Error::Data`] if the model's outputs are NaN or infinite.
     pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Result<Self> {
         let sums = pipeline.model().sums(batches, 0.0);
         if !sums.nll.is_finite() {
-            let effect = "the model gives what is to be predicted no probability";
+            let effect = "the model gives no probability to the target tokens";
             return Err(Error::damaged_model(effect));
         }
         Ok(Self {

@@ -1,4 +1,4 @@
-//! How well a causal language model predicts a text.
+//! Evaluation of a causal language model on a text.
 
 use std::f64::consts::LN_2;
 use std::time::Instant;
@@ -13,43 +13,43 @@ use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pipeline::batches::{POSITIONS, batches};
 
-/// What [`language_model`] finds.
+/// The result of [`language_model`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TextEvaluation {
-    /// exp of the mean negative log-likelihood per token: it depends on what a token is.
+    /// exp of the mean negative log-likelihood per token; depends on the tokenizer.
     pub perplexity: f64,
-    /// The negative log-likelihood of all tokens in bits, over `characters`: it compares models of any tokens.
+    /// The negative log-likelihood of all tokens in bits, divided by `characters`; comparable between tokenizers.
     pub bits_per_character: f64,
-    /// Share of tokens that the model finds likeliest.
+    /// Share of tokens that the model finds most likely.
     pub token_accuracy: f64,
-    /// Tokens that were predicted. Of a stream that is all but the first; of a line all, and `</s>`.
+    /// Number of predicted tokens: all but the first of a stream; all tokens and `</s>` of each line.
     pub tokens: u64,
-    /// Unicode characters of the text that these tokens stand for. A line end counts as one: in a line's stead it is what
-    /// `</s>` stands for.
+    /// Unicode characters of the predicted text. A line break counts as one; for a model of lines, `</s>` stands for
+    /// it.
     pub characters: u64,
-    /// `<unk>` among the tokens: the model does not predict the characters that these stand for.
+    /// Number of `<unk>` among the tokens, whose characters the model does not predict.
     pub unknown_tokens: u64,
-    /// Lines that a model of lines was not shown, as they are longer than its context. Blank lines are not counted.
+    /// Lines skipped by a model of lines because they are longer than its context. Blank lines are not counted.
     pub skipped_lines: usize,
-    /// What it took.
+    /// Duration of the evaluation, in seconds.
     pub seconds: f64,
 }
 
-/// A text as the model is shown it.
+/// A text prepared for the model.
 struct Shown {
     batches: Vec<Batch>,
     characters: usize,
     skipped_lines: usize,
 }
 
-/// Measures how well a causal language model predicts the text that consists of `lines`.
+/// Measures how well a causal language model predicts the text made up of `lines`.
 ///
-/// A model of lines predicts each from its own beginning; blank lines, of which it knows none, are left out. A model of a
-/// stream predicts the text in windows as long as its context, one behind the other, of which none sees the one before.
+/// A model of lines predicts each line from its beginning; blank lines are skipped. A model of a stream predicts the
+/// text in consecutive, independent windows as long as its context.
 ///
 /// # Errors
-/// [`Error::Usage`] for another kind of model, and [`Error::Data`] for a text that leaves nothing to predict or a model
-/// whose numbers are not finite.
+/// [`Error::Usage`] for another kind of model; [`Error::Data`] for a text without tokens to predict, or if the model's
+/// outputs are NaN or infinite.
 pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvaluation> {
     pipeline.require(Task::Generate)?;
     let start = Instant::now();
@@ -101,7 +101,7 @@ fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     }
     if examples.is_empty() {
         return nothing(format!(
-            "there is no line that the model could read: {skipped_lines} are longer than its context of {max_len} tokens, the others are blank"
+            "no line is readable for the model: {skipped_lines} are longer than its context of {max_len} tokens, the others are blank"
         ));
     }
     Ok(Shown {
@@ -134,7 +134,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
 fn nothing(problem: String) -> Result<Shown> {
     Err(Error::Data {
         problem,
-        hint: Some("give another text".into()),
+        hint: Some("use another text".into()),
     })
 }
 
@@ -151,7 +151,7 @@ mod tests {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// −log₂ P of `targets`, each behind the tokens of `read` up to its place, one step at a time.
+    /// −log₂ P of `targets`, each predicted from the tokens of `read` before it, one step at a time.
     fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
         let steps = pipeline.model().steps(Pass::inference());
         let mut state = steps.start();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_leave_nothing_to_predict_are_refused() {
+    fn texts_without_tokens_to_predict_are_refused() {
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
         let line = untrained_language_model(TokenizerKind::Char, Units::Lines);
         for (pipeline, text) in [

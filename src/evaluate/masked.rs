@@ -1,4 +1,4 @@
-//! A masked language model on a text, beside the unigram distribution.
+//! Evaluation of a masked language model on a text, beside a unigram baseline.
 
 use std::time::Instant;
 
@@ -14,38 +14,38 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::batches::batches;
 use crate::text::SpecialTokens;
 
-/// What [`masked`] finds.
+/// The result of [`masked`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MaskedEvaluation {
-    /// Chosen tokens that the model finds likeliest at their places.
+    /// Chosen tokens for which the model's most likely token is correct.
     pub accuracy: Accuracy,
     /// exp of the mean negative log-likelihood per chosen token.
     pub perplexity: f64,
-    /// The same of a guesser that knows nothing but how often each token occurs.
+    /// The result of the unigram baseline.
     pub unigram: Unigram,
-    /// Texts in which tokens were chosen: all but those that are too long, and those without a token that the model knows.
+    /// Texts with chosen tokens: all except those that are too long or contain no known token.
     pub texts: usize,
-    /// Texts that are too long for the model, and left out.
+    /// Texts skipped because they are too long for the model.
     pub too_long: usize,
-    /// What the model took.
+    /// Time spent by the model, in seconds.
     pub seconds: f64,
 }
 
-/// The unigram distribution as a guesser. It is counted on the evaluated text itself, which favours it.
+/// Unigram baseline, estimated on the evaluation text itself (optimistic).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unigram {
-    /// Chosen tokens that are the most frequent one.
+    /// Chosen tokens that are the most frequent token.
     pub accuracy: Accuracy,
     /// exp of the mean negative log-likelihood per chosen token.
     pub perplexity: f64,
 }
 
-/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. Which ones depends on nothing but
-/// the corpus and the vocabulary ([`Masking::fixed`]), so that models that share a tokenizer are asked for the same.
+/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. The choice depends only on the
+/// corpus and the vocabulary ([`Masking::fixed`]), so that it is the same for models that share a tokenizer.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] for a model that does not fill gaps, [`crate::Error::Data`] for one whose numbers are not
-/// finite; those of [`data::encode`].
+/// [`crate::Error::Usage`] for a model that does not fill gaps; [`crate::Error::Data`] if its outputs are NaN or
+/// infinite; those of [`data::encode`].
 pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> {
     pipeline.require(Task::Fill)?;
     pipeline.mask()?;
@@ -76,11 +76,11 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     })
 }
 
-/// How often each token occurs.
+/// Token frequencies.
 struct Counts(Vec<u64>);
 
 impl Counts {
-    /// Of the tokens that may be chosen.
+    /// Counts the tokens that may be chosen.
     fn of(examples: &[Example], vocab_size: usize, special: SpecialTokens) -> Self {
         let mut counts = vec![0; vocab_size];
         let tokens = examples.iter().flat_map(|example| &example.tgt_out);
@@ -90,7 +90,7 @@ impl Counts {
         Self(counts)
     }
 
-    /// How well they tell what the batches' masks hide.
+    /// Measures the baseline on the masked tokens of the batches.
     fn guess(&self, batches: &[Batch]) -> Unigram {
         let total = self.0.iter().sum::<u64>() as f64;
         let most = self.0.iter().copied().max().unwrap_or(0);
@@ -108,7 +108,7 @@ impl Counts {
     }
 }
 
-/// The tokens of a batch that are to be predicted.
+/// The target tokens of a batch.
 fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
     let padding = batch.tgt_out.lengths.mask();
     let places = batch.tgt_out.ids.iter().zip(padding);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_knows_nothing_is_no_better_than_its_vocabulary() {
+    fn an_untrained_model_is_no_better_than_a_uniform_one() {
         let long = "cats ".repeat(60);
         let lines = ["a dog runs over the green field", "two cats", &long];
         let pipeline = of(Family::EncoderOnly, 0);
@@ -137,7 +137,7 @@ mod tests {
         let chosen = evaluation.accuracy.total;
         assert!((2..=9).contains(&chosen), "{chosen}");
         assert_eq!(evaluation.unigram.accuracy.total, chosen);
-        // Nine tokens, each once.
+        // Nine tokens, each occurring once.
         assert!((evaluation.unigram.perplexity - 9.0).abs() < 1e-9);
         assert!(evaluation.perplexity > 2.0 && evaluation.perplexity < 17.0 * 4.0);
         let again = masked(&pipeline, &corpus(&lines)).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guesser_that_has_only_one_choice_is_right() {
+    fn a_baseline_with_one_choice_is_right() {
         let lines = ["dog dog dog", "dog"];
         let evaluation = masked(&of(Family::EncoderOnly, 0), &corpus(&lines)).unwrap();
         assert_eq!(evaluation.unigram.accuracy.fraction(), 1.0);
@@ -154,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_for_words_outside_the_vocabulary() {
+    fn words_outside_the_vocabulary_are_not_chosen() {
         let pipeline = of(Family::EncoderOnly, 0);
-        // What is unknown is most frequent.
+        // The unknown words are the most frequent.
         let lines = ["dog what who how why", "who dog", "why what", "dog dog"];
         let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
         assert_eq!(evaluation.texts, 3);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_any_seed_are_asked_for_the_same() {
+    fn the_choice_does_not_depend_on_the_seed() {
         let text = ["a dog runs over the green field and barks at two cats"; 20];
         let hidden = |seed| {
             let pipeline = of(Family::EncoderOnly, 0);

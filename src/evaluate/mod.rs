@@ -1,4 +1,4 @@
-//! A model on a test set: one file for each thing that families do.
+//! Evaluation of models on test sets: one file per task.
 
 mod classification;
 mod forced;

@@ -1,4 +1,4 @@
-//! A tagger on a test set.
+//! Evaluation of a tagger.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -10,20 +10,20 @@ use crate::error::Result;
 use crate::metrics::Accuracy;
 use crate::pipeline::Pipeline;
 
-/// What [`tagging`] finds.
+/// The result of [`tagging`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaggingEvaluation {
-    /// Positions that get the tag that they have in the test set.
+    /// Positions whose predicted tag is correct.
     pub accuracy: Accuracy,
-    /// Sequences in which all do.
+    /// Sequences tagged entirely correctly.
     pub exact_match: Accuracy,
-    /// The same for the positions that have each tag in the test set; a tag that the model does not know is always wrong.
+    /// Accuracy over the positions of each correct tag; tags unknown to the model are always wrong.
     pub by_tag: BTreeMap<String, Accuracy>,
-    /// What tagging took.
+    /// Time spent tagging, in seconds.
     pub seconds: f64,
 }
 
-/// Tags the tokens, or vectors, of `corpus` and compares with its tags.
+/// Tags the tokens or vectors of `corpus` and compares the results with its tags.
 ///
 /// # Errors
 /// Those of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
@@ -56,7 +56,7 @@ fn inputs(corpus: &Corpus) -> impl Iterator<Item = (&TagInput, &[String])> {
         })
 }
 
-/// Tokens with blanks between them, line by line.
+/// The tokens of each line, separated by spaces.
 fn tokens(corpus: &Corpus) -> Vec<String> {
     let lines = inputs(corpus).filter_map(|(input, _)| match input {
         TagInput::Tokens(tokens) => Some(tokens.join(" ")),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn accuracy_is_counted_in_all_and_for_each_tag() {
+    fn accuracy_is_measured_overall_and_for_each_tag() {
         let pipeline = of(Family::Tagger, 0);
         let lines = ["a dog", "two cats and two dogs", "the unheard"];
         let found = pipeline.tag(1, &lines).unwrap();
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((own.accuracy.correct, own.accuracy.total), (9, 9));
         assert_eq!((own.exact_match.correct, own.exact_match.total), (3, 3));
 
-        // A tag that the model never heard of.
+        // A tag unknown to the model.
         found[0][1] = "UNHEARD".into();
         let wrong = tagging(&pipeline, &corpus(&lines, &found)).unwrap();
         assert_eq!((wrong.accuracy.correct, wrong.accuracy.total), (8, 9));

@@ -1,4 +1,4 @@
-//! Translations of a test set, and how good they are.
+//! Evaluation of a translation model.
 
 use std::time::Instant;
 
@@ -11,50 +11,51 @@ use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::pipeline::batches::batches;
 use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 
-/// How to evaluate.
+/// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvaluateOptions {
     /// How to translate the test set.
     pub translate: TranslateOptions,
-    /// Which BLEU.
+    /// The BLEU variant.
     pub bleu: Bleu,
 }
 
-/// What [`evaluate`] finds.
+/// The result of [`evaluate`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// BLEU of the translations.
     pub bleu: Score,
     /// chrF2.
     pub chrf: Score,
-    /// chrF2++, which counts words too.
+    /// chrF2++, which also counts words.
     pub chrf_plus_plus: Score,
     /// Translation edit rate.
     pub ter: Score,
     /// Translations that equal the first reference.
     pub exact_match: Accuracy,
     /// exp of the mean negative log-likelihood per token of the first reference, under teacher forcing. Like
-    /// `token_accuracy` over those pairs that are neither blank nor too long for the model; `None` if there are none.
+    /// `token_accuracy`, measured on the pairs that are neither blank nor too long for the model; `None` if there are
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
-    /// Share of the first reference's tokens that the model finds likeliest, under teacher forcing.
+    /// Share of the first reference's tokens that the model finds most likely, under teacher forcing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_accuracy: Option<f64>,
-    /// Lines of the test set.
+    /// Number of lines in the test set.
     pub sentences: usize,
-    /// What translating them took.
+    /// Time spent translating, in seconds.
     pub seconds: f64,
-    /// The translations, line by line; no part of the report.
+    /// The translations, line by line; not part of the report.
     #[serde(skip)]
     pub translations: Vec<String>,
 }
 
-/// Translates `src` and scores the translations. `references` holds one stream or more, each with a line for every
-/// source; the scores take them all, everything else takes the first.
+/// Translates `src` and scores the translations. `references` holds at least one stream, each with one line per source
+/// line. Scores use all streams; exact match, perplexity and token accuracy use the first.
 ///
 /// # Errors
-/// [`Error::Data`] for an empty test set, for streams that are missing or differ in length, and for a model whose numbers
-/// are not finite; [`Error::Usage`] for options that cannot be met.
+/// [`Error::Data`] for an empty test set, for missing streams or streams of different lengths, and if the model's
+/// outputs are NaN or infinite; [`Error::Usage`] for invalid options.
 pub fn evaluate(
     pipeline: &Pipeline,
     src: &[String],
@@ -88,7 +89,7 @@ pub fn evaluate(
     })
 }
 
-/// The first stream of references, if all are as they should be.
+/// Checks the references and returns the first stream.
 fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
     let refuse = |problem: String, hint: &str| {
         Err(Error::Data {
@@ -97,24 +98,21 @@ fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [Strin
         })
     };
     let Some(first) = references.first() else {
-        return refuse(
-            "there are no references to compare with".into(),
-            "give at least one",
-        );
+        return refuse("there are no references".into(), "provide at least one");
     };
     for (number, stream) in (1..).zip(references) {
         if stream.len() != src.len() {
             let (sources, lines) = (src.len(), stream.len());
             return refuse(
                 format!("{sources} source sentences, but {lines} lines in reference {number}"),
-                "line n of a reference is the translation of line n of the source; empty lines count",
+                "line n of each reference must be a translation of line n of the source; blank lines count",
             );
         }
     }
     if src.is_empty() {
         return refuse(
             "the test set is empty".into(),
-            "give at least one sentence and its reference",
+            "provide at least one sentence and its reference",
         );
     }
     Ok(first)
@@ -134,7 +132,7 @@ fn teacher_forcing(
     Forced::measure(pipeline, &batches).map(Some)
 }
 
-/// The pairs that the model can be shown.
+/// The pairs that fit into the model.
 fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Vec<Example>> {
     let usable = |text: &str| !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES;
     let tokenizers = pipeline.tokenizers();
@@ -194,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn perplexity_is_that_of_the_pairs_one_by_one() {
+    fn perplexity_equals_that_of_separate_pairs() {
         let src = lines(&[
             "a dog",
             "two cats and a dog",
@@ -207,7 +205,7 @@ mod tests {
             .map(|i| run(&src[i..=i], &[tgt[i..=i].to_vec()]).unwrap())
             .collect();
         let together = run(&src, std::slice::from_ref(&tgt)).unwrap();
-        // 3 and 2 words, and `</s>`.
+        // 3 and 2 words, plus `</s>`.
         let mean = |of: fn(&Evaluation) -> f64| (4.0 * of(&usable[0]) + 3.0 * of(&usable[1])) / 7.0;
         let nll = mean(|e| e.perplexity.unwrap().ln());
         assert!((together.perplexity.unwrap().ln() - nll).abs() < 1e-6);
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn mismatched_references_are_refused() {
         let two = lines(&["a", "dog"]);
         for (src, references) in [
             (&two, vec![]),

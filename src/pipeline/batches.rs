@@ -1,18 +1,19 @@
-//! How much goes through a model together: the one policy of everything but training. No result depends on it.
+//! The batching policy for everything but training. Results do not depend on it.
 
 use crate::batch::Batch;
 use crate::data::{Budget, Example, Masking, fixed_batches};
 use crate::error::Result;
 use crate::text::Sides;
 
-/// Positions in a batch that is read once, unless one line has more: enough to keep all cores busy.
+/// Target number of positions in a batch without search, unless a single line has more: enough to keep all cores busy.
 pub(crate) const POSITIONS: usize = 1 << 13;
 
-/// Source positions of a search, counted once for each hypothesis. 64 sentences of 50 tokens fit with a beam of 5.
+/// Maximum number of source positions in a search, each counted once per hypothesis. Fits 64 sentences of 50 tokens
+/// with a beam width of 5.
 pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 
-/// `examples` in batches of similar length; the `lines` of a batch are those of its examples. `masking` hides tokens from
-/// a masked language model.
+/// Batches of `examples` of similar length; the `lines` of a batch are those of its examples. `masking` hides
+/// tokens from a masked language model.
 ///
 /// # Errors
 /// Those of [`fixed_batches`].

@@ -1,4 +1,4 @@
-//! A label for each text.
+//! Classification: a label for each text.
 
 use burn::tensor::Tensor;
 
@@ -12,12 +12,12 @@ use crate::model::{NextToken, likeliest};
 use crate::nn::Pass;
 use crate::text::Tokenizer;
 
-/// A text with its label.
+/// The labels of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classified {
-    /// The labels asked for, the likeliest first; none for a blank line.
+    /// The requested labels, most likely first; empty for a blank line.
     pub labels: Vec<LabelScore>,
-    /// What had to be done to the line.
+    /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
@@ -26,18 +26,18 @@ pub struct Classified {
 pub struct LabelScore {
     /// The label.
     pub label: String,
-    /// From 0 to 1, special tokens left out.
+    /// From 0 to 1, excluding special tokens.
     pub probability: f64,
 }
 
 impl Pipeline {
-    /// The `count` likeliest labels of each line, of which the first is number `first_line`.
+    /// The `count` most likely labels of each line; the first line is number `first_line`.
     ///
-    /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
-    /// both come with warnings.
+    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
+    /// both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not classify texts; [`Error::Data`] for one whose logits are NaN.
+    /// [`Error::Usage`] for a model that does not classify texts; [`Error::Data`] if its logits are NaN.
     pub fn classify<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -69,7 +69,7 @@ impl Pipeline {
     }
 }
 
-/// The `count` likeliest labels of each row of `logits`, `[rows, labels]`, the likeliest first.
+/// The `count` most likely labels of each row of `logits`, `[rows, labels]`, most likely first.
 ///
 /// # Errors
 /// [`Error::Data`] if all logits of a row are NaN.
@@ -85,10 +85,10 @@ pub(super) fn likeliest_labels(
     rows.map(|row| scores(&row, count, tokenizer)).collect()
 }
 
-/// The first `count` of the labels in `row`, with probabilities that sum to 1 over all of them.
+/// The first `count` labels of `row`, with probabilities that sum to 1 over all of them.
 fn scores(row: &[NextToken], count: usize, tokenizer: &Tokenizer) -> Result<Vec<LabelScore>> {
     let Some(best) = row.first() else {
-        let problem = "the model gives no label a probability";
+        let problem = "the model gives no probability to any label";
         return Err(Error::damaged_model(problem));
     };
     let weight = |label: &NextToken| (label.log_prob - best.log_prob).exp();

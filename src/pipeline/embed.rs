@@ -1,4 +1,4 @@
-//! Texts as vectors.
+//! Text vectors.
 
 use super::batches::batches;
 use super::source::Source;
@@ -9,20 +9,20 @@ use crate::data::Example;
 use crate::error::{Error, Result};
 use crate::nn::Pass;
 
-/// A line as a vector.
+/// The vector of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embedded {
-    /// `model.d_model` numbers (for a recurrent encoder `model.recurrent.d_hidden`); none for a blank line.
+    /// `model.d_model` values (for a recurrent encoder `model.recurrent.d_hidden`); `None` for a blank line.
     pub vector: Option<Vec<f32>>,
-    /// What had to be done to the line.
+    /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
 impl Pipeline {
-    /// Refuses a model that [`Pipeline::embed`] can do nothing with.
+    /// Refuses a model that [`Pipeline::embed`] cannot use.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model without an encoder of texts.
+    /// [`Error::Usage`] for a model without a text encoder.
     pub fn require_encoder(&self) -> Result<()> {
         let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
         let architecture = self.model.architecture();
@@ -31,18 +31,18 @@ impl Pipeline {
             return Ok(());
         }
         Err(Error::usage(
-            "this model has no encoder that reads texts",
-            "take a model of the family `encoder_only`, `transformer`, `seq2seq` or `classifier`",
+            "this model has no text encoder",
+            "use a model of the family `encoder_only`, `transformer`, `seq2seq` or `classifier`",
         ))
     }
 
-    /// The vector of each line: the mean over its tokens, `</s>` left out, of what the encoder's last layer puts out.
+    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, excluding `</s>`.
     ///
-    /// Control characters are read as blanks, and of a line that is too long for the model only the beginning counts;
-    /// both come with warnings.
+    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
+    /// both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model without an encoder of texts.
+    /// [`Error::Usage`] for a model without a text encoder.
     pub fn embed<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -70,12 +70,12 @@ impl Pipeline {
             .collect())
     }
 
-    /// The mean of each row's vectors but the last, which is that of `</s>`.
+    /// The mean of each row's vectors except the last, which belongs to `</s>`.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let encoded = self.model.encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
-        let values: Vec<f32> = data.try_into_vec().expect("the vectors were made f32");
+        let values: Vec<f32> = data.try_into_vec().expect("the vectors are f32");
         let rows = values.chunks(batch.src.width() * width);
         rows.zip(batch.src.lens())
             .map(|(row, &len)| mean(&row[..(len - 1) * width], width))
@@ -83,7 +83,7 @@ impl Pipeline {
     }
 }
 
-/// The mean of vectors of `width` numbers.
+/// The mean of vectors of width `width`.
 fn mean(vectors: &[f32], width: usize) -> Vec<f32> {
     let mut sums = vec![0.0; width];
     for vector in vectors.chunks_exact(width) {

@@ -1,4 +1,4 @@
-//! Tokens for the gaps of a text.
+//! Filling the gaps of a text.
 
 use super::source::Source;
 use super::{Pipeline, Warning};
@@ -9,43 +9,43 @@ use crate::error::{Error, Result};
 use crate::nn::Pass;
 use crate::text::{Joint, MASK};
 
-/// A text whose gaps are filled.
+/// A text with its gaps filled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filled {
-    /// The text with the likeliest token in each gap.
+    /// The text with the most likely token in each gap.
     pub text: String,
-    /// For each gap, in order, what may stand there: the likeliest first.
+    /// For each gap, in order, the candidates, most likely first.
     pub gaps: Vec<Vec<Guess>>,
-    /// What of the text could not be read as it stands.
+    /// Problems with the text.
     pub warnings: Vec<Warning>,
 }
 
-/// A token that may stand in a gap.
+/// A candidate token for a gap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guess {
     /// Its id.
     pub token: TokenId,
     /// Its text.
     pub text: String,
-    /// How it joins the text before it.
+    /// How it is joined to the preceding text.
     pub joint: Joint,
-    /// What the model gives it, from 0 to 1.
+    /// Its probability, from 0 to 1.
     pub probability: f64,
 }
 
 impl Pipeline {
-    /// The `count` likeliest tokens for every `<mask>` in `text`, each given the whole text with all its masks.
+    /// The `count` most likely tokens for every `<mask>` in `text`, each given the whole text with all its masks.
     ///
-    /// Special tokens are no guesses, but keep their share of the probability.
+    /// Special tokens are not candidates, but keep their share of the probability.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not fill gaps, a text without one or of more tokens than the model takes,
-    /// and a `count` of 0; [`Error::Data`] for a model whose numbers are not finite.
+    /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for the
+    /// model, and a `count` of 0; [`Error::Data`] if the model's outputs are NaN or infinite.
     pub fn fill(&self, text: &str, count: usize) -> Result<Filled> {
         self.require(Task::Fill)?;
         if count == 0 {
-            let hint = "the least that can be asked for is 1";
-            return Err(Error::usage("0 guesses are none", hint));
+            let hint = "ask for at least 1";
+            return Err(Error::usage("0 guesses per gap requested", hint));
         }
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
@@ -64,7 +64,7 @@ impl Pipeline {
             .collect();
         if gaps.iter().any(Vec::is_empty) {
             return Err(Error::damaged_model(
-                "the model gives no token a probability",
+                "the model gives no probability to any token",
             ));
         }
         Ok(Filled {
@@ -74,14 +74,12 @@ impl Pipeline {
         })
     }
 
-    /// The tokens of `text` closed by `</s>`, if they hold `mask` and the model takes them.
+    /// The tokens of `text` followed by `</s>`, if they contain `mask` and fit into the model.
     fn read_gaps(&self, text: &str, mask: TokenId) -> Result<Source> {
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
-                format!(
-                    "write `{MASK}` where a word is to be found, as in \"A {MASK} rides a bike.\""
-                ),
+                format!("write `{MASK}` in place of a word, as in \"A {MASK} rides a bike.\""),
             ));
         }
         let tokenizer = self.tokenizers.tgt();
@@ -95,8 +93,10 @@ impl Pipeline {
         let (found, most) = (source.ids.len(), self.config.model.max_len);
         if found > most {
             return Err(Error::usage(
-                format!("the text has {found} tokens with `</s>`, and the model takes {most}"),
-                "shorten it, or fill its sentences one by one",
+                format!(
+                    "the text has {found} tokens including `</s>`, but the model reads at most {most}"
+                ),
+                "shorten it, or fill its sentences separately",
             ));
         }
         Ok(source)
@@ -109,7 +109,7 @@ impl Pipeline {
     pub(crate) fn mask(&self) -> Result<TokenId> {
         let mask = self.tokenizers.tgt().special().mask;
         mask.ok_or_else(|| {
-            let hint = "the model directory is damaged: copy it again, as a whole";
+            let hint = "the model directory is damaged: copy the whole directory again";
             Error::usage(format!("the model's tokenizer has no `{MASK}`"), hint)
         })
     }
@@ -125,7 +125,7 @@ impl Pipeline {
     }
 }
 
-/// `text` with the first guess for each gap.
+/// `text` with the first candidate in each gap.
 fn fill_in(text: &str, gaps: &[Vec<Guess>]) -> String {
     let mut parts = text.split(MASK);
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guess_joins_the_text_as_its_token_does() {
+    fn a_guess_is_joined_to_the_text_like_its_token() {
         let guess = |text: &str, joint| {
             vec![Guess {
                 token: 9,

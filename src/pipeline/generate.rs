@@ -1,4 +1,4 @@
-//! Continuing a text.
+//! Text generation.
 
 use std::ops::ControlFlow;
 
@@ -11,32 +11,32 @@ use crate::error::{Error, Result};
 use crate::nn::Pass;
 use crate::text::Detokenizer;
 
-/// How to continue a text.
+/// Options for continuing a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GenerateOptions {
-    /// How to draw tokens.
+    /// How to sample tokens.
     pub sample: SampleOptions,
-    /// Strings that end the text where they would come, and are no part of it.
+    /// Strings that end the text where they would appear; they are not part of it.
     pub stop: Vec<String>,
 }
 
 impl GenerateOptions {
-    /// Refuses what cannot be done.
+    /// Refuses invalid options.
     ///
     /// # Errors
     /// [`Error::Usage`] for an empty stop string, and those of [`SampleOptions::check`].
     pub fn check(&self) -> Result<()> {
         if self.stop.iter().any(String::is_empty) {
             return Err(Error::usage(
-                "an empty stop string would end every text before it begins",
-                "give stop strings of at least one character, or none",
+                "an empty stop string would end every text at once",
+                "use stop strings of at least one character, or none",
             ));
         }
         self.sample.check()
     }
 }
 
-/// A text to be continued, as the model reads it. [`Pipeline::prompt`] makes it.
+/// A text to continue, encoded for the model. Created by [`Pipeline::prompt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
@@ -45,12 +45,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The text that a continuation goes on from: as it was given, without blanks at its end that the tokenizer drops.
+    /// The text to continue: the given text, without trailing blanks that the tokenizer drops.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What of the text could not be read as it stands.
+    /// Problems with the text.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -59,23 +59,23 @@ impl Prompt {
 /// A continuation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// The text behind the prompt.
+    /// The text after the prompt.
     pub text: String,
-    /// The tokens that were drawn, those of a stop string included, `</s>` not.
+    /// The sampled tokens, including those of a stop string but not `</s>`.
     pub tokens: Vec<TokenId>,
-    /// Why the text ended; [`Ending::Stopped`] by a stop string.
+    /// Why the text ended; [`Ending::Stopped`] means a stop string.
     pub ending: Ending,
 }
 
 impl Pipeline {
-    /// Reads a text to be continued.
+    /// Prepares a text to continue.
     ///
-    /// A model of lines begins a new line with it, and an empty one is the beginning of any line. A model of a stream has
-    /// no beginning: for it an empty text stands for a line break.
+    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream has no start token: for
+    /// it, an empty text stands for a line break.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a text longer than the model's context, an empty one for a model that has no line break, and
-    /// a model that does not continue texts.
+    /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
+    /// its vocabulary, and a model that does not generate text.
     pub fn prompt(&self, text: &str) -> Result<Prompt> {
         self.require(Task::Generate)?;
         let tokenizer = self.tokenizers.tgt();
@@ -96,10 +96,10 @@ impl Pipeline {
         if ids.len() > room {
             return Err(Error::usage(
                 format!(
-                    "the prompt is too long: it has {} tokens, and the model's context holds {room}",
+                    "the prompt is too long: it has {} tokens, but the model's context holds {room}",
                     ids.len()
                 ),
-                "give the end of it alone",
+                "use only the end of it",
             ));
         }
         Ok(Prompt {
@@ -114,20 +114,20 @@ impl Pipeline {
         match tokenizer.encode("\n")?[..] {
             [id] if id != tokenizer.special().unk => Ok(id),
             _ => Err(Error::usage(
-                "an empty prompt stands for a line break, which the model's vocabulary does not have",
-                "give the beginning of a text as the prompt",
+                "an empty prompt stands for a line break, which is not in the model's vocabulary",
+                "use the beginning of a text as the prompt",
             )),
         }
     }
 
-    /// Continues `prompt`, and hands the text to `on_text` piece by piece, in whole characters, as soon as it is certain.
+    /// Continues `prompt`, passing the text to `on_text` piece by piece, in whole characters, as soon as it is final.
     ///
-    /// The same options give the same text. See [`sample`] for where a text ends and what becomes of one that is longer
-    /// than the model's context.
+    /// The same options give the same text. See [`sample`] for how a text ends and how texts longer than the model's
+    /// context are handled.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met, [`Error::Data`] for a model whose numbers are not finite, after all
-    /// that was drawn before they showed, and whatever `on_text` returns.
+    /// [`Error::Usage`] for invalid options; [`Error::Data`] if the model's outputs become NaN or infinite, after
+    /// passing on everything sampled before; any error that `on_text` returns.
     pub fn generate(
         &self,
         prompt: &Prompt,
@@ -169,7 +169,7 @@ impl Pipeline {
                 }
             }
         }
-        let damaged = || Error::damaged_model("the model gives no next token a probability");
+        let damaged = || Error::damaged_model("the model gives no probability to any next token");
         Ok(Generation {
             text,
             tokens,
@@ -263,16 +263,16 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_model_is_named_after_all_that_it_wrote() {
+    fn damage_is_reported_after_the_valid_text() {
         let mut config = untrained_language_model(TokenizerKind::Char, Units::Stream).config;
         config.model.positions = Positions::Learned;
         let whole = language_model(config);
         let mut options = options(3);
         options.sample.max_new_tokens = 5;
         let written = run(&whole, "Hund", &options).text;
-        // The fifth new token is the first that is read at a damaged position: number 8.
+        // The fifth new token is the first one read at a damaged position: number 8.
         let broken = damaged(whole, "tgt.positions.learned", 8 * 16);
-        // What could become a stop string is handed on as well.
+        // A possible beginning of a stop string is passed on as well.
         options.sample.max_new_tokens = 60;
         options.stop = vec![written.chars().last().unwrap().to_string() + "\u{1}"];
         let mut text = String::new();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_read_as_the_model_was_trained() {
+    fn prompts_are_read_like_the_training_data() {
         let lines = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
         let special = lines.tokenizers.tgt().special();
         assert_eq!(lines.prompt("").unwrap().ids, [special.bos]);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_continued_is_refused() {
+    fn invalid_prompts_are_refused() {
         let refused = |pipeline: &Pipeline, prompt: &str, words: &str| {
             let error = pipeline.prompt(prompt).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
@@ -322,7 +322,7 @@ mod tests {
         refused(
             &stream,
             &"e".repeat(25),
-            "25 tokens, and the model's context holds 24",
+            "25 tokens, but the model's context holds 24",
         );
         let lines = untrained_language_model(TokenizerKind::Char, Units::Lines);
         refused(&lines, &"e".repeat(24), "25 tokens");

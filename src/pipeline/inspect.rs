@@ -1,4 +1,4 @@
-//! What a model looks at while it reads and writes.
+//! Inspection of a model's attention and predictions.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
@@ -13,63 +13,63 @@ use crate::error::{Error, Result};
 use crate::nn::{AttentionMap, AttentionWatch, Pass};
 use crate::text::Tokenizer;
 
-/// Labels of a text that are shown.
+/// Number of labels shown for a text.
 const LABELS: usize = 3;
 
-/// One sentence on its way through a model. Tokens are spelled as in the vocabulary.
+/// The attention and predictions of a model for one sentence. Tokens are spelled as in the vocabulary.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// What the encoder reads; empty for a model without one.
+    /// The encoder's input; empty for a model without an encoder.
     pub src: Vec<String>,
-    /// What the decoder reads, one token a position; empty for a model without one.
+    /// The decoder's input, one token per position; empty for a model without a decoder.
     pub tgt: Vec<String>,
-    /// What follows at each position of `tgt`. Nothing may be known to follow the last.
+    /// The token after each position of `tgt`; may be missing for the last position.
     pub written: Vec<Written>,
-    /// What a model that labels predicts; `None` for other models.
+    /// The predictions of a labeling model; `None` for other models.
     pub predicted: Option<Predicted>,
-    /// The weights of every attention, of the batch of this one sentence. None for a recurrent model without attention.
+    /// The weights of every attention, for a batch of this one sentence. Empty for a recurrent model without attention.
     pub maps: Vec<AttentionMap>,
-    /// What had to be done to the text.
+    /// Problems with the text.
     pub warnings: Vec<Warning>,
 }
 
-/// A token that the decoder writes.
+/// A token written by the decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// As in the vocabulary.
+    /// The token as spelled in the vocabulary.
     pub token: String,
-    /// That which the model gives it, knowing what stands before it.
+    /// Its probability, given the preceding tokens.
     pub probability: f64,
 }
 
-/// The labels that a model predicts.
+/// The labels predicted by a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicted {
-    /// The likeliest tag of each position of [`Inspection::src`].
+    /// The most likely tag at each position of [`Inspection::src`].
     Tags(Vec<LabelScore>),
-    /// The likeliest labels of the text, at most three, the likeliest first.
+    /// The most likely labels of the text, at most three, most likely first.
     Labels(Vec<LabelScore>),
 }
 
-/// A sentence as the model is shown it.
+/// A sentence prepared for the model.
 struct Shown {
     example: Example,
     warnings: Vec<Warning>,
 }
 
 impl Pipeline {
-    /// Shows `src` to the model, and `target` as its translation; without one, the best that the configured search finds.
-    /// Language models are shown `src` alone; in one that fills gaps, `<mask>` hides a token.
+    /// Runs the model on `src`, with `target` as its translation; without a target, the best translation found by the
+    /// configured search is used. Language models read `src` only; in a masked language model, `<mask>` hides a token.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a blank sentence, for a `target` of a model that does not translate, and for taggers without
-    /// attention over tokens; [`Error::Data`] for a model whose logits are NaN.
+    /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
+    /// without attention over tokens; [`Error::Data`] if the model's logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
         let task = self.config.model.family.task();
         if task != Task::Translate && target.is_some() {
             return Err(Error::usage(
-                "this model does not translate, so there is no target to show it",
-                "give it the text alone",
+                "this model does not translate, so it cannot take a target",
+                "give only the text",
             ));
         }
         let shown = match task {
@@ -80,10 +80,7 @@ impl Pipeline {
             Task::Tag => self.show_tagged(src)?,
         };
         if shown.example.src.is_empty() && shown.example.tgt_in.is_empty() {
-            return Err(Error::usage(
-                "a blank sentence gives nothing to look at",
-                "give some text",
-            ));
+            return Err(Error::usage("the sentence is blank", "give some text"));
         }
         self.look(shown)
     }
@@ -94,7 +91,7 @@ impl Pipeline {
             return Ok(Shown::new(Example::default(), []));
         }
         let tokenizer = self.tokenizers.tgt();
-        // `<s>` or `</s>` stands beside the target.
+        // The target has one more token: `<s>` or `</s>`.
         let room = self.model.max_len().saturating_sub(1);
         let (tgt, warnings) = match target {
             Some(target) => {
@@ -123,7 +120,7 @@ impl Pipeline {
     fn show_text(&self, text: &str) -> Result<Shown> {
         let tokenizer = self.tokenizers.tgt();
         let stream = self.config.data.units == Units::Stream;
-        // A model of a stream knows no `<s>`.
+        // A model of a stream does not use `<s>`.
         let room = self.model.max_len() - usize::from(!stream);
         let Source { ids, warnings } = Source::text(text, tokenizer, room)?;
         let example = match (ids.is_empty(), stream) {
@@ -160,7 +157,7 @@ impl Pipeline {
     fn show_tagged(&self, text: &str) -> Result<Shown> {
         let attends = self.config.model.encoder() == Some(StackKind::Transformer);
         if !attends || self.config.model.recurrent.d_input > 0 {
-            let problem = "this tagger has no attention over tokens to look at";
+            let problem = "this tagger has no attention over tokens to inspect";
             return Err(Error::usage(problem, "use it with `attentive tag`"));
         }
         let tokenizer = self.tokenizers.src();
@@ -209,7 +206,7 @@ impl Pipeline {
 }
 
 impl Shown {
-    /// `warnings` come with the name of the text that they are about.
+    /// The `warnings` are labeled with the text that they refer to.
     fn new<const N: usize>(example: Example, warnings: [(&str, Vec<Warning>); N]) -> Self {
         let named = |(what, warnings): (&str, Vec<Warning>)| -> Vec<Warning> {
             let name = |warning: Warning| Warning::new(format!("the {what}: {}", warning.problem));
@@ -222,7 +219,7 @@ impl Shown {
     }
 }
 
-/// What a model for `task` predicts by `logits`, `[rows, labels]`.
+/// The predictions of a model for `task` with the logits `logits`, `[rows, labels]`.
 fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
     let best = |count| likeliest_labels(logits.clone(), count, tokenizer);
     let predicted = match task {
@@ -233,7 +230,7 @@ fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Op
     Ok(Some(predicted))
 }
 
-/// The tokens `ids` with their probabilities in the rows of `logits`, `[len, vocab]`.
+/// The tokens `ids` with their probabilities from the rows of `logits`, `[len, vocab]`.
 fn written(logits: Tensor<2>, ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<Written> {
     let [_, vocab] = logits.dims();
     let log_probs = log_softmax(logits, 1).into_data();

@@ -1,7 +1,7 @@
-//! A model in use: text in, text out. One file for each thing that families do.
+//! Inference: text in, text out. One file per task.
 //!
-//! What comes out for a line depends on that line alone, not on its neighbours or on how lines fall into batches. Every
-//! line gets an answer; where it could not be read as it stands, the answer carries [`Warning`]s.
+//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if
+//! the line could not be read literally, the result carries [`Warning`]s.
 
 pub(crate) mod batches;
 mod classify;
@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::text::Tokenizers;
 
-/// A model with all that it needs to work on text.
+/// A model with everything needed to process text.
 #[derive(Debug)]
 pub struct Pipeline {
     config: Config,
@@ -45,7 +45,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Loads a model directory, for the CPU.
+    /// Loads a model directory for the CPU.
     ///
     /// # Errors
     /// Those of [`checkpoint::load`].
@@ -58,7 +58,7 @@ impl Pipeline {
         ))
     }
 
-    /// A pipeline of parts that fit each other, with the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
+    /// A pipeline of matching parts: the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,
@@ -67,33 +67,33 @@ impl Pipeline {
         }
     }
 
-    /// How the model is built, and how it searches unless told otherwise.
+    /// The configuration, including the default search options.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Text to ids and back.
+    /// The tokenizers.
     pub fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
     }
 
-    /// The network.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The model's special tokens, as a search needs them.
+    /// The model's special tokens, for search.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::for_model`], which a loaded model has passed.
+    /// Those of [`Tokenizers::for_model`]; a loaded model never causes them.
     pub(crate) fn contract(&self) -> Result<TokenContract> {
         self.tokenizers.contract(&self.config.model)
     }
 
-    /// Refuses a model that was made for something else.
+    /// Refuses a model made for another task.
     ///
     /// # Errors
-    /// [`Error::Usage`] with the command that the model is for.
+    /// [`Error::Usage`] with the command to use instead.
     pub fn require(&self, task: Task) -> Result<()> {
         let found = self.config.model.family.task();
         if found == task {
@@ -107,7 +107,7 @@ impl Pipeline {
             Task::Classify => "classify",
         };
         Err(Error::usage(
-            format!("this model is not made for that: it {}", found.verb()),
+            format!("this model cannot do that: it {}", found.verb()),
             format!("use it with `attentive {command}`"),
         ))
     }

@@ -1,4 +1,4 @@
-//! A line as the model reads it.
+//! An input line, encoded for the model.
 
 use rayon::prelude::*;
 
@@ -11,14 +11,14 @@ use crate::text::Tokenizer;
 /// A line as token ids.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// A source closed by `</s>`, or a text as it is; empty for a blank line.
+    /// A source followed by `</s>`, or a plain text; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
-    /// What had to be done to the line.
+    /// Problems with the line.
     pub(super) warnings: Vec<Warning>,
 }
 
 impl Source {
-    /// The source `line`, of which `pipeline`'s model takes what it can.
+    /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
     pub(super) fn read(line: &str, pipeline: &Pipeline) -> Result<Self> {
         let tokenizer = pipeline.tokenizers().src();
         let room = pipeline.max_src_len().saturating_sub(1);
@@ -29,7 +29,7 @@ impl Source {
         Ok(source)
     }
 
-    /// [`Source::read`] for each of `lines`, of which the first is number `first_line`, in parallel.
+    /// [`Source::read`] for each of `lines`, in parallel; the first line is number `first_line`.
     pub(super) fn read_all<L: AsRef<str> + Sync>(
         first_line: usize,
         lines: &[L],
@@ -41,20 +41,20 @@ impl Source {
         lines.map(read).collect()
     }
 
-    /// [`Source::with`] `tokenizer`'s tokens.
+    /// [`Source::with`] the tokens of `tokenizer`.
     pub(super) fn text(line: &str, tokenizer: &Tokenizer, room: usize) -> Result<Self> {
         Self::with(line, room, |text| tokenizer.encode(text))
     }
 
-    /// The same as line number `line` of a text.
+    /// Sets the line number in the warnings.
     pub(super) fn on_line(mut self, line: usize) -> Self {
         let warnings = self.warnings.into_iter();
         self.warnings = warnings.map(|warning| warning.on_line(line)).collect();
         self
     }
 
-    /// Makes what it can of `line`: bounds its bytes before they cost anything, reads control characters, which the training
-    /// data has none of, as blanks, and leaves at most `room` of the tokens that `encode` finds.
+    /// Encodes `line` within limits: limits its bytes before processing, replaces control characters by blanks, since
+    /// the training data has none, and keeps at most `room` of the tokens returned by `encode`.
     pub(super) fn with(
         line: &str,
         room: usize,
@@ -101,7 +101,7 @@ impl Source {
     }
 }
 
-/// White space such as a tab is none for us.
+/// True for control characters other than white space such as tabs.
 fn is_control(c: &char) -> bool {
     c.is_control() && !c.is_whitespace()
 }

@@ -1,9 +1,9 @@
-//! Strings that end a text.
+//! Stop strings.
 
 use std::ops::ControlFlow;
 
-/// Lets text pass until one of some strings comes. Where the text ends like the beginning of one, that end is held back
-/// until it is clear what it becomes; so the outcome does not depend on how the text is cut into pieces.
+/// Passes text through until one of the stop strings appears. If the text ends with a possible beginning of one, that
+/// end is held back until it is decided. The result does not depend on how the text is split into pieces.
 #[derive(Debug)]
 pub(super) struct StopStrings<'a> {
     strings: &'a [String],
@@ -18,7 +18,8 @@ impl<'a> StopStrings<'a> {
         }
     }
 
-    /// A further piece of the text: what may pass. It breaks off before the string that is complete first.
+    /// Adds a piece of text and returns what may pass. Breaks with the text before the stop string that is completed
+    /// first.
     pub(super) fn push(&mut self, piece: &str) -> ControlFlow<String, String> {
         self.held.push_str(piece);
         let found = self.strings.iter().filter_map(|string| {
@@ -34,12 +35,12 @@ impl<'a> StopStrings<'a> {
         ControlFlow::Continue(std::mem::replace(&mut self.held, kept))
     }
 
-    /// What was held back, when nothing more comes.
+    /// Returns the text held back, once no more text follows.
     pub(super) fn finish(self) -> String {
         self.held
     }
 
-    /// How much of the end of the text may be the beginning of a string, in bytes.
+    /// Length in bytes of the longest end of the text that may begin a stop string.
     fn beginning(&self) -> usize {
         let beginnings = self.strings.iter().flat_map(|string| {
             let ends = string.char_indices().map(|(end, _)| end);
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// What passes of `text` in pieces of up to `longest` characters, and whether it was stopped.
+    /// The text passed when `text` comes in pieces of up to `longest` characters, and whether it was stopped.
     fn passing(
         text: &str,
         strings: &[&str],
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn text_passes_up_to_a_stop_string_however_it_is_cut() {
+    fn text_passes_up_to_a_stop_string_however_it_is_split() {
         let mut random = Random::new(1, 0);
         let cases: &[(&str, &[&str], &str, bool)] = &[
             ("a dog runs.", &[], "a dog runs.", false),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_back_than_must_be() {
+    fn no_more_is_held_back_than_necessary() {
         let strings = ["END".to_owned()];
         let mut stop = StopStrings::new(&strings);
         assert_eq!(stop.push("THE E"), ControlFlow::Continue("THE ".into()));

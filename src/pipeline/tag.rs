@@ -1,4 +1,4 @@
-//! Labels for every position of a sequence.
+//! Tagging: a label for every position of a sequence.
 
 use rayon::prelude::*;
 
@@ -12,35 +12,35 @@ use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
 
-/// A sequence with its tags.
+/// A tagged sequence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tagged {
-    /// The tokens as they were read; none of a sequence of vectors.
+    /// The tokens as read; empty for a sequence of vectors.
     pub tokens: Vec<String>,
-    /// A tag for each token or vector.
+    /// One tag per token or vector.
     pub tags: Vec<String>,
-    /// How many of the tokens are not in the vocabulary.
+    /// Number of tokens that are not in the vocabulary.
     pub unknown: usize,
-    /// What had to be done to the line.
+    /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
 impl Pipeline {
-    /// A tag for each token of each line, of which the first is number `first_line`; tokens stand between white space, and
+    /// The tags of the tokens of each line; the first line is number `first_line`. Tokens are separated by white space;
     /// a blank line has none.
     ///
-    /// A line of more tokens than `model.max_len` is read in pieces of that length, and control characters are read as
-    /// blanks; both come with warnings.
+    /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as
+    /// blanks; both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] for one whose numbers are not finite.
+    /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn tag<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let width = self.config.model.recurrent.d_input;
         if width > 0 {
             return Err(Error::usage(
                 "this model labels vectors, not tokens",
-                format!("give it vectors of {width} numbers"),
+                format!("use vectors of {width} numbers"),
             ));
         }
         let read = lines.par_iter().enumerate();
@@ -57,7 +57,7 @@ impl Pipeline {
         Ok(tagged)
     }
 
-    /// Line number `line` before its tags are known, and its tokens.
+    /// Line number `line` before tagging, and its token ids.
     fn read_tokens(&self, line: usize, text: &str) -> Result<(Tagged, Vec<TokenId>)> {
         let tokenizer = self.tokenizers.src();
         let mut tokens = Vec::new();
@@ -76,27 +76,28 @@ impl Pipeline {
         Ok((tagged, ids))
     }
 
-    /// A tag for each vector of each sequence, whose vectors of `model.recurrent.d_input` numbers stand one behind the
-    /// other. The first sequence stands on line number `first_line`.
+    /// The tags of the vectors of each sequence, which holds its vectors of `model.recurrent.d_input` values one after
+    /// another. The first sequence is on line number `first_line`.
     ///
-    /// A sequence of more vectors than `model.max_len` is read in pieces of that length, which comes with a warning.
+    /// A sequence of more than `model.max_len` vectors is read in pieces of that length, which causes a warning.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence that is not made of such
-    /// vectors, and for a model whose numbers are not finite.
+    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence that does not consist of
+    /// such vectors, and if the model's outputs are NaN or infinite.
     pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let width = self.config.model.recurrent.d_input;
         if width == 0 {
             return Err(Error::usage(
                 "this model labels tokens, not vectors",
-                "give it tokens between blanks",
+                "use tokens separated by blanks",
             ));
         }
         for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
-                let problem =
-                    format!("sequence {number} is not made of vectors of {width} finite numbers");
+                let problem = format!(
+                    "sequence {number} does not consist of vectors of {width} finite numbers"
+                );
                 return Err(Error::Data {
                     problem,
                     hint: None,
@@ -115,17 +116,17 @@ impl Pipeline {
         Ok(tagged.collect())
     }
 
-    /// That line number `line` of `len` positions was read in pieces, if it was.
+    /// A warning if line number `line`, of `len` positions, was read in pieces.
     fn pieces(&self, line: usize, len: usize) -> Option<Warning> {
         let most = self.config.model.max_len;
         (len > most).then(|| {
             let problem =
-                format!("{len} positions were read in pieces of {most}, the model's most");
+                format!("{len} positions were read in pieces of {most}, the model's maximum");
             Warning::new(problem).on_line(line)
         })
     }
 
-    /// The tags of sequences that become examples in pieces of at most `piece_len` items.
+    /// The tags of sequences that are split into examples of at most `piece_len` items.
     fn label<T>(
         &self,
         sequences: &[Vec<T>],
@@ -152,7 +153,7 @@ impl Pipeline {
         Ok(tags)
     }
 
-    /// The likeliest tag of every position of each row.
+    /// The most likely tag at every position of each row.
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
@@ -161,7 +162,7 @@ impl Pipeline {
         let best = likeliest(logits, 1, &no_tags);
         let name = |place: &Vec<NextToken>| {
             let tag = place.first().and_then(|best| tokenizer.token(best.token));
-            tag.ok_or_else(|| Error::damaged_model("the model gives no tag a probability"))
+            tag.ok_or_else(|| Error::damaged_model("the model gives no probability to any tag"))
         };
         let rows = best.chunks(batch.src.width()).zip(batch.src.lens());
         rows.map(|(row, &len)| row[..len].iter().map(name).collect())

@@ -9,17 +9,17 @@ use crate::decode::{Capacity, Hypothesis, SearchOptions, search};
 use crate::error::{Error, Result};
 use crate::nn::Pass;
 
-/// How to translate.
+/// Options of translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TranslateOptions {
-    /// How to search.
+    /// The search options.
     pub search: SearchOptions,
-    /// Sentences that are translated together at most.
+    /// Maximum number of sentences translated together.
     pub batch_size: usize,
 }
 
 impl From<&DecodeConfig> for TranslateOptions {
-    /// The configured search for the one best translation.
+    /// The configured search, for one translation per line.
     fn from(config: &DecodeConfig) -> Self {
         Self {
             search: config.into(),
@@ -28,12 +28,12 @@ impl From<&DecodeConfig> for TranslateOptions {
     }
 }
 
-/// The answer to one line.
+/// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// The best first; at least one, for a blank line an empty one.
+    /// Best first; at least one, which is empty for a blank line.
     pub hypotheses: Vec<Candidate>,
-    /// What had to be done to the line.
+    /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
@@ -50,18 +50,18 @@ impl Translation {
 pub struct Candidate {
     /// Its text.
     pub text: String,
-    /// Its log-probability after the length penalty: what candidates are compared by.
+    /// Its log-probability after the length penalty, by which candidates are ranked.
     pub score: f64,
-    /// Its natural log-probability, that of `</s>` included.
+    /// Its natural log-probability, including that of `</s>`.
     pub log_prob: f64,
-    /// Its tokens, without `<s>` and `</s>`.
+    /// Its tokens, excluding `<s>` and `</s>`.
     pub tokens: Vec<TokenId>,
-    /// Whether the model ended it. Otherwise it was cut off at the length limit.
+    /// Whether it ended with `</s>` rather than at the length limit.
     pub finished: bool,
 }
 
 impl Pipeline {
-    /// The best translation of each line, with the configured search; see [`Pipeline::translate_with`].
+    /// The best translation of each line, using the configured search; see [`Pipeline::translate_with`].
     ///
     /// # Errors
     /// Those of [`Pipeline::translate_from`].
@@ -75,8 +75,8 @@ impl Pipeline {
 
     /// The `n_best` best translations of each line.
     ///
-    /// Blank lines stay empty. Control characters are read as blanks, and of a line that is too long for the model only
-    /// the beginning is translated; both come with warnings.
+    /// Blank lines stay empty. Control characters are read as blanks, and only the beginning of a line that is too long
+    /// for the model is translated; both cause warnings.
     ///
     /// # Errors
     /// Those of [`Pipeline::translate_from`].
@@ -88,12 +88,12 @@ impl Pipeline {
         self.translate_from(1, lines, options)
     }
 
-    /// The same for lines out of a longer text, of which the first is number `first_line`: so a text of any length can
-    /// be translated piece by piece, and warnings name the right lines.
+    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings
+    /// name the right lines.
     ///
     /// # Errors
-    /// [`Error::Usage`] for options that cannot be met, and for a model that does not translate; [`Error::Data`] for one
-    /// whose numbers are not finite.
+    /// [`Error::Usage`] for invalid options and for a model that does not translate; [`Error::Data`] if its outputs are
+    /// NaN or infinite.
     pub fn translate_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -104,8 +104,8 @@ impl Pipeline {
         options.search.check()?;
         if options.batch_size == 0 {
             return Err(Error::usage(
-                "batches of 0 sentences translate nothing",
-                "the least batch size is 1",
+                "the batch size is 0",
+                "use a batch size of at least 1",
             ));
         }
         let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
@@ -115,7 +115,7 @@ impl Pipeline {
         let mut found: Vec<Vec<Candidate>> = vec![vec![Candidate::default()]; lines.len()];
         for (&line, hypotheses) in order.iter().zip(self.search(sentences, options)?) {
             if hypotheses.is_empty() {
-                let effect = "the model gives no next token a probability";
+                let effect = "the model gives no probability to any next token";
                 return Err(Error::damaged_model(effect));
             }
             found[line] = hypotheses;
@@ -129,14 +129,14 @@ impl Pipeline {
             .collect())
     }
 
-    /// What the search finds for each of `sentences`, in their order.
+    /// The search results for each of `sentences`, in order.
     fn search(
         &self,
         sentences: impl Iterator<Item = Vec<TokenId>>,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Candidate>>> {
         let wanted = options.search.n_best;
-        // Different tokens may spell the same text: the list is filled up from the rest of the beam.
+        // Different token sequences may spell the same text; further hypotheses of the beam then fill the list.
         let search_options = SearchOptions {
             n_best: if wanted > 1 {
                 options.search.beam_width
@@ -157,7 +157,7 @@ impl Pipeline {
         )
     }
 
-    /// The best `wanted` hypotheses with different texts.
+    /// The best `wanted` hypotheses with distinct texts.
     fn candidates(&self, hypotheses: Vec<Hypothesis>, wanted: usize) -> Vec<Candidate> {
         let tgt = self.tokenizers.tgt();
         let mut candidates: Vec<Candidate> = Vec::with_capacity(wanted);
@@ -176,14 +176,14 @@ impl Pipeline {
         candidates
     }
 
-    /// The most tokens of a source, `</s>` included.
+    /// Maximum number of source tokens, including `</s>`.
     pub(super) fn max_src_len(&self) -> usize {
         self.model.max_len()
     }
 }
 
-/// The lines that are not blank, the longest first: sentences of similar length are encoded together, and what takes most
-/// memory takes it at once.
+/// The indices of non-blank lines, longest first: sentences of similar length are encoded together, and the largest
+/// batch comes first.
 pub(super) fn longest_first(sources: &[Source]) -> Vec<usize> {
     let len = |&line: &usize| sources[line].ids.len();
     let mut order: Vec<usize> = (0..sources.len()).filter(|line| len(line) > 0).collect();

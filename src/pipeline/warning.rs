@@ -1,20 +1,20 @@
-//! What the user should know of an input that was not taken as it stands.
+//! Warnings about inputs that could not be read literally.
 
 use std::fmt;
 
 use crate::count::count;
 
-/// An input could not be taken as it stands.
+/// A warning about an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The line, counted from 1; `None` for an input that is not one of many.
+    /// The line, counted from 1; `None` for a single input.
     pub line: Option<usize>,
-    /// What was wrong with it and what was done.
+    /// The problem and how it was handled.
     pub problem: String,
 }
 
 impl Warning {
-    /// About an input that is not one of many.
+    /// A warning about a single input.
     pub(super) fn new(problem: String) -> Self {
         Self {
             line: None,
@@ -22,7 +22,7 @@ impl Warning {
         }
     }
 
-    /// That `unknown` of `all` tokens are not in the vocabulary; `None` if all are.
+    /// A warning that `unknown` of `all` tokens are not in the vocabulary; `None` if there are none.
     pub fn of_unknown(unknown: usize, all: usize) -> Option<Self> {
         let tokens = count(all, "token");
         (unknown > 0).then(|| {
@@ -32,7 +32,7 @@ impl Warning {
         })
     }
 
-    /// The same about line number `line`.
+    /// The same warning for line number `line`.
     pub fn on_line(self, line: usize) -> Self {
         Self {
             line: Some(line),

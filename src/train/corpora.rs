@@ -1,4 +1,4 @@
-//! The corpora that a run reads.
+//! The corpora of a run.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use crate::config::{Config, CorpusSource};
 use crate::data::{self, Corpus, Form, Progress};
 use crate::error::Result;
 
-/// What messages call the corpora.
+/// Names of the corpora in messages.
 pub(super) const TRAINING: &str = "training data";
 pub(super) const VALIDATION: &str = "validation data";
 
-/// The built-in validation pairs come from another part of the generator's sequence than the training pairs.
+/// The built-in validation pairs come from a different part of the generator's sequence than the training pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
-/// The corpus that `config` validates on, if there is one.
+/// The validation corpus of `config`, if it has one.
 ///
 /// # Errors
 /// As for [`data::read`] and [`Corpus::hold_out`].
@@ -23,7 +23,7 @@ pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
     validation(config, &mut train, &mut Silent)
 }
 
-/// Reads the corpus to train on.
+/// Reads the training corpus.
 pub(super) fn training(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
     let source = config.data.training()?;
     let train = read(config, source, TRAINING, config.seed, observer)?;
@@ -43,12 +43,12 @@ fn read(
     data::read(source, Form::of(config), dir, seed, watch)
 }
 
-/// Tells `observer` how far the corpus called `what` has come.
+/// Reports the progress of reading the corpus called `what` to `observer`.
 pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progress) {
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the corpus to validate on, or takes it from the end of `train`.
+/// Reads the validation corpus, or splits it off the end of `train`.
 pub(super) fn validation(
     config: &Config,
     train: &mut Corpus,

@@ -1,4 +1,4 @@
-//! The run directory: what is there, and how it becomes ours without harm to anything else.
+//! The run directory: checks what it holds and claims it without harm to unrelated files.
 
 use std::fs;
 use std::io;
@@ -10,33 +10,33 @@ use crate::config::{Config, Difference};
 use crate::error::{Error, Result};
 use crate::text::Tokenizers;
 
-/// What a run directory holds.
+/// The contents of a run directory.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing, or what a run left that was killed before it had begun.
+    /// Empty, or holds the leftovers of a run killed before it started.
     Nothing,
     /// A run that may be replaced.
     Replaceable,
-    /// A run to go on with.
+    /// A run to resume.
     Run(Box<StoredRun>),
 }
 
-/// A run to go on with.
+/// A run to resume.
 #[derive(Debug)]
 pub(super) struct StoredRun {
     pub tokenizers: Tokenizers,
     pub provenance: Provenance,
 }
 
-/// Takes `dir` for this process alone, and creates it if it is missing. Dropped before anything was written there, the
-/// lock leaves no trace.
+/// Locks `dir` for this process, creating it if it is missing. If the lock is dropped before anything was written
+/// there, it leaves no trace.
 pub(super) fn lock(dir: &Path) -> Result<Lock> {
-    // Says what is wrong with a path that cannot be a directory.
+    // Reports a path that cannot be a directory.
     entries(dir)?;
     Lock::acquire(dir)
 }
 
-/// Looks at `dir` and decides, changing nothing.
+/// Inspects `dir` without changing anything.
 pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result<Found> {
     let entries = entries(dir)?;
     if entries.is_empty() {
@@ -51,17 +51,17 @@ pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result
         Existing::Resume if entries.iter().all(|path| is_start(path)) => Ok(Found::Nothing),
         Existing::Force | Existing::Resume => Err(Error::usage(
             format!(
-                "`{}` holds files, but no run of ours: `{}` and `{}` are not both there",
+                "`{}` holds files but is not a run directory: expected `{}` and `{}` written by this program",
                 dir.display(),
                 files::CONFIG,
                 files::PROVENANCE
             ),
-            "take another `RunOptions::out`",
+            "choose another `RunOptions::out`",
         )),
     }
 }
 
-/// Makes `dir` the directory of this run: a run that is replaced goes, and nothing else does.
+/// Claims `dir` for this run. A run that is replaced is deleted; nothing else is.
 pub(super) fn claim(
     dir: &Path,
     found: Found,
@@ -79,7 +79,7 @@ pub(super) fn claim(
     atomic::remove_unfinished(dir)?;
     atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
     if let Found::Run(_) = found {
-        // Limits, validation and search may change between stops.
+        // Limits, validation and search options may change between stops.
         return atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes());
     }
     let path = dir.join(files::PROVENANCE);
@@ -92,10 +92,10 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
     if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
         return Err(Error::Config {
             key,
-            expected: format!("{ours}, as the run in `{}` began", dir.display()),
+            expected: format!("{ours}, as when the run in `{}` began", dir.display()),
             found: theirs,
             hint: Some(
-                "a resumed run keeps its data, tokenizer, model and optimiser; begin another run with another `RunOptions::out`".into(),
+                "a resumed run keeps its data, tokenizer, model and optimizer; to change them, start a new run with another `RunOptions::out`".into(),
             ),
         });
     }
@@ -118,20 +118,20 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Both files, the second written by this program.
+/// True if both files exist and the second was written by this program.
 fn is_run(dir: &Path) -> bool {
     let provenance = checkpoint::read_json::<Provenance>(&dir.join(files::PROVENANCE));
     dir.join(files::CONFIG).is_file()
         && provenance.is_ok_and(|provenance| provenance.program.starts_with("attentive "))
 }
 
-/// What a run writes before its configuration.
+/// True for files that a run writes before its configuration.
 fn is_start(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name == files::PROVENANCE || name.starts_with("tokenizer.") || name.starts_with(".tmp-")
 }
 
-/// What a run writes at all.
+/// True for any file that a run writes.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     is_start(path) || files::include(&name)

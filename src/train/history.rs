@@ -1,4 +1,4 @@
-//! What a run's `metrics.jsonl` tells, read back.
+//! Reads back a run's `metrics.jsonl`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{atomic, files};
 use crate::error::{Error, Result};
 
-/// The updates and validations that a run has logged.
+/// The logged updates and validations of a run.
 #[derive(Clone, Debug)]
 pub struct History {
     path: PathBuf,
@@ -17,20 +17,20 @@ pub struct History {
     validations: Vec<Entry>,
 }
 
-/// What training took up to an update.
+/// The cost of training up to an update.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Training {
-    /// Updates up to there.
+    /// Updates up to that point.
     pub steps: u64,
     /// Updates of the whole run so far.
     pub run_steps: u64,
-    /// Time in updates, without validations and checkpoints: the logged updates stand for those between them.
+    /// Time spent in updates, without validations and checkpoints, extrapolated from the logged updates.
     pub seconds: f64,
-    /// Target tokens a second.
+    /// Target tokens per second.
     pub tokens_per_second: f64,
 }
 
-/// A number that runs log.
+/// A logged metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "cli",
@@ -38,23 +38,23 @@ pub struct Training {
     value(rename_all = "snake_case")
 )]
 pub enum Metric {
-    /// The loss per token, label-smoothed where the run smooths.
+    /// The loss per token, label-smoothed if configured.
     Loss,
     /// The negative log-likelihood per token, in nats.
     Nll,
     /// exp(nll).
     Perplexity,
-    /// The share of tokens predicted right.
+    /// The share of tokens predicted correctly.
     Accuracy,
     /// BLEU of the validation sentences.
     Bleu,
-    /// The share of validation sentences translated exactly as the reference.
+    /// The share of validation sentences translated exactly like the reference.
     ExactMatch,
     /// The learning rate.
     LearningRate,
     /// The gradient's norm before clipping.
     GradientNorm,
-    /// The target tokens trained on in a second.
+    /// Target tokens trained on per second.
     TokensPerSecond,
 }
 
@@ -92,10 +92,11 @@ struct Entry {
 }
 
 impl History {
-    /// What the run directory `run` has logged so far. Half a line at the end, which a run may be writing, is left out.
+    /// Reads the log of the run directory `run`. An incomplete last line, which a run may still be writing, is left
+    /// out.
     ///
     /// # Errors
-    /// A log that is missing, damaged or empty.
+    /// A missing, damaged or empty log.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join(files::METRICS);
         let text = atomic::read(&path).map_err(|error| unreadable(run, &path, error))?;
@@ -120,7 +121,7 @@ impl History {
             return Err(Error::Model {
                 path: history.path,
                 problem: "no update has been logged yet".into(),
-                hint: Some("a run logs its first update, then each `train.log_every`-th".into()),
+                hint: Some("a run logs its first update, then every `train.log_every`-th".into()),
             });
         }
         Ok(history)
@@ -131,13 +132,13 @@ impl History {
         &self.path
     }
 
-    /// The last update that was logged or validated.
+    /// The last logged update or validation.
     pub fn last_step(&self) -> u64 {
         let entries = self.updates.iter().chain(&self.validations);
         entries.map(|entry| entry.step).max().unwrap_or_default()
     }
 
-    /// What training took up to update `last`; `None` if no update up to there was logged.
+    /// The cost of training up to update `last`; `None` if no update up to there was logged.
     pub fn training(&self, last: u64) -> Option<Training> {
         let number = |entry: &Entry, key: &str| entry.values.get(key)?.as_f64();
         let updates = self.updates.iter().filter(|entry| entry.step <= last);
@@ -158,12 +159,12 @@ impl History {
         })
     }
 
-    /// The updates that have `metric`, and its values; not a number where it was not finite.
+    /// The updates that have `metric`, and its values; NaN where the logged value was NaN or infinite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
     }
 
-    /// The same for validations.
+    /// Like [`History::updates`], for validations.
     pub fn validations(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.validations, metric)
     }
@@ -172,7 +173,7 @@ impl History {
 fn values(entries: &[Entry], metric: Metric) -> Vec<(f64, f64)> {
     let value = |entry: &Entry| {
         let number = match entry.values.get(metric.key())? {
-            // JSON knows no NaN and no infinity: such numbers are written as null.
+            // JSON has no NaN or infinity; such numbers are written as null.
             Value::Null => f64::NAN,
             Value::Object(score) => score.get("value")?.as_f64()?,
             number => number.as_f64()?,
@@ -187,7 +188,7 @@ fn unreadable(run: &Path, path: &Path, error: io::Error) -> Error {
         return Error::io("read", path)(error);
     }
     let problem = match () {
-        () if run.is_dir() => "no such file: the folder holds no log of a training run",
+        () if run.is_dir() => "no such file: the directory holds no log of a training run",
         () if run.exists() => "a run is a directory, not a file",
         () => "no such run directory",
     };
@@ -201,8 +202,8 @@ fn unreadable(run: &Path, path: &Path, error: io::Error) -> Error {
 fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> Error {
     Error::Model {
         path: path.to_path_buf(),
-        problem: format!("line {line} is no update or validation of a run: {error}"),
-        hint: Some("the log is damaged: take a copy, and delete that line".into()),
+        problem: format!("line {line} is not an update or validation: {error}"),
+        hint: Some("the log is damaged: make a copy, then delete that line".into()),
     }
 }
 
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_and_validations_come_apart() {
+    fn updates_and_validations_are_separated() {
         let log = "{\"kind\":\"step\",\"step\":1,\"loss\":9.5}\n\
                    {\"kind\":\"step\",\"step\":2,\"loss\":null}\n\
                    {\"kind\":\"validation\",\"step\":2,\"loss\":8.0,\"bleu\":{\"name\":\"BLEU\",\"value\":2.5}}\n\
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn logged_updates_stand_for_the_others() {
+    fn logged_updates_represent_the_others() {
         let line = |step: u64, tokens: u64, speed: u64| {
             format!(
                 "{{\"kind\":\"step\",\"step\":{step},\"tgt_tokens\":{tokens},\"tokens_per_second\":{speed}}}\n"
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named_by_line() {
+    fn damage_is_reported_with_its_line() {
         let problem = |log: &str| history(log).expect_err("must fail").to_string();
         let good = "{\"kind\":\"step\",\"step\":1,\"loss\":9.5}\n";
         assert!(problem(&format!("{good}garbage\n")).contains("line 2"));

@@ -1,4 +1,4 @@
-//! A model and its optimiser.
+//! A model and its optimizer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ use crate::model::{Loss, Model, Parameter, shapes, take_gradients};
 use crate::nn::Pass;
 use crate::ops::{self, LossSums, Precision};
 
-/// A model that learns.
+/// A model in training.
 #[derive(Debug)]
 pub struct Learner {
-    /// Absent only while it is being updated, so that its memory can be changed in place.
+    /// `None` only during an update, so that its tensors can be changed in place.
     model: Option<Model>,
     optimizer: Optimizer,
     seed: u64,
@@ -30,21 +30,21 @@ pub struct Learner {
     sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
-    /// The place of each of the architecture's parameters among the model's.
+    /// The index of each of the architecture's parameters among the model's.
     places: Vec<usize>,
 }
 
-/// The sums over the micro-batches of one update.
+/// Sums over the micro-batches of one update.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    /// Of losses and tokens.
+    /// Losses and token counts.
     pub(super) sums: LossSums,
-    /// Of gradients, in the order of [`crate::model::parameters`].
+    /// Gradients, in the order of [`crate::model::parameters`].
     gradients: Vec<Parameter>,
 }
 
 impl Learner {
-    /// Trains `model`, whose parameters live on `device` under autodiff, as `config` says.
+    /// Trains `model`, whose parameters live on `device` under autodiff, according to `config`.
     pub fn new(model: Model, config: &Config, device: Device) -> Self {
         Self {
             optimizer: Optimizer::new(&config.train.optimizer, &model),
@@ -64,14 +64,14 @@ impl Learner {
         }
     }
 
-    /// The model as it stands.
+    /// The current model.
     pub fn model(&self) -> &Model {
         self.model
             .as_ref()
-            .expect("the model is away during an update only")
+            .expect("the model is absent only during an update")
     }
 
-    /// How linear maps multiply, `auto` resolved.
+    /// The precision of linear maps, with `auto` resolved, and the instructions used.
     pub fn products(&self) -> Products {
         Products {
             matmul: match self.precision {
@@ -82,24 +82,24 @@ impl Learner {
         }
     }
 
-    /// The optimiser, whose memory a checkpoint holds.
+    /// The optimizer, whose state a checkpoint stores.
     pub fn optimizer(&self) -> &Optimizer {
         &self.optimizer
     }
 
-    /// The same, to restore that memory.
+    /// The optimizer, to restore its state.
     pub fn optimizer_mut(&mut self) -> &mut Optimizer {
         &mut self.optimizer
     }
 
-    /// The loss of `batch` with the dropout of micro-batch `number`, counted over the whole run.
+    /// The loss of `batch`, with the dropout of micro-batch `number`, which counts over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
         self.model()
             .loss(&batch, self.label_smoothing, &self.pass(number))
     }
 
-    /// What the decoder reads of `batch`.
+    /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.
     pub(super) fn mixed<'a>(&self, batch: &'a Batch, number: u64) -> Cow<'a, Batch> {
         self.sampling.mix(batch, number, || self.model().valid())
     }
@@ -115,7 +115,7 @@ impl Learner {
         Pass::training(self.seed, number, self.precision)
     }
 
-    /// Adds a micro-batch's loss and its gradients to what is gathered.
+    /// Adds a micro-batch's loss and gradients to `gathered`.
     pub(super) fn add(&self, loss: Loss, gathered: &mut Gathered) {
         gathered.sums += loss.sums;
         let gradients = take_gradients(self.model(), &mut loss.loss.backward());
@@ -129,12 +129,12 @@ impl Learner {
         }
     }
 
-    /// Changes the model by the mean gradient over all gathered tokens times `scale`.
+    /// Updates the model by the mean gradient over all gathered tokens, times `scale`.
     pub(super) fn change(&mut self, gathered: Gathered, scale: UpdateScale) {
         let model = self
             .model
             .take()
-            .expect("the model is away during an update only");
+            .expect("the model is absent only during an update");
         let model = self
             .optimizer
             .update(model, &gathered.gradients, scale, &self.device);
@@ -155,14 +155,14 @@ fn places(model: &Model) -> Vec<usize> {
 }
 
 impl Gathered {
-    /// The first parameter whose gradient holds a number that is not finite.
+    /// The first parameter whose gradient has a NaN or infinite value.
     pub(super) fn first_non_finite(&self) -> Option<&str> {
         let mut gradients = self.gradients.iter();
         let damaged = gradients.find(|gradient| first_non_finite(&gradient.values).is_some());
         damaged.map(|gradient| gradient.name.as_str())
     }
 
-    /// Target tokens, at least 1.
+    /// The number of target tokens, at least 1.
     pub(super) fn n_tokens(&self) -> f64 {
         self.sums.n_tokens.max(1) as f64
     }

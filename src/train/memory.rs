@@ -1,4 +1,4 @@
-//! How much memory training takes, told before the first update.
+//! Predicts the memory use of training before the first update.
 
 mod activations;
 mod machine;
@@ -16,24 +16,24 @@ use crate::ops::Precision;
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
-/// What the program takes without a model: code, tokenizer.
+/// RAM used without a model: code and tokenizer.
 const PROGRAM: f64 = 56.0 * MB;
-/// What each thread takes: its stack, the packed parts of its products, its scores of attention.
+/// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
-/// Rows of logits that exist at a time.
+/// Rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
-/// What was given back after reading the corpora is not all used again.
+/// Overhead for RAM that was freed after reading the corpora and is not fully reused.
 const FREED: f64 = 1.05;
-/// Buffers are used again for results that are a little smaller, some wait for a batch of their size, and the largest
-/// batch of another epoch may be larger: in some hundred updates that adds up to a quarter.
+/// Overhead of buffer reuse: buffers serve slightly smaller results, some wait for a batch of their size, and a later
+/// epoch may have a larger batch. Over some hundred updates this adds up to a quarter.
 const SLACK: f64 = 1.35;
 
-/// A prediction, in bytes.
+/// Predicted memory use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Weights, gradients, the optimiser's memory, and a copy of the weights while a checkpoint is written.
+    /// Weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
     pub model: f64,
-    /// What the forward pass keeps for the backward pass, and the gradients on their way, for the largest batch.
+    /// Activations kept for the backward pass and gradients in flight, for the largest batch.
     pub activations: f64,
     /// The encoded corpora.
     pub data: f64,
@@ -41,7 +41,7 @@ pub struct Memory {
     pub rest: f64,
 }
 
-/// What training is about, but for the size of its batches.
+/// The inputs of the prediction, apart from the batch size.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The run's configuration.
@@ -50,12 +50,12 @@ pub struct Subject<'a> {
     pub architecture: &'a Architecture,
     /// Bytes of the encoded corpora.
     pub data: usize,
-    /// Threads that compute.
+    /// Number of compute threads.
     pub threads: usize,
 }
 
 impl Memory {
-    /// Predicts the peak of training on batches as large as `batch`.
+    /// Predicts the peak of training with batches as large as `batch`.
     pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
         let config = subject.config;
         let architecture = subject.architecture;
@@ -65,7 +65,7 @@ impl Memory {
         );
         let gradients = if config.train.accumulate > 1 { 2 } else { 1 };
         let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
-        // Gradients of one table that come from several places before they are summed.
+        // Gradients of a shared table that exist separately before they are summed.
         let tied = match config.model.tie_embeddings {
             TieEmbeddings::All => 2.0,
             TieEmbeddings::Decoder => 1.0,
@@ -81,24 +81,24 @@ impl Memory {
         }
     }
 
-    /// All of it.
+    /// The predicted peak of training.
     pub fn peak(&self) -> f64 {
         self.fixed() + self.activations
     }
 
-    /// The peak of the whole process, in which reading the corpora may have taken more than training will.
+    /// The peak of the whole process, which may occur while the corpora are read.
     pub(super) fn most(&self) -> f64 {
         let so_far = high_water_mark().unwrap_or(0) as f64;
         self.peak().max(FREED * so_far)
     }
 
-    /// What does not depend on the batches.
+    /// The part that does not depend on the batches.
     fn fixed(&self) -> f64 {
         self.model + self.data + self.rest
     }
 
-    /// Refuses what does not fit into `limit` bytes. `with_budget` predicts for another `train.batch_tokens`, of which
-    /// the longest sentence pair needs `least`.
+    /// Refuses a prediction above `limit` bytes. `with_budget` predicts for another `train.batch_tokens`; the longest
+    /// sentence pair needs at least `least`.
     ///
     /// # Errors
     /// [`Error::Config`] with the largest token budget that fits, if one does.
@@ -112,31 +112,31 @@ impl Memory {
         if self.peak() <= limit {
             return Ok(());
         }
-        let place = format!("the {:.0} MB that training may take", limit / MB);
+        let place = format!("the {:.0} MB that training may use", limit / MB);
         let smallest = with_budget(least);
         if smallest.fixed() > limit {
             return Err(Error::Config {
                 key: "model".into(),
                 expected: format!("a model that fits into {place}"),
                 found: format!(
-                    "one that takes {:.0} MB for weights, gradients, optimiser and data alone",
+                    "one that needs {:.0} MB for weights, gradients, optimizer and data alone",
                     smallest.fixed() / MB
                 ),
-                hint: Some("make the model or the vocabulary smaller, or free memory; `train.max_memory_mb` sets another limit".into()),
+                hint: Some("make the model or the vocabulary smaller, or free some RAM; `train.max_memory_mb` changes the limit".into()),
             });
         }
         if smallest.peak() > limit {
             return Err(Error::Config {
                 key: "data.max_len".into(),
-                expected: format!("sentence pairs so short that each fits into {place}"),
+                expected: format!("sentence pairs short enough to fit into {place}"),
                 found: format!(
-                    "one of {least} tokens, which takes about {:.0} MB all alone",
+                    "one of {least} tokens, which needs about {:.0} MB on its own",
                     smallest.peak() / MB
                 ),
-                hint: Some("lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` sets another limit".into()),
+                hint: Some("lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` changes the limit".into()),
             });
         }
-        // `fits` does, `large` does not.
+        // Invariant: `fits` fits, `large` does not.
         let (mut fits, mut large) = (least, budget);
         while large - fits > 1 {
             let middle = fits + (large - fits) / 2;
@@ -148,13 +148,13 @@ impl Memory {
         Err(Error::Config {
             key: "train.batch_tokens".into(),
             expected: format!("at most {fits}, which fits into {place}"),
-            found: format!("{budget}, which takes about {:.0} MB", self.peak() / MB),
-            hint: Some("lower it and raise `train.accumulate` as much, for updates as large as before; `train.max_memory_mb` sets another limit".into()),
+            found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
+            hint: Some("lower it and raise `train.accumulate` by the same factor to keep the size of updates; `train.max_memory_mb` changes the limit".into()),
         })
     }
 }
 
-/// Bytes of the operands that stand packed for all threads, where instructions multiply pairs of bfloat16 numbers.
+/// Bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
 fn packed(config: &Config, vocab: f64, batch: BatchSize) -> f64 {
     const PACKED: f64 = 2.0;
     let pairs = Precision::fastest() == Precision::Bf16 && config.train.matmul != Matmul::F32;

@@ -1,4 +1,4 @@
-//! `metrics.jsonl`: one JSON object a line for updates and validations.
+//! `metrics.jsonl`: updates and validations, one JSON object per line.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use super::report::{StepReport, ValidationReport};
 use crate::checkpoint::{atomic, files};
 use crate::error::{Error, Result};
 
-/// The open file.
+/// The open log file.
 #[derive(Debug)]
 pub(super) struct MetricsLog {
     path: PathBuf,
@@ -30,12 +30,12 @@ struct Numbered {
 }
 
 impl MetricsLog {
-    /// Opens the log of run directory `dir` to go on after update `step`: what an interrupted run wrote beyond it is
-    /// dropped, since those updates will be done again.
+    /// Opens the log of the run directory `dir` to continue after update `step`. Later entries of an interrupted run
+    /// are dropped, since those updates will be repeated.
     pub(super) fn open(dir: &Path, step: u64) -> Result<Self> {
         let path = dir.join(files::METRICS);
         if path.exists() {
-            // A killed run may have left half a line, and half a character.
+            // A killed run may have left an incomplete line, even an incomplete character.
             let text = atomic::read(&path).map_err(Error::io("read", &path))?;
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
@@ -56,17 +56,17 @@ impl MetricsLog {
         Ok(Self { path, file })
     }
 
-    /// Waits until all lines are on the disk.
+    /// Waits until all lines are on disk.
     pub(super) fn sync(&self) -> Result<()> {
         self.file.sync_all().map_err(Error::io("write", &self.path))
     }
 
-    /// Adds an update.
+    /// Appends an update.
     pub(super) fn step(&mut self, report: &StepReport) -> Result<()> {
         self.write(&Line::Step(report))
     }
 
-    /// Adds a validation.
+    /// Appends a validation.
     pub(super) fn validation(&mut self, report: &ValidationReport) -> Result<()> {
         self.write(&Line::Validation(report))
     }

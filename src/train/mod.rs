@@ -1,7 +1,7 @@
-//! Training: from a configuration to a model directory, resumable to the bit.
+//! Training: from a configuration to a model directory, with exact resume.
 //!
-//! [`train`] prepares (reads corpora, learns tokenizers or takes back a run's), then loops over updates, validating,
-//! saving and telling an [`Observer`] as it goes.
+//! [`train`] prepares the run (reads corpora, learns tokenizers or loads those of a stored run), then loops over
+//! updates, validating, saving and reporting to an [`Observer`].
 
 mod corpora;
 mod directory;
@@ -37,38 +37,38 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 
-/// Where a run goes and how it treats what is there.
+/// Where a run is stored, and how an existing directory is treated.
 #[derive(Debug)]
 pub struct RunOptions {
     /// The run directory, which becomes the model directory.
     pub out: PathBuf,
-    /// What to do if it exists.
+    /// The policy if the run directory already exists.
     pub existing: Existing,
-    /// Asks the run to stop, for example on SIGINT.
+    /// Requests a stop, for example on SIGINT.
     pub interrupt: Interrupt,
 }
 
-/// What to do with a run directory that exists.
+/// The policy for an existing run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Refuse to touch it.
     Refuse,
-    /// Go on from its last checkpoint; a directory that does not exist is begun.
+    /// Resume from its last checkpoint; if the directory does not exist, start a new run.
     Resume,
-    /// Delete it and begin anew.
+    /// Delete it and start over.
     Force,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Updates done in all.
+    /// Total number of updates.
     pub step: u64,
-    /// Passes over the corpus begun, counted from 0.
+    /// The current pass over the corpus, counted from 0.
     pub epoch: u64,
-    /// The best validation, if there was one.
+    /// The best validation, if any.
     pub best: Option<BestReport>,
-    /// Why it ended.
+    /// Why the run stopped.
     pub stopped: StopReason,
     /// Wall time of this call, in seconds.
     pub seconds: f64,
@@ -87,7 +87,7 @@ pub struct BestReport {
     pub bleu: Option<f64>,
 }
 
-/// Why a run ended.
+/// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -95,14 +95,14 @@ pub enum StopReason {
     MaxSteps,
     /// `train.max_epochs` passes are done.
     MaxEpochs,
-    /// `train.patience` validations brought nothing better.
+    /// No improvement in `train.patience` validations.
     Patience,
 }
 
-/// Trains as `config` says.
+/// Trains according to `config`.
 ///
 /// # Errors
-/// Anything wrong with configuration, data or the run directory; a loss that is not finite; a request to stop
+/// Invalid configuration or data, or an unusable run directory; a NaN or infinite loss; a request to stop
 /// ([`crate::Error::Interrupted`], after a checkpoint was saved).
 pub fn train(
     config: &Config,

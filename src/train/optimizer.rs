@@ -7,27 +7,27 @@ use burn::tensor::Device;
 use crate::config::{OptimizerConfig, OptimizerKind};
 use crate::model::{Parameter, map_parameters, shapes};
 
-/// An optimiser and what it remembers of each parameter.
+/// An optimizer and its state for each parameter.
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
-    /// Parameter by parameter in the model's order: Adam's mean, then its mean square; SGD's velocity, if any.
+    /// For each parameter in the model's order: Adam's mean, then its mean square; SGD's velocity, if any.
     memory: Vec<Vec<Parameter>>,
 }
 
-/// One update's numbers.
+/// The scalars of one update.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateScale {
-    /// The update, from 1.
+    /// The number of the update, from 1.
     pub step: u64,
-    /// This update's learning rate.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// Multiplies the gradient: averaging over tokens and clipping in one.
+    /// Factor for the gradient, which combines averaging over tokens and clipping.
     pub gradient_scale: f64,
 }
 
 impl Optimizer {
-    /// A fresh optimiser for `model`.
+    /// A fresh optimizer for `model`.
     pub fn new<M: Module>(config: &OptimizerConfig, model: &M) -> Self {
         let slots = slot_names(config);
         let memory = shapes(model)
@@ -49,12 +49,12 @@ impl Optimizer {
         }
     }
 
-    /// The tensors to save, each named `SLOT.PARAMETER`.
+    /// The state tensors to save, each named `SLOT.PARAMETER`.
     pub fn state(&self) -> Vec<&Parameter> {
         self.memory.iter().flatten().collect()
     }
 
-    /// Names and shapes of [`Optimizer::state`].
+    /// The names and shapes of [`Optimizer::state`].
     pub fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
         self.memory
             .iter()
@@ -63,23 +63,23 @@ impl Optimizer {
             .collect()
     }
 
-    /// Takes back what [`Optimizer::state`] gave.
+    /// Restores the result of [`Optimizer::state`].
     pub fn restore(&mut self, state: Vec<Parameter>) {
         let slots = self.memory.iter_mut().flatten();
         for (slot, saved) in slots.zip(state) {
             assert_eq!(
                 slot.name, saved.name,
-                "optimiser state is in the model's order"
+                "optimizer state is in the model's order"
             );
             *slot = saved;
         }
     }
 
-    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. The change is made in place
-    /// if nothing else holds the model's tensors.
+    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. Works in place if
+    /// nothing else holds the model's tensors.
     ///
     /// # Panics
-    /// If there are not as many gradients as parameters.
+    /// If the numbers of gradients and parameters differ.
     pub fn update<M: Module>(
         &mut self,
         model: M,
@@ -90,7 +90,7 @@ impl Optimizer {
         assert_eq!(
             gradients.len(),
             self.memory.len(),
-            "a gradient for each parameter"
+            "one gradient per parameter"
         );
         let mut parts = gradients.iter().zip(&mut self.memory);
         let config = &self.config;
@@ -103,12 +103,12 @@ impl Optimizer {
     }
 }
 
-/// How many numbers the optimiser remembers of each parameter.
+/// Number of state values per parameter value.
 pub(super) fn slots(config: &OptimizerConfig) -> usize {
     slot_names(config).len()
 }
 
-/// What the optimiser remembers of each parameter.
+/// Names of the state tensors of each parameter.
 fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     match config.kind {
         OptimizerKind::Adam | OptimizerKind::Adamw => &["mean", "square"],
@@ -125,7 +125,7 @@ fn apply(
     slots: &mut [Parameter],
     scale: UpdateScale,
 ) {
-    // Only matrices decay: biases, norms and other vectors keep their scale.
+    // Only matrices decay, not biases, norms and other vectors.
     let decay = if shape.len() > 1 {
         config.weight_decay as f32
     } else {

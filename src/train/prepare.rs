@@ -1,4 +1,4 @@
-//! What has to stand before the first update: run directory, corpora, tokenizers, model.
+//! Prepares a run before its first update: run directory, corpora, tokenizers and model.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::model::Model;
 use crate::text::{self, Masks, Tokenizers};
 
-/// What the data give.
+/// Tokenizers and encoded data.
 #[derive(Debug)]
 pub(super) struct Material {
     pub tokenizers: Tokenizers,
@@ -31,7 +31,7 @@ pub(super) struct Material {
     pub provenance: Provenance,
 }
 
-/// Everything that a run needs.
+/// A prepared run.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub config: Config,
@@ -39,13 +39,13 @@ pub(super) struct Prepared {
     pub material: Material,
     pub learner: Learner,
     pub memory: Memory,
-    /// The update of the checkpoint to go on from.
+    /// The update of the checkpoint to resume from.
     pub resume_at: Option<u64>,
     /// Keeps other processes from writing to the run directory.
     pub _lock: Lock,
 }
 
-/// Reads, learns and checks; the run directory is touched only when nothing else can fail.
+/// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
     options: &RunOptions,
@@ -57,7 +57,7 @@ pub(super) fn prepare(
     let found = directory::inspect(config, dir, options.existing)?;
     if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
         observer.on(&Event::Note(&format!(
-            "nothing to resume in `{}`: beginning a new run",
+            "nothing to resume in `{}`: starting a new run",
             dir.display()
         )));
     }
@@ -99,7 +99,7 @@ pub(super) fn prepare(
     })
 }
 
-/// Predicts the memory that training will take, and refuses what does not fit.
+/// Predicts the memory use of training, and refuses a run that does not fit.
 pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,
@@ -122,13 +122,13 @@ pub(super) fn check_memory(
 }
 
 impl Material {
-    /// What the encoded corpora take.
+    /// The size of the encoded corpora in bytes.
     fn bytes(&self) -> usize {
         let validation = self.validation.as_ref().map_or(0, ValidationSet::bytes);
         self.feed.bytes() + validation
     }
 
-    /// The run as it starts after update `step`.
+    /// The report at the start of the run, after update `step`.
     pub(super) fn start_report(
         &self,
         config: &Config,
@@ -157,7 +157,7 @@ pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Dev
     Model::new(&architecture, config.model.init, config.seed, device)
 }
 
-/// Reads the corpora, and learns tokenizers or takes those of a stored run in the directory named with it.
+/// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory.
 pub(super) fn material(
     config: &Config,
     stored: Option<(&Path, &StoredRun)>,
@@ -180,7 +180,7 @@ pub(super) fn material(
     };
     stop_if_asked(interrupt)?;
     let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
-    // The text is as large as all that is made of it.
+    // The raw text is as large as all data derived from it, so it is freed early.
     drop(train);
     let validation = valid
         .map(|valid| validation_set(config, &tokenizers, valid, observer))
@@ -195,12 +195,12 @@ pub(super) fn material(
     })
 }
 
-/// Reading and learning can take a while; up to here nothing is lost by stopping.
+/// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
 fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
     match interrupt.requested() {
         Some(signal) => Err(Error::Interrupted {
             signal,
-            saved: "training had not begun".into(),
+            saved: "training had not started".into(),
         }),
         None => Ok(()),
     }
@@ -216,7 +216,7 @@ fn learn(config: &Config, train: &Corpus) -> Result<Tokenizers> {
     }
 }
 
-/// Batches of `train`, and of how many examples.
+/// Batches of `train`, and the number of its examples.
 fn feed(
     config: &Config,
     tokenizers: &Tokenizers,
@@ -277,7 +277,7 @@ fn validation_set(
     }
     let special = tokenizers.sides();
     let masking = Masking::fixed(tokenizers.tgt());
-    // A validation pair may be longer than any training pair: it then has a batch of its own.
+    // A validation pair longer than any training pair gets a batch of its own.
     let len = |example: &Example| example.src_len().max(example.tgt_len());
     let longest = examples.iter().map(len).max().unwrap_or(0);
     let budget = Budget::new(tokens.max(longest));
@@ -327,7 +327,7 @@ fn provenance(config: &Config, train: &Corpus, valid: Option<&Corpus>) -> Proven
     }
 }
 
-/// A resumed run must read what it read before.
+/// Requires that a resumed run reads the same data as before.
 fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<()> {
     let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
         let train = provenance.data.iter().filter(|file| file.role == "train");
@@ -343,11 +343,11 @@ fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<
     {
         Some((_, (_, path))) => Err(Error::Data {
             problem: format!(
-                "`{path}` has changed since the run in `{}` began",
+                "`{path}` has changed since the run in `{}` started",
                 dir.display()
             ),
             hint: Some(
-                "restore the file, or begin another run with another `RunOptions::out`".into(),
+                "restore the file, or start a new run with another `RunOptions::out`".into(),
             ),
         }),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Where the time of an update goes.
+//! Profile of training: where the time of an update goes.
 
 use std::time::{Duration, Instant};
 
@@ -11,40 +11,40 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::ops::{Spent, profiled};
 
-/// What some updates took.
+/// The time and memory that some updates took.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Updates.
+    /// Number of updates.
     pub updates: u64,
     /// Real target tokens.
     pub tgt_tokens: usize,
-    /// Making batches.
+    /// Time spent making batches.
     pub data: Duration,
-    /// Forward passes in all.
+    /// Total time of forward passes.
     pub forward: Duration,
-    /// Backward passes in all.
+    /// Total time of backward passes.
     pub backward: Duration,
-    /// Norm of the gradient and optimiser.
+    /// Time spent on the gradient norm and the optimizer.
     pub optimizer: Duration,
-    /// The parts of the forward and backward passes, from the longest to the shortest.
+    /// The operations within forward and backward passes, slowest first.
     pub operations: Vec<(&'static str, Spent)>,
-    /// The predicted peak of memory, in bytes.
+    /// Predicted peak memory use, in bytes.
     pub predicted_memory: u64,
-    /// What it really was, where the system tells.
+    /// Measured peak memory use, where the system reports it.
     pub memory: Option<u64>,
 }
 
 impl Profile {
-    /// All updates.
+    /// The total time of all updates.
     pub fn total(&self) -> Duration {
         self.data + self.forward + self.backward + self.optimizer
     }
 }
 
-/// Trains a fresh model for `updates` updates as `config` says, after one more to warm up, and throws it away.
+/// Trains a fresh model for one warm-up update and `updates` measured ones according to `config`, then discards it.
 ///
 /// # Errors
-/// Anything wrong with configuration or data; a request to stop.
+/// Invalid configuration or data; a request to stop.
 pub fn profile(
     config: &Config,
     updates: u64,

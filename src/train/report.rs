@@ -1,4 +1,4 @@
-//! What training tells whoever watches it. The library prints nothing; the program shows these as a progress bar or lines.
+//! Events of a training run. The library prints nothing; the program shows these as a progress bar or lines.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::checkpoint::Products;
 use crate::data::Progress;
 use crate::metrics::{Score, perplexity};
 
-/// Watches a training run.
+/// Observes a training run.
 pub trait Observer {
     /// Called for each [`Event`], in order.
     fn on(&mut self, event: &Event<'_>);
 }
 
-/// Watches nothing.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -24,22 +24,22 @@ impl Observer for Silent {
     fn on(&mut self, _event: &Event<'_>) {}
 }
 
-/// What happened.
+/// An event of a training run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A remark for the user, such as what was skipped while reading a corpus.
+    /// Information for the user, such as how many lines of a corpus were skipped.
     Note(&'a str),
-    /// Corpora are being prepared. Called every some thousand lines.
+    /// Corpora are being prepared. Sent every few thousand lines.
     Preparing(Preparing<'a>),
-    /// Something that may not be as the user expects, such as a damaged checkpoint that was passed over.
+    /// A possible problem, such as a damaged checkpoint that was skipped.
     Warning(&'a str),
-    /// Training begins or goes on.
+    /// Training starts or resumes.
     Start(&'a StartReport),
-    /// An update is done. `logged` says whether it went to `metrics.jsonl`.
+    /// An update is done.
     Step {
         /// The update.
         report: &'a StepReport,
-        /// Whether it is one of every `log_every`.
+        /// Whether it was written to `metrics.jsonl`, as every `log_every`-th is.
         logged: bool,
     },
     /// A validation is done.
@@ -51,49 +51,49 @@ pub enum Event<'a> {
         /// The update it holds.
         step: u64,
     },
-    /// Training has ended, and the mean of these checkpoints is what the model directory serves.
+    /// Training has ended, and the model directory serves the mean of these checkpoints.
     Averaged {
         /// Their updates.
         steps: &'a [u64],
-        /// What the mean achieves, if it was validated.
+        /// The validation of the mean, if there was one.
         validation: Option<&'a ValidationReport>,
     },
 }
 
-/// How far the preparation of a run has come.
+/// The progress of preparing a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparing<'a> {
     /// A corpus is being read or encoded.
     Corpus {
-        /// Which corpus, as messages call it.
+        /// The name of the corpus in messages.
         what: &'a str,
-        /// How far it is.
+        /// The progress of reading or encoding it.
         progress: Progress,
     },
     /// Vocabularies are being learned.
     Vocabulary,
 }
 
-/// The run as it starts.
+/// The state of a run at its start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StartReport {
-    /// Updates done before, 0 for a new run.
+    /// Updates already done; 0 for a new run.
     pub step: u64,
-    /// Where this run ends at the latest.
+    /// The maximum number of updates.
     pub max_steps: u64,
     /// Trainable parameters.
     pub n_parameters: usize,
     /// Sentence pairs, texts or windows to train on.
     pub n_examples: usize,
-    /// Source vocabulary.
+    /// Size of the source vocabulary.
     pub src_vocab: usize,
-    /// Target vocabulary.
+    /// Size of the target vocabulary.
     pub tgt_vocab: usize,
-    /// Updates in a pass over the corpus, as of the current epoch.
+    /// Updates per pass over the corpus, as of the current epoch.
     pub steps_per_epoch: u64,
-    /// The predicted peak of memory, in bytes.
+    /// Predicted peak memory use, in bytes.
     pub memory: u64,
-    /// How linear maps multiply.
+    /// Matmul precision and instructions.
     pub products: Products,
 }
 
@@ -110,7 +110,7 @@ pub struct StepReport {
     pub nll: f64,
     /// exp(nll).
     pub perplexity: f64,
-    /// Share of target tokens predicted right under teacher forcing.
+    /// Share of target tokens predicted correctly under teacher forcing.
     pub accuracy: f64,
     /// The learning rate of this update.
     pub learning_rate: f64,
@@ -118,12 +118,12 @@ pub struct StepReport {
     pub gradient_norm: f64,
     /// Real target tokens in this update.
     pub tgt_tokens: usize,
-    /// Real target tokens a second, over this update alone.
+    /// Real target tokens per second, for this update alone.
     pub tokens_per_second: f64,
 }
 
 impl StepReport {
-    /// What is told of an update that took `time`.
+    /// The report on an update that took `time`.
     pub(super) fn new(
         step: u64,
         epoch: u64,
@@ -162,29 +162,29 @@ pub struct ValidationReport {
     pub nll: f64,
     /// exp(nll).
     pub perplexity: f64,
-    /// Share of target tokens predicted right under teacher forcing.
+    /// Share of target tokens predicted correctly under teacher forcing.
     pub accuracy: f64,
-    /// BLEU of the first `validate_sentences` sentences, decoded greedily.
+    /// BLEU of the first `validate_sentences` sentences, decoded with greedy search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bleu: Option<Score>,
-    /// Share of those sentences translated exactly as the reference.
+    /// Share of those sentences translated exactly like the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_match: Option<f64>,
-    /// Some of them.
+    /// Some of the translations.
     pub samples: Vec<Sample>,
     /// Whether this is the best so far, by `train.best_by`.
     pub best: bool,
-    /// How long it took, in seconds.
+    /// Duration of the validation, in seconds.
     pub seconds: f64,
 }
 
-/// A translation beside its reference.
+/// A translation and its reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// The source sentence.
     pub src: String,
-    /// What the model makes of it.
+    /// The model's translation.
     pub translation: String,
-    /// What the corpus has.
+    /// The reference translation.
     pub reference: String,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ScheduleConfig, ScheduleKind};
 
-/// The course of the learning rate, a function of the update and, for `plateau`, of the validations so far.
+/// The learning rate as a function of the update and, for `plateau`, of the validations so far.
 ///
 /// With peak p, update s from 1, w warm-up updates and the linear warm-up u(s) = min(1, s/w):
 ///
@@ -25,15 +25,15 @@ pub struct Schedule {
     end: u64,
 }
 
-/// What `plateau` remembers of the validations; part of the state that resumes exactly.
+/// The state of `plateau`, which checkpoints store for exact resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plateau {
-    /// The lowest validation loss so far, if there was one.
+    /// The lowest validation loss so far, if any.
     pub best: Option<f64>,
-    /// Validations since `best`, or since the rate was last lowered.
+    /// Validations since `best` or since the last reduction of the learning rate.
     pub bad: u64,
-    /// What the learning rate has been lowered to, as a part of the peak.
+    /// The current factor of the learning rate, at most 1.
     pub factor: f64,
 }
 
@@ -48,8 +48,8 @@ impl Default for Plateau {
 }
 
 impl Plateau {
-    /// Takes note of a validation: `plateau_patience` of them in a row without a lower loss multiply the factor by
-    /// `plateau_factor`, down to `min_factor`. A loss that is no number counts as no better.
+    /// Records a validation: after `plateau_patience` of them in a row without a lower loss, the factor is multiplied
+    /// by `plateau_factor`, down to `min_factor`. A NaN loss counts as no improvement.
     pub fn observe(&mut self, config: &ScheduleConfig, validation_loss: f64) {
         if validation_loss < self.best.unwrap_or(f64::INFINITY) {
             self.best = Some(validation_loss);
@@ -72,7 +72,8 @@ impl Schedule {
         Self::new(&train.schedule, peak, model.d_model, train.max_steps)
     }
 
-    /// A schedule that rises to `peak` (for `noam` a factor); `cosine` ends at `max_steps` if it has no end of its own.
+    /// A schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
+    /// otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 {
             max_steps
@@ -92,7 +93,7 @@ impl Schedule {
     /// # Panics
     /// If `step` is 0.
     pub fn learning_rate(&self, step: u64, plateau: &Plateau) -> f64 {
-        assert!(step > 0, "updates count from 1, found {step}");
+        assert!(step > 0, "updates are counted from 1, found {step}");
         let (s, w) = (step as f64, self.config.warmup_steps as f64);
         if self.config.kind == ScheduleKind::Noam {
             return self.peak
@@ -110,7 +111,7 @@ impl Schedule {
         self.peak * warmup * decay
     }
 
-    /// Half a cosine from 1 at the end of warm-up to `min_factor` at the end.
+    /// Half a cosine period, from 1 at the end of warm-up to `min_factor` at the end.
     fn cosine(&self, step: u64) -> f64 {
         if step >= self.end {
             return self.config.min_factor;
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn cosine_ends_at_its_least() {
+    fn cosine_ends_at_its_minimum() {
         // Halfway between 100 and 300 the factor is the mean of 1 and 0.1; a quarter in, 0.1 + 0.9·(1 + √½)/2.
         let quarter = 0.004 * (0.1 + 0.45 * (1.0 + 0.5_f64.sqrt()));
         let expected = [
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn plateau_lowers_after_its_patience_and_not_below_its_least() {
+    fn plateau_lowers_after_its_patience_down_to_its_minimum() {
         let schedule = schedule(ScheduleKind::Plateau, 100);
         let mut plateau = Plateau::default();
         let mut rates = Vec::new();
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_plateau_goes_on_as_if_it_had_not_been_saved() {
+    fn a_restored_plateau_continues_unchanged() {
         let schedule = schedule(ScheduleKind::Plateau, 0);
         let mut plateau = Plateau::default();
         let saved = |plateau: &Plateau| serde_json::to_string(plateau).unwrap();

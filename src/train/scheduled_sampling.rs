@@ -1,8 +1,8 @@
-//! Scheduled sampling (Bengio et al. 2015): the decoder learns to go on from its own mistakes.
+//! Scheduled sampling (Bengio et al. 2015): the decoder learns to recover from its own mistakes.
 //!
-//! A pass without gradients first finds what the model predicts; then the usual pass reads a mixture of that and the
-//! reference. A recurrent decoder predicts from the mixture so far, token by token, as in the paper; a Transformer predicts
-//! all positions at once from the reference, in two passes (Mihaylova and Martins 2019).
+//! A pass without gradients first computes the model's predictions; then the usual pass reads a mixture of these and
+//! the reference. A recurrent decoder predicts from the mixture so far, token by token, as in the paper; a Transformer
+//! predicts all positions at once from the reference, in two passes (Mihaylova and Martins 2019).
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use crate::model::{Decoder, Model, Stepper, argmax};
 use crate::nn::Pass;
 use crate::random::Random;
 
-/// Micro-batch `n` is mixed by this stream of the seed plus `n`.
+/// Random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7363_6865_6475_0000;
 
-/// How the decoder's inputs are mixed.
+/// How to mix the decoder's inputs.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledSampling {
     config: SamplingConfig,
     seed: u64,
-    /// Micro-batches of an update.
+    /// Micro-batches per update.
     accumulate: u64,
 }
 
@@ -33,7 +33,7 @@ impl ScheduledSampling {
         }
     }
 
-    /// ε: the probability of the reference's token after `step` updates.
+    /// ε: the probability of using the reference's token after `step` updates.
     fn reference_probability(&self, step: u64) -> f64 {
         let SamplingConfig {
             kind,
@@ -51,7 +51,7 @@ impl ScheduledSampling {
         falling.max(least)
     }
 
-    /// Micro-batch `number` as the decoder is to read it. `model` gives the one that predicts, outside autodiff.
+    /// Micro-batch `number` with mixed decoder inputs. `model` returns the model used for predicting, outside autodiff.
     pub(super) fn mix<'a>(
         &self,
         batch: &'a Batch,
@@ -77,7 +77,7 @@ impl ScheduledSampling {
     }
 }
 
-/// Predictions from the reference; that of a position is read at the next.
+/// Predictions from the reference. The prediction at one position is read at the next.
 fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let predicted = model.predict(batch);
     let mut mixed = batch.tgt_in.clone();
@@ -92,7 +92,7 @@ fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     mixed
 }
 
-/// Predictions from what was mixed so far.
+/// Predictions from the mixture so far.
 fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let mut mixed = batch.tgt_in.clone();
     let width = mixed.width();
@@ -116,7 +116,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     mixed
 }
 
-/// What the rows of `batch` are decoded from; empty sentences for a model without an encoder.
+/// The source sequences of `batch`; empty sequences for a model without an encoder.
 fn sources(batch: &Batch) -> Padded {
     match batch.src.rows() {
         0 => Padded::empty(batch.tgt_in.rows()),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn epsilon_follows_its_formula_and_stops_at_its_least() {
+    fn epsilon_follows_its_formula_down_to_its_minimum() {
         let at = |kind, step| sampling(kind, 0.25, 100.0).reference_probability(step);
         assert_eq!(at(SamplingKind::None, 10_000), 1.0);
         assert_eq!(at(SamplingKind::Constant, 0), 0.25);
@@ -192,7 +192,7 @@ mod tests {
 
     const FAMILIES: [Family; 3] = [Family::Transformer, Family::Seq2seq, Family::DecoderOnly];
 
-    /// Without any reference, a recurrent decoder reads what greedy decoding would give.
+    /// Without reference tokens, a recurrent decoder reads the result of greedy search.
     #[test]
     fn a_recurrent_decoder_reads_its_own_greedy_output() {
         let (model, batch) = (model(Family::Seq2seq), batch());
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// At each place that follows another, the prediction that the decoder may read there.
+    /// The predictions that the decoder may read at each position but the first.
     fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
         let width = mixed.width();
         let Some(Decoder::Recurrent(_)) = model.decoder else {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// What an update without any reference meets and leaves behind is not what teacher forcing does.
+    /// Without reference tokens, an update has a different loss and result than under teacher forcing.
     #[test]
     fn training_reads_the_mixture() {
         for family in FAMILIES {

@@ -1,4 +1,4 @@
-//! The loop over updates.
+//! The training loop.
 
 mod mean;
 
@@ -27,22 +27,22 @@ pub(super) struct Trainer<'a> {
     step: u64,
     log: MetricsLog,
     last_saved: Option<(u64, PathBuf)>,
-    /// What the latest validation measured, and after which update.
+    /// The scores of the latest validation, and its update.
     scores: Option<(u64, Vec<RecordedScore>)>,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
 }
 
-/// Why a checkpoint is written.
+/// The reason for writing a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// It is one of those that every run by this configuration writes.
+    /// Every run with this configuration writes it.
     Regular,
     /// Training stops here.
     Stop,
 }
 
-/// What decides about best, patience and the plateau schedule.
+/// The state behind best checkpoint, patience and the plateau schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Progress {
     plateau: Plateau,
@@ -82,8 +82,8 @@ impl<'a> Trainer<'a> {
         let products = self.setup.learner.products();
         if let Some(before) = state.products.filter(|before| *before != products) {
             self.observer.on(&Event::Note(&format!(
-                "the run computed {before} up to here and goes on with {products}: its weights may differ in their \
-                 last bits from those of a run that stayed on one machine"
+                "the run used {before} so far and continues with {products}: its weights may differ in the last bits from \
+                 those of a run on one machine"
             )));
         }
         self.progress = state.progress;
@@ -177,7 +177,8 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Validates after every `validate_every` updates and after the last; says whether the result is the best so far.
+    /// Validates after every `validate_every` updates and after the last one. Returns whether the result is the best so
+    /// far.
     fn validate_if_due(&mut self) -> Result<bool> {
         let every = self.setup.config.train.validate_every;
         let is_last = matches!(
@@ -210,7 +211,7 @@ impl<'a> Trainer<'a> {
         }
         report.best = self.is_better(&report);
         if is_regular {
-            // Not after the last update: a run that is extended later must go on as if it had not stopped there.
+            // Not after the last update, so that a run extended later continues as if it had not stopped there.
             let plateau = &mut self.progress.plateau;
             plateau.observe(&config.train.schedule, report.loss);
         }
@@ -246,7 +247,7 @@ impl<'a> Trainer<'a> {
             0 => self.setup.material.feed.position().epoch > epoch,
             every => self.step.is_multiple_of(every),
         };
-        // After its last update a run validates whatever `validate_every` says.
+        // A validation after the last update happens regardless of `validate_every`.
         let every = self.setup.config.train.validate_every;
         let reason = match due || self.step.is_multiple_of(every) {
             true => Reason::Regular,
@@ -259,7 +260,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Saves the latest update, where training stops, if that has not been done.
+    /// Saves a checkpoint of the latest update, where training stops, unless already saved.
     fn save_unsaved(&mut self) -> Result<()> {
         match self.last_saved {
             Some((step, _)) if step == self.step => Ok(()),
@@ -290,7 +291,7 @@ impl<'a> Trainer<'a> {
             optimizer: &setup.learner.optimizer().state(),
             provenance: &setup.material.provenance,
         };
-        // The checkpoint counts on the lines up to its update.
+        // The checkpoint relies on the log lines up to its update.
         self.log.sync()?;
         let keep_last = setup.config.train.keep_last;
         let path = setup.run.save(&snapshot, best, keep_last)?;
@@ -307,7 +308,7 @@ impl<'a> Trainer<'a> {
         self.serve_mean(false)?;
         let dir = self.setup.run.dir().display();
         let saved = format!(
-            "update {} is saved in `{dir}`; the same call with `Existing::Resume` goes on",
+            "update {} is saved in `{dir}`; to continue, repeat the same call with `Existing::Resume`",
             self.step
         );
         Ok(Error::Interrupted { signal, saved })

@@ -1,4 +1,4 @@
-//! A whole update: the gradients of its micro-batches, clipping, the optimiser.
+//! One update: gradients of its micro-batches, clipping, and the optimizer.
 
 use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
@@ -20,17 +20,17 @@ pub enum Part {
     Forward,
     /// A backward pass.
     Backward,
-    /// The gradient's norm, and the optimiser.
+    /// The gradient norm and the optimizer.
     Optimizer,
 }
 
-/// Stands beside an update.
+/// Observes the parts of an update.
 pub trait Watch {
-    /// Does `work`, which is `part` of an update.
+    /// Runs `work`, which is the `part` of an update.
     fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R;
 }
 
-/// Nobody watches.
+/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -40,21 +40,21 @@ impl Watch for Unwatched {
     }
 }
 
-/// What an update met.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// Over all its tokens.
+    /// The loss sums over all its tokens.
     pub sums: LossSums,
-    /// Of the mean gradient per token, before clipping.
+    /// The norm of the mean gradient per token, before clipping.
     pub gradient_norm: f64,
 }
 
 impl Learner {
-    /// Update `step`, counted from 1: adds up the gradients of as many micro-batches as `train.accumulate` says, clips
-    /// their mean over all tokens, and changes the model.
+    /// Runs update `step`, counted from 1: sums the gradients of `train.accumulate` micro-batches, clips their mean
+    /// over all tokens, and updates the model.
     ///
     /// # Errors
-    /// A loss or gradient that is not finite; the model is as it was then.
+    /// A NaN or infinite loss or gradient; the model is unchanged then.
     pub fn learn(
         &mut self,
         step: u64,
@@ -95,7 +95,7 @@ impl Learner {
         })
     }
 
-    /// The gradients of one update, and the corpus lines that they come from.
+    /// The summed gradients of one update, and the corpus lines behind them.
     fn gather(
         &self,
         step: u64,
@@ -117,7 +117,7 @@ impl Learner {
         Ok((gathered, lines))
     }
 
-    /// The first parameter or layer that holds or puts out a number that is not finite for this micro-batch.
+    /// The first parameter or layer with a NaN or infinite value for this micro-batch.
     fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> String {
         if let Some(parameter) = damaged(&parameters(self.model())) {
             return parameter;
@@ -132,7 +132,7 @@ impl Learner {
     }
 }
 
-/// The first parameter that holds a number that is not finite.
+/// The first parameter with a NaN or infinite value.
 pub(super) fn damaged(parameters: &[Parameter]) -> Option<String> {
     let damaged = |parameter: &&Parameter| first_non_finite(&parameter.values).is_some();
     let parameter = parameters.iter().find(damaged)?;

@@ -1,4 +1,4 @@
-//! Validation: the loss over all pairs, and real translations of some.
+//! Validation: the loss over all pairs, and translations of some.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use crate::ops::LossSums;
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::text::Tokenizers;
 
-/// The pairs to validate on.
+/// The validation data.
 #[derive(Debug)]
 pub(super) struct ValidationSet {
-    /// All pairs, for the loss.
+    /// Batches of all pairs, for the loss.
     pub batches: Vec<Batch>,
     /// The sentences to translate.
     pub src: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) struct ValidationSet {
 }
 
 impl ValidationSet {
-    /// What its batches take.
+    /// The size of the batches in bytes.
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.batches.iter().map(|batch| {
             let sides = [&batch.src, &batch.tgt_in, &batch.tgt_out];
@@ -37,7 +37,7 @@ impl ValidationSet {
         numbers.sum::<usize>() * size_of::<TokenId>()
     }
 
-    /// Measures `model`, whose tensors are outside autodiff, as it stands after update `step`.
+    /// Measures `model`, whose tensors are outside autodiff, after update `step`.
     pub(super) fn measure(
         &self,
         model: Model,
@@ -83,7 +83,7 @@ impl ValidationSet {
         tokenizers: &Tokenizers,
     ) -> Result<Vec<String>> {
         let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
-        // Greedy: validation compares checkpoints, and must not take longer than training.
+        // Greedy search: validation compares checkpoints and must not take longer than training.
         let options = TranslateOptions {
             search: SearchOptions {
                 beam_width: 1,

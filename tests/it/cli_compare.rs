@@ -109,7 +109,7 @@ fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
     folder.fails(
         "compare a b --src src --ref ref --bucket-width 0",
         2,
-        &["width is 1"],
+        &["bucket width is 0"],
     );
     folder.fails("compare a --src blank --ref ref", 2, &["no word"]);
     folder.fails("compare a --src - --ref -", 2, &["once"]);

@@ -156,7 +156,10 @@ fn a_signal_saves_and_stops() {
         signal(&child, name);
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
-        assert!(outcome.stderr.contains("`--resume` goes on"), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("same command with `--resume`"),
+            "{outcome:?}"
+        );
         let outcome = folder.run(&long(&folder, &run, "--resume"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         assert!(
@@ -257,7 +260,7 @@ fn a_configuration_that_does_not_match_the_weights_is_refused_at_once() {
             (Some(1), ""),
             "{outcome:?}"
         );
-        let words = "has shape [14, 16], the configuration wants [14, 65536]";
+        let words = "has shape [14, 16], expected [14, 65536] by the configuration";
         assert!(outcome.stderr.contains(words), "{command}: {outcome:?}");
     }
 }

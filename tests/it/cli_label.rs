@@ -301,7 +301,7 @@ fn masks_are_filled() {
         "{none:?}"
     );
     let long = fill(&"<mask> ".repeat(40), "");
-    assert!(long.stderr.contains("the model takes 32"), "{long:?}");
+    assert!(long.stderr.contains("reads at most 32"), "{long:?}");
     let odd = fill("ein <mask>\u{1} Ω", "");
     assert_eq!(odd.code, Some(0));
     for warning in ["1 control character was read as a blank", "`<unk>`"] {
@@ -386,11 +386,7 @@ fn unsuitable_models_are_refused_and_nothing_is_overwritten() {
     assert_eq!(stdout(&folder, "embed runs/c src").lines().count(), 5);
     let folder = tagger();
     folder.write("out", "kept\n").write("in", "a dog\n");
-    folder.fails(
-        "embed runs/c in --output out",
-        2,
-        &["no encoder that reads texts"],
-    );
+    folder.fails("embed runs/c in --output out", 2, &["no text encoder"]);
     folder.fails(
         "translate runs/c in",
         2,

@@ -156,7 +156,7 @@ fn invalid_position_options_are_refused() {
         ("--len 1", "cannot compare 1 positions"),
         ("--rows 0", "--rows"),
         ("--variant rotary --d-model 8 --n-heads 3", "`--n-heads`"),
-        ("--len 99999999999", "`--len` is 2 to "),
+        ("--len 99999999999", "`--len` must be from 2 to "),
     ] {
         folder.fails(&format!("plot positions {arguments}"), 2, &[complaint]);
     }

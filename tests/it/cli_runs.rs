@@ -109,7 +109,10 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         if code != 0 {
-            assert!(outcome.stderr.contains("`--resume` goes on"), "{outcome:?}");
+            assert!(
+                outcome.stderr.contains("same command with `--resume`"),
+                "{outcome:?}"
+            );
             succeeds(&folder.run(&long(&folder, out, "--resume")));
         }
         assert!(weights(&folder, out) == weights(&folder, "whole"), "{out}");
@@ -164,7 +167,7 @@ fn a_run_resumes_from_the_newest_whole_checkpoint() {
         let outcome = folder.run(&format!("train c.toml --resume --out {run}"));
         succeeds(&outcome);
         let step = if what.contains("pointer") { 4 } else { 3 };
-        let words = format!("going on from the newest whole checkpoint, that of update {step}");
+        let words = format!("resuming from the newest intact checkpoint, of update {step}");
         assert!(outcome.stderr.contains("warning: "), "{what}: {outcome:?}");
         assert!(outcome.stderr.contains(&words), "{what}: {outcome:?}");
         for file in ["model.safetensors", "optimizer.safetensors", "state.json"] {
@@ -192,7 +195,7 @@ fn a_run_without_a_whole_checkpoint_is_refused() {
     }
     let outcome = folder.run("train c.toml --resume");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    for words in ["error: ", "no checkpoint is whole", "SHA-256"] {
+    for words in ["error: ", "no checkpoint is intact", "SHA-256"] {
         assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
     }
     succeeds(&folder.run("train c.toml --force"));
@@ -338,7 +341,7 @@ fn numbers_out_of_range_are_refused_or_capped() {
     assert!(
         outcome
             .stderr
-            .starts_with("warning: `--threads 100000`: computing on "),
+            .starts_with("warning: `--threads 100000`: using "),
         "{outcome:?}"
     );
 }

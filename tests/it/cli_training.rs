@@ -83,7 +83,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     let Outcome { code, stderr, .. } = run(1, 2048);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        stderr.contains("weights, gradients, optimiser and data"),
+        stderr.contains("weights, gradients, optimizer and data"),
         "{stderr}"
     );
 }
@@ -159,7 +159,7 @@ fn a_profile_names_every_part_and_saves_nothing() {
     let outcome = folder.run(&format!("train c.toml {LARGE} --profile=3"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.starts_with("3 updates, "), "{outcome:?}");
-    assert!(outcome.stderr.contains("products by"), "{outcome:?}");
+    assert!(outcome.stderr.contains("products with"), "{outcome:?}");
     let memory = outcome.stdout.lines().last().unwrap();
     assert!(memory.starts_with("memory: "), "{outcome:?}");
     assert!(memory.ends_with(" MB predicted"), "{outcome:?}");
@@ -215,7 +215,7 @@ fn resuming_with_other_instructions_is_reported() {
     elsewhere["products"] = serde_json::json!({ "matmul": "bf16", "instructions": "AMX" });
     fs::write(&state, elsewhere.to_string()).unwrap();
     let stderr = resume(4);
-    assert!(stderr.contains("bf16 products by AMX"), "{stderr}");
+    assert!(stderr.contains("bf16 products with AMX"), "{stderr}");
     assert!(stderr.contains("may differ"), "{stderr}");
     // As written by older versions.
     forget_checksums(4);

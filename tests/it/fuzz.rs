@@ -156,6 +156,6 @@ fn headers_that_exceed_the_file_are_refused() {
     ] {
         fs::write(&path, bytes).unwrap();
         let error = Stored::open(&path, None).unwrap_err().to_string();
-        assert!(error.contains("not a whole safetensors file"), "{error}");
+        assert!(error.contains("not a complete safetensors file"), "{error}");
     }
 }

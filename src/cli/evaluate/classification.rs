@@ -1,4 +1,4 @@
-//! A classifier on a test set.
+//! Evaluation of a classifier.
 
 use attentive::error::Result;
 use attentive::evaluate::{self, ClassificationEvaluation};
@@ -16,7 +16,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     if evaluation.cut > 0 {
         let (cut, texts) = (evaluation.cut, evaluation.accuracy.total);
         message::warning(format_args!(
-            "{cut} of {texts} texts are too long for the model: only their beginning was read"
+            "{cut} of {texts} texts are too long for the model: only the beginning was read"
         ));
     }
     args.print(&evaluation, &lines(&evaluation))
@@ -53,14 +53,14 @@ fn lines(evaluation: &ClassificationEvaluation) -> Vec<String> {
     let rows: Vec<Vec<String>> = rows.chain(by_label.iter().map(row)).collect();
     lines.extend(aligned(&rows));
     lines.push(String::new());
-    lines.push("confusion: a row for each right label, a column for each predicted one".into());
+    lines.push("confusion: one row per correct label, one column per predicted label".into());
     lines.extend(aligned(&confusion_rows(confusion)));
     lines.push(String::new());
     lines.push(format!("{} texts in {seconds:.1} s", accuracy.total));
     lines
 }
 
-/// The labels above and beside the counts.
+/// The confusion table with its row and column headers.
 fn confusion_rows(confusion: &Confusion) -> Vec<Vec<String>> {
     let labels = confusion.labels();
     let names = |first: &str| {

@@ -1,4 +1,4 @@
-//! A causal language model on a text.
+//! Evaluation of a causal language model.
 
 use attentive::count::count;
 use attentive::error::Result;
@@ -32,13 +32,13 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     } = evaluation;
     if unknown_tokens > 0 {
         message::warning(format_args!(
-            "{unknown_tokens} of {} not in the model's vocabulary; `<unk>` was predicted instead",
+            "{unknown_tokens} of {} not in the model's vocabulary; evaluated as `<unk>`",
             count(tokens as usize, "token")
         ));
     }
     if skipped_lines > 0 {
         message::warning(format_args!(
-            "left out {}, too long for the model",
+            "skipped {} too long for the model",
             count(skipped_lines, "line")
         ));
     }

@@ -1,4 +1,4 @@
-//! A masked language model on a text.
+//! Evaluation of a masked language model.
 
 use attentive::error::Result;
 use attentive::evaluate::{self, MaskedEvaluation, Unigram};
@@ -37,7 +37,7 @@ fn lines(evaluation: &MaskedEvaluation) -> Vec<String> {
         format!("{texts} texts in {seconds:.1} s"),
     ];
     if *too_long > 0 {
-        lines.push(format!("{too_long} texts left out, too long for the model"));
+        lines.push(format!("skipped {too_long} texts too long for the model"));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! `attentive evaluate`: a model on a test set. One file for each thing that families do.
+//! `attentive evaluate`: evaluates a model on a test set. One file per task.
 
 mod classification;
 mod language_model;
@@ -31,19 +31,18 @@ Examples:
   attentive evaluate runs/multi30k-mlm --text test.de
   attentive evaluate runs/shakespeare --text test.txt
 
-What it prints:
-  Of a model that translates: BLEU, chrF, TER, exact match, perplexity. Of a tagger: the share of positions that get the \
-right tag, in all and for each tag, and of sequences that are all right. Of a classifier: accuracy; precision, recall \
-and F1 of each label, and the mean of their F1 (macro F1); and how often each label is predicted for texts of each label \
-(the confusion table). Of a masked language model: how often it finds \
-the tokens that are chosen as in training (15 %, most of them hidden) and their perplexity, beside those of a guesser \
-that knows how often each token occurs in the evaluated text itself, which favours the guesser.
-  Of a causal language model: perplexity per token, which depends on what a token is, and bits per character, which do not: \
-the negative log-likelihood of all tokens, to base 2, over the characters that they stand for. A model of lines predicts \
-each line from its beginning, and its end, which counts as a character; blank lines are left out. A model of one stream \
-predicts all but the first token, in windows as long as its context that do not see each other.";
+Metrics:
+  Translation: BLEU, chrF, TER, exact match and perplexity.
+  Tagger: tag accuracy, overall and for each tag, and the share of sequences tagged entirely correctly.
+  Classifier: accuracy; precision, recall and F1 of each label; macro F1; and the confusion table.
+  Masked language model: accuracy and perplexity on tokens that are chosen and hidden as in training (15 % chosen, most of \
+them hidden), beside those of a unigram baseline estimated on the evaluation text itself (optimistic).
+  Causal language model: perplexity per token, which depends on the tokenizer, and bits per character, which do not: the \
+negative log2-likelihood of all tokens, divided by the number of characters that they stand for. A model of lines predicts \
+each line from its beginning, and its end, which counts as a character; blank lines are skipped. A model of a stream \
+predicts all but the first token, in independent windows as long as its context.";
 
-/// Measure a model on a test set.
+/// Evaluate a model on a test set.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("data").required(true).args(["src", "tsv", "jsonl", "text", "valid"]))]
@@ -51,34 +50,33 @@ pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The source sentences, one a line; for a tagger tokens between blanks, for a classifier texts.
+    /// The source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// Their references, one a line; for a tagger the tokens' tags, for a classifier the labels. Give it
-    /// again for further references of translations;
-    /// the first is also the one for exact match, perplexity and token accuracy.
+    /// The references, one per line; for a tagger, the tags; for a classifier, the labels. Repeat for additional
+    /// references of a translation; exact match, perplexity and token accuracy use the first.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
-    /// For a classifier: lines of a label and a text with a tab between them. For a tagger: tokens, a tab and their tags.
+    /// For a classifier, lines of a label, a tab and a text; for a tagger, lines of tokens, a tab and tags.
     #[arg(long, value_name = "FILE")]
     tsv: Option<PathBuf>,
-    /// JSON objects, one a line: for a tagger with lists `tokens`, or `vectors`, and `tags`; for a classifier with strings
-    /// `text` and `label`.
+    /// One JSON object per line: for a tagger with lists `tokens` (or `vectors`) and `tags`; for a classifier with
+    /// strings `text` and `label`.
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
-    /// For a language model: texts, one a line.
+    /// For a language model: texts, one per line.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// The validation corpus of the model's configuration. Relative paths start at the current directory.
+    /// Use the validation corpus of the model's configuration. Relative paths start at the current directory.
     #[arg(long)]
     valid: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Write the translations here.
+    /// Write the translations to this file.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What BLEU counts as a word [default: 13a].
+    /// Tokenizer for BLEU [default: 13a].
     #[arg(long, value_name = "TOKENIZER")]
     tokenize: Option<BleuTokenizer>,
     #[command(flatten)]
@@ -97,7 +95,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    /// The test set, in the form that the model learned from.
+    /// The test set in the form that the model was trained on.
     fn corpus(&self, config: &Config) -> Result<Corpus> {
         if self.valid {
             return train::validation_corpus(config)?.ok_or_else(|| {
@@ -117,8 +115,8 @@ impl Args {
         };
         let unusable = || {
             Error::usage(
-                "this model cannot be evaluated on that",
-                format!("give it {wanted}, or `--valid`"),
+                "this model cannot be evaluated on such data",
+                format!("use {wanted}, or `--valid`"),
             )
         };
         if !fits {
@@ -130,7 +128,7 @@ impl Args {
         Ok(corpus)
     }
 
-    /// The test set that is named; clap lets through no more than one.
+    /// The test set given on the command line; clap allows at most one.
     fn source(&self) -> Option<CorpusSource> {
         let aligned = self.src.clone().zip(self.references.first().cloned());
         let aligned = aligned.map(|(src, tgt)| CorpusSource::Aligned { src, tgt });
@@ -140,22 +138,23 @@ impl Args {
         aligned.or(tsv).or(jsonl).or(text)
     }
 
-    /// Refuses what only translations have.
+    /// Refuses options that only apply to translation.
     fn refuse_translation(&self, instead: &str) -> Result<()> {
         let (option, hint) = if self.output.is_some() {
             ("`--output` is", format!("use `attentive {instead}`"))
         } else if self.tokenize.is_some() {
-            ("`--tokenize` is", "leave it out".to_owned())
+            ("`--tokenize` is", "omit it".to_owned())
         } else if self.search != SearchArgs::default() {
-            ("options of the search are", "leave them out".to_owned())
+            ("search options are", "omit them".to_owned())
         } else {
             return Ok(());
         };
-        let problem = format!("{option} for models that translate, which this one does not");
+        let problem =
+            format!("{option} supported only for models that translate, which this one does not");
         Err(Error::usage(problem, hint))
     }
 
-    /// Prints an evaluation as JSON, or as people read it.
+    /// Prints an evaluation as JSON or as text.
     fn print(&self, evaluation: &impl Serialize, lines: &[String]) -> Result<()> {
         let mut out = Output::stdout();
         if self.json {

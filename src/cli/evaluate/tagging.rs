@@ -1,4 +1,4 @@
-//! A tagger on a test set.
+//! Evaluation of a tagger.
 
 use attentive::error::Result;
 use attentive::evaluate::{self, TaggingEvaluation};

@@ -1,4 +1,4 @@
-//! Translations of a test set.
+//! Evaluation of a translation model.
 
 use attentive::config::Task;
 use attentive::count::count;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     args.print(&evaluation, &lines(&evaluation))
 }
 
-/// The sources, and the streams of their references.
+/// The source sentences and the streams of their references.
 fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<String>>)> {
     pipeline.require(Task::Translate)?;
     let Some(path) = &args.src else {
@@ -46,7 +46,7 @@ fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<St
     input::read_aligned(path, &args.references)
 }
 
-/// The evaluation as people read it.
+/// The evaluation as human-readable lines.
 fn lines(evaluation: &Evaluation) -> Vec<String> {
     let Evaluation {
         bleu,
@@ -66,7 +66,7 @@ fn lines(evaluation: &Evaluation) -> Vec<String> {
     lines.extend(perplexity.map(|value| format!("perplexity = {value:.3}")));
     lines.extend(token_accuracy.map(|value| format!("token accuracy = {:.2} %", 100.0 * value)));
     lines.push(format!(
-        "{} in {seconds:.1} s, {:.0} a second",
+        "{} in {seconds:.1} s, {:.0} per second",
         count(*sentences, "sentence"),
         *sentences as f64 / seconds
     ));

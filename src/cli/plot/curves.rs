@@ -1,4 +1,4 @@
-//! `attentive plot curves`: how runs learned.
+//! `attentive plot curves`: learning curves of runs.
 
 use std::path::PathBuf;
 
@@ -16,27 +16,27 @@ Examples:
   attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --out curves.svg
   attentive plot curves runs/multi30k --metric learning_rate > rate.svg
 
-Pale lines are training, strong lines with dots validation. A run may still be going on. Of a run with more than 300 \
-logged updates, the means of neighbours are drawn.";
+Pale lines show training, strong lines with dots show validation. The run may still be in progress. If a run has more \
+than 300 logged updates, neighboring ones are averaged.";
 
-/// More points would make a line a blot.
+/// Maximum number of points per line, for legibility.
 const MOST_POINTS: usize = 300;
 
-/// Draw learning curves of one or several runs.
+/// Plot learning curves of one or more runs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The run directories that `attentive train` wrote.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// What to draw, separated by commas [default: loss, and bleu if a run has it].
+    /// Metrics to plot, separated by commas [default: loss, and bleu if any run has it].
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<Metric>,
     #[command(flatten)]
     out: OutArgs,
 }
 
-/// A run and what to call it.
+/// A run and its name in the chart.
 struct Run {
     name: String,
     history: History,
@@ -69,14 +69,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     args.out.write(&figure(&runs, &metrics), &args.runs)
 }
 
-/// Every metric must be in one of the runs; where one that was `asked` for is not in another, that is said.
+/// Refuses metrics that no run has; warns if a metric that was `asked` for is missing from some run.
 fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
     for &metric in metrics {
         let key = metric.key();
         if !runs.iter().any(|run| run.has(metric)) {
             let hint = match metric {
                 Metric::Bleu | Metric::ExactMatch => {
-                    "runs log it where `train.validate_sentences` is above 0 and `train.validate_every` has come"
+                    "it is logged at each validation if `train.validate_sentences` is above 0"
                 }
                 _ => "`attentive plot curves --help` lists what runs log",
             };
@@ -115,7 +115,7 @@ fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
 
 fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
     let mut chart = LineChart::new(title(metric), updates, axis(metric));
-    // Validations come last, over all training.
+    // Validation curves are drawn last, on top of the training curves.
     for (number, Run { name, history }) in runs.iter().enumerate() {
         let points = thin(&history.updates(metric), MOST_POINTS);
         if !points.is_empty() {
@@ -150,11 +150,11 @@ fn title(metric: Metric) -> &'static str {
         Metric::Loss => "Loss",
         Metric::Nll => "Negative log-likelihood",
         Metric::Perplexity => "Perplexity",
-        Metric::Accuracy => "Tokens predicted right",
+        Metric::Accuracy => "Token accuracy",
         Metric::Bleu => "BLEU of the validation sentences",
         Metric::ExactMatch => "Sentences translated exactly",
         Metric::LearningRate => "Learning rate",
         Metric::GradientNorm => "Gradient norm before clipping",
-        Metric::TokensPerSecond => "Target tokens trained on in a second",
+        Metric::TokensPerSecond => "Target tokens per second",
     }
 }

@@ -1,4 +1,4 @@
-//! `attentive plot`: pictures as SVG.
+//! `attentive plot`: SVG charts.
 
 mod curves;
 mod positions;
@@ -19,7 +19,7 @@ Examples:
   attentive plot curves runs/multi30k --out curves.svg
   attentive plot positions --out positions.svg";
 
-/// Draw learning curves and position encodings, as SVG.
+/// Plot learning curves and position encodings as SVG.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -33,10 +33,10 @@ enum Picture {
     Positions(positions::Args),
 }
 
-/// Where the picture goes.
+/// Where the chart is written.
 #[derive(clap::Args)]
 struct OutArgs {
-    /// Write the picture here instead of to standard output, which must not be a terminal then.
+    /// Write the chart to this file instead of standard output, which then must not be a terminal.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl OutArgs {
-    /// Refuses a terminal, before anything is computed for it.
+    /// Refuses a terminal before anything is computed.
     fn check(&self) -> Result<()> {
         let is_stdout = self
             .out
@@ -57,14 +57,14 @@ impl OutArgs {
             .is_none_or(|path| path == Path::new(DASH));
         match is_stdout && io::stdout().is_terminal() {
             true => Err(Error::usage(
-                "a terminal does not show SVG pictures",
+                "a terminal cannot show SVG",
                 "name a file with `--out picture.svg`",
             )),
             false => Ok(()),
         }
     }
 
-    /// Writes the picture, over none of the `inputs`.
+    /// Writes the chart, refusing to overwrite any of the `inputs`.
     fn write<'a>(
         &self,
         figure: &Figure,
@@ -73,7 +73,7 @@ impl OutArgs {
         let mut out = Output::open(self.out.as_deref(), inputs)?;
         out.line(figure.svg())?;
         if let Some(path) = out.finish()? {
-            message::note(format_args!("the picture is `{}`", path.display()));
+            message::note(format_args!("wrote the chart to `{}`", path.display()));
         }
         Ok(())
     }

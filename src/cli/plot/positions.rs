@@ -1,4 +1,4 @@
-//! `attentive plot positions`: what a model is told about positions.
+//! `attentive plot positions`: position encodings.
 
 use std::path::{Path, PathBuf};
 
@@ -20,51 +20,51 @@ Examples:
   attentive plot positions --variant sinusoidal_interleaved,rotary --d-model 512 --n-heads 8 > positions.svg
   attentive plot positions runs/multi30k --position 20 --out learned.svg
 
-For each variant, a heat map of the first positions, and the cosine similarity of one position to all others, the second \
-time enlarged around it. Rotary positions add no vectors: shown are the cosines and sines of the angles by which they turn \
-the features of a head, and the cosine between a query and a key that are equal before they are turned.";
+For each variant: a heat map of the first positions, and the cosine similarity of one position to all others, followed by \
+an enlarged view around it. Rotary positions add no vectors: the charts show the cosines and sines of the angles by which \
+they rotate the features of a head, and the cosine between a query and a key that are equal before rotation.";
 
-/// Positions left and right of the one that the enlarged panel is about.
+/// Positions on either side of the reference position in the enlarged chart.
 const AROUND: usize = 50;
-/// The position that all others are compared with, unless there are too few.
+/// Default reference position, unless there are too few positions.
 const POSITION: usize = 1000;
-/// Positions, unless a model has learned fewer.
+/// Default number of positions, unless a model has learned fewer.
 const LEN: usize = 2001;
-/// Numbers in a table at most: 256 MiB.
+/// Maximum size of a table, in numbers (256 MiB).
 const MOST_NUMBERS: usize = 1 << 26;
-/// Learned positions begin with it.
+/// Seed of untrained learned positions.
 const SEED: u64 = 1;
 
-/// Draw position encodings: their vectors, and how similar positions are to each other.
+/// Plot position encodings: their vectors, and the similarity between positions.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Draw the positions of this model, the trained ones if they are learned.
+    /// Plot the positions of this model, with their trained values if they are learned.
     #[arg(value_name = "MODEL", conflicts_with_all = ["variant", "d_model", "n_heads"])]
     model: Option<PathBuf>,
-    /// Which positions, separated by commas [default: all].
+    /// Variants to plot, separated by commas [default: all].
     #[arg(long, value_name = "VARIANT", value_delimiter = ',')]
     variant: Vec<Positions>,
-    /// Width of the model.
+    /// Model width (d_model).
     #[arg(long, value_name = "N", default_value_t = 128)]
     d_model: usize,
-    /// Heads of the model; rotary positions turn each by itself.
+    /// Number of heads; rotary positions rotate each head separately.
     #[arg(long, value_name = "N", default_value_t = 2)]
     n_heads: usize,
-    /// How many positions to compare [default: 2001, or as many as a model has learned].
+    /// Number of positions to compare [default: 2001, or as many as the model has learned].
     #[arg(long, value_name = "N")]
     len: Option<usize>,
-    /// The position to compare the others with, counted from 0 [default: 1000, or the middle if there are fewer].
+    /// Reference position for the similarities, counted from 0 [default: 1000, or the middle if there are fewer].
     #[arg(long, value_name = "N")]
     position: Option<usize>,
-    /// How many positions the heat map shows, from 0 on.
+    /// Number of positions in the heat map, starting at 0.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     rows: u16,
     #[command(flatten)]
     out: OutArgs,
 }
 
-/// A table and what to write over it.
+/// A table of positions and its heading.
 struct Subject {
     heading: String,
     table: PositionTable,
@@ -103,7 +103,7 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
         let config = ModelConfig {
             positions,
             d_model: args.d_model,
-            // Heads are nothing to positions that are added to the embeddings.
+            // Heads do not matter to positions that are added to the embeddings.
             n_heads: match positions {
                 Positions::Rotary => args.n_heads,
                 _ => 1,
@@ -115,14 +115,17 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
     variants.into_iter().map(subject).collect()
 }
 
-/// The positions that the model in `dir` has: those it learned, or those that its configuration names.
+/// The positions of the model in `dir`: the learned ones, or those of its configuration.
 fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     let loaded = checkpoint::load(dir, &device::cpu())?;
     let config = &loaded.config.model;
     if !config.has(StackKind::Transformer) {
         return Err(Error::usage(
-            format!("`{}` is recurrent: it is told no positions", dir.display()),
-            "name a Transformer, or leave out MODEL to see every variant",
+            format!(
+                "`{}` is recurrent: it has no position encoding",
+                dir.display()
+            ),
+            "name a Transformer, or omit MODEL to plot every variant",
         ));
     }
     if config.positions != Positions::Learned {
@@ -158,12 +161,12 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
 fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
     config.validate().map_err(as_option)?;
     check_len(len, config.d_model)?;
-    // Positions know no vocabulary.
+    // Position encodings do not depend on the vocabulary.
     let architecture = config.architecture(1, 1);
     let Some(table) = PositionTable::new(&architecture, len, config.init, SEED, &device::cpu())
     else {
         return Err(Error::usage(
-            "positions of the kinds `relative` and `none` have no vectors to draw",
+            "`relative` and `none` positions have no vectors to plot",
             "`attentive plot positions --help` lists the variants",
         ));
     };
@@ -173,7 +176,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::SinusoidalInterleaved => "sin, cos, sin, cos, … of t / 10000^(2i/d)",
         Positions::SinusoidalConcatenated => "all sin, then all cos of t / 10000^(2i/d)",
         Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
-        Positions::Learned => "as training begins",
+        Positions::Learned => "at initialization",
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
         Positions::Relative | Positions::None => "",
     };
@@ -188,8 +191,8 @@ fn check_len(len: usize, d_model: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::usage(
-        format!("cannot compare {len} positions of {d_model} features"),
-        format!("`--len` is 2 to {} here", MOST_NUMBERS / d_model),
+        format!("cannot compare {len} positions with {d_model} features"),
+        format!("`--len` must be from 2 to {} here", MOST_NUMBERS / d_model),
     ))
 }
 
@@ -202,9 +205,9 @@ fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
         .iter()
         .map(|subject| subject.table.cosine_similarity(position))
         .collect();
-    // One scale for all, so that they can be compared.
+    // A common scale makes the charts comparable.
     let least = similarities.iter().flatten().copied().fold(0.0, f64::min);
-    let title = "How a model is told positions";
+    let title = "Position encodings";
     subjects
         .iter()
         .zip(&similarities)
@@ -229,7 +232,7 @@ fn heat_map(table: &PositionTable, rows: usize) -> HeatMap {
     )
 }
 
-/// Which positions a chart shows.
+/// Range of positions in a chart.
 #[derive(Clone, Copy)]
 enum Reach {
     All,

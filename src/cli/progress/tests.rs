@@ -66,7 +66,7 @@ fn start() -> StartReport {
 }
 
 #[test]
-fn updates_are_thinned_to_logged_ones_that_are_not_too_close() {
+fn only_logged_updates_some_time_apart_are_shown() {
     for (between, expected) in [(Duration::MAX, 1), (Duration::ZERO, 3)] {
         let (out, mut progress) = lines(between);
         for step in 1..=30 {
@@ -80,7 +80,7 @@ fn updates_are_thinned_to_logged_ones_that_are_not_too_close() {
 }
 
 #[test]
-fn a_line_says_how_it_goes() {
+fn a_line_summarizes_an_update() {
     let (out, mut progress) = lines(Duration::ZERO);
     progress.on(&Event::Start(&start()));
     progress.on(&Event::Step {
@@ -123,7 +123,7 @@ fn validations_show_scores_and_samples() {
 }
 
 #[test]
-fn preparations_are_shown_now_and_then() {
+fn preparation_is_shown_at_intervals() {
     let read = |lines| {
         Event::Preparing(Preparing::Corpus {
             what: "training data",
@@ -145,7 +145,7 @@ fn preparations_are_shown_now_and_then() {
 }
 
 #[test]
-fn fields_that_do_not_fit_are_left_out_as_a_whole() {
+fn fields_that_do_not_fit_are_left_out_whole() {
     let mut rate = Rate::default();
     rate.add(&update(400));
     let text = |columns| step_text(&update(400), &rate, 1000, columns);
@@ -160,6 +160,6 @@ fn fields_that_do_not_fit_are_left_out_as_a_whole() {
 }
 
 #[test]
-fn a_rate_without_updates_does_not_panic() {
+fn a_speed_without_updates_does_not_panic() {
     assert_eq!(Rate::default().time_for(10), Duration::MAX);
 }

@@ -1,9 +1,9 @@
-//! What a model looks at.
+//! Inspection of attention and predictions.
 
 use super::*;
 
 #[test]
-fn an_inspection_shows_what_search_found() {
+fn an_inspection_shows_the_result_of_the_search() {
     let pipeline = untrained();
     let sentence = "a dog runs over the green field";
     let inspection = pipeline.inspect(sentence, None).unwrap();
@@ -14,7 +14,7 @@ fn an_inspection_shows_what_search_found() {
     let text = pipeline.tokenizers().tgt().decode(&best.tokens);
     assert_eq!(inspection.tgt[1..].join(" "), text);
     assert_eq!(inspection.src.join(" "), format!("{sentence} </s>"));
-    // Teacher forcing gives the tokens the probabilities that search saw.
+    // Teacher forcing gives the tokens the same probabilities as the search.
     let seen = inspection
         .written
         .iter()

@@ -1,10 +1,10 @@
-//! Tags, gaps and vectors of texts.
+//! Tagging, classification, gap filling and text vectors.
 
 use super::*;
 use crate::batch::{Batch, Padded};
 use crate::config::{Pooling, StackKind};
 
-/// Lines of all lengths, some blank and one longer than the model takes.
+/// Lines of various lengths, some blank and one too long for the model.
 fn lines(random: &mut Random) -> Vec<String> {
     let mut lines: Vec<String> = (0..40).map(|_| sentence(random)).collect();
     lines[4] = String::new();
@@ -29,14 +29,14 @@ fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
     let warnings: Vec<String> = warnings.map(Warning::to_string).collect();
     assert_eq!(
         warnings,
-        ["line 31: 32 positions were read in pieces of 24, the model's most"]
+        ["line 31: 32 positions were read in pieces of 24, the model's maximum"]
     );
     assert_eq!(together[20].unknown, 16);
     let mut seen: Vec<&String> = together.iter().flat_map(|tagged| &tagged.tags).collect();
     seen.sort();
     seen.dedup();
     assert!(seen.len() > 1, "always {seen:?}");
-    // What looks like special tokens is a token like any other.
+    // The spelling of a special token is an ordinary token.
     let special = pipeline.tag(1, &["<s> a<unk>b \u{b4}"]).unwrap();
     assert_eq!(special[0].tags.len(), 3);
     let control = &pipeline.tag(1, &["a\u{1}dog\u{7}"]).unwrap()[0];
@@ -66,7 +66,9 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
     for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
         let error = pipeline.tag_vectors(1, &[vec![1.0; 3], wrong]).unwrap_err();
         assert!(
-            error.to_string().starts_with("sequence 2 is not made of"),
+            error
+                .to_string()
+                .starts_with("sequence 2 does not consist of"),
             "{error}"
         );
     }
@@ -137,7 +139,7 @@ fn labels_do_not_depend_on_the_batch() {
     }
     let nan = damaged(of(Family::Classifier, 0), "head.weight", 0);
     let error = nan.classify(1, &["a dog"], 1).unwrap_err();
-    assert!(error.to_string().contains("no label"), "{error}");
+    assert!(error.to_string().contains("any label"), "{error}");
     assert_eq!(
         untrained().classify(1, &["a"], 1).unwrap_err().exit_code(),
         2
@@ -228,7 +230,7 @@ fn each_gap_has_its_likeliest_tokens() {
     }
     let best: Vec<&str> = filled.gaps.iter().map(|gap| gap[0].text.as_str()).collect();
     assert_eq!(filled.text, format!("a {} runs {}", best[0], best[1]));
-    // All that may be guessed, and it has less than the whole probability, as special tokens keep their share.
+    // All candidates. Their probabilities sum to less than 1, since special tokens keep their share.
     let all = &pipeline.fill("a <mask>", 1000).unwrap().gaps[0];
     assert_eq!(all.len(), WORDS.len());
     let sum: f64 = all.iter().map(|guess| guess.probability).sum();
@@ -246,7 +248,7 @@ fn gaps_that_cannot_be_filled_are_refused() {
         (
             &*long,
             1,
-            "the text has 25 tokens with `</s>`, and the model takes 24",
+            "the text has 25 tokens including `</s>`, but the model reads at most 24",
         ),
     ] {
         let error = pipeline.fill(text, count).unwrap_err();

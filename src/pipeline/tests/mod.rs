@@ -20,13 +20,13 @@ const WORDS: [&str; 12] = [
 
 const TAGS: [&str; 3] = ["NOUN", "VERB", "OTHER"];
 
-/// A tiny model that never learned anything.
+/// A tiny untrained translation model.
 pub(crate) fn untrained() -> &'static Pipeline {
     static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
     PIPELINE.get_or_init(|| of(Family::Transformer, 0))
 }
 
-/// The same of a family, over vectors of `d_input` numbers if that is not 0.
+/// A tiny untrained model of `family`, over vectors of `d_input` values unless that is 0.
 pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
     with(|model| {
         model.family = family;
@@ -34,7 +34,7 @@ pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
     })
 }
 
-/// The same of any configuration.
+/// A tiny untrained model with a changed configuration.
 fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     let mut config = Config {
         tokenizer: TokenizerConfig {
@@ -73,7 +73,7 @@ fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     Pipeline::from_parts(config, tokenizers, model)
 }
 
-/// The same model with NaN in parameter `name`, from element `first` on.
+/// `pipeline` with NaN in the parameter `name`, from element `first` on.
 pub(crate) fn damaged(pipeline: Pipeline, name: &str, first: usize) -> Pipeline {
     let mut found = false;
     let model = map_parameters(
@@ -91,10 +91,10 @@ pub(crate) fn damaged(pipeline: Pipeline, name: &str, first: usize) -> Pipeline 
     Pipeline { model, ..pipeline }
 }
 
-/// What [`untrained_language_model`] has its vocabulary from.
+/// The text behind the vocabulary of [`untrained_language_model`].
 pub(crate) const TEXT: &str = "Ein Hund rennt\nüber das grüne Feld\nund bellt zwei Katzen an.\n";
 
-/// A tiny causal language model that never learned anything, of a context of 24 tokens.
+/// A tiny untrained causal language model with a context of 24 tokens.
 pub(crate) fn untrained_language_model(kind: TokenizerKind, units: Units) -> Pipeline {
     let mut config = Config {
         tokenizer: TokenizerConfig {
@@ -115,7 +115,7 @@ pub(crate) fn untrained_language_model(kind: TokenizerKind, units: Units) -> Pip
     language_model(config)
 }
 
-/// The same of any configuration.
+/// A tiny untrained causal language model with the configuration `config`.
 pub(crate) fn language_model(config: Config) -> Pipeline {
     let corpus = match config.data.units {
         Units::Lines => TEXT.lines().map(str::to_owned).collect(),
@@ -181,7 +181,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
         options.search.beam_width = beam_width;
         let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
         let expected = pipeline.translate_with(&text, &options).unwrap();
-        // Scores are compared to the bit, and differ from line to line.
+        // Scores are compared exactly; they differ between lines.
         let mut scores: Vec<u64> = expected
             .iter()
             .map(|translation| translation.hypotheses[0].log_prob.to_bits())
@@ -231,7 +231,7 @@ fn the_n_best_come_in_order() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_as_they_stand_come_with_a_warning() {
+fn lines_that_cannot_be_read_literally_cause_a_warning() {
     let pipeline = untrained();
     let huge = "a dog runs ".repeat(100_000);
     let unbroken = "ä".repeat(500_000);
@@ -269,7 +269,7 @@ fn lines_that_cannot_be_read_as_they_stand_come_with_a_warning() {
 }
 
 #[test]
-fn a_source_keeps_to_the_model() {
+fn a_source_is_limited_by_the_model() {
     let pipeline = untrained();
     let read = |words: usize| Source::read(&"cats ".repeat(words), pipeline).unwrap();
     let eos = pipeline.tokenizers.src().special().eos;

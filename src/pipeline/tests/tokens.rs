@@ -1,4 +1,4 @@
-//! Special tokens anywhere in the vocabulary, and the token contract of a configuration.
+//! Special tokens at any id, and the token contract of a configuration.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ const LINES: [&str; 4] = [
     "over",
 ];
 
-/// `tokenizer`, whose token `id` becomes `moved(id)`.
+/// `tokenizer` with every token `id` moved to `moved(id)`.
 fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Tokenizer {
     let mut json: Value = serde_json::from_slice(tokenizer.to_json()).unwrap();
     let renumber = |id: &mut Value| *id = moved(id.as_u64().unwrap() as TokenId).into();
@@ -34,7 +34,7 @@ fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Toke
     Tokenizer::load(&path).unwrap()
 }
 
-/// A model without ties, each side of which has other numbers for its tokens, and the same model with the usual ones.
+/// An untied model whose sides use different token ids, and an equivalent model with the usual ids.
 fn renumbered_and_usual() -> [Pipeline; 2] {
     let untied = || with(|model| model.tie_embeddings = TieEmbeddings::None);
     let usual = untied();
@@ -76,14 +76,14 @@ fn examples(pipeline: &Pipeline) -> Vec<Example> {
         .collect()
 }
 
-/// Loss per pair of one batch, as training and validation measure it.
+/// Loss per pair of one batch, as measured by training and validation.
 fn loss(pipeline: &Pipeline, examples: Vec<Example>) -> f64 {
     let batches = batches(examples, pipeline.tokenizers.sides(), None).unwrap();
     pipeline.model.sums(&batches, 0.0).nll
 }
 
 #[test]
-fn the_numbers_of_tokens_change_nothing() {
+fn token_ids_do_not_affect_results() {
     let [other, usual] = renumbered_and_usual();
     let sides = other.tokenizers.sides();
     assert_eq!((sides.src.pad, sides.tgt.pad), (15, 5));
@@ -107,7 +107,7 @@ fn the_numbers_of_tokens_change_nothing() {
     assert!((losses[0] - losses[1]).abs() < 1e-4, "{losses:?}");
 }
 
-/// A model with the keys of `change`, and its tokenizers as they are after loading.
+/// A model with the configuration changed by `change`, and its tokenizers as loaded from disk.
 fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
     let Pipeline {
         config,
@@ -129,7 +129,7 @@ fn training_and_decoding_start_with_the_same_token() {
                 .iter()
                 .all(|example| example.tgt_in[0] == start)
         );
-        // What a search finds is as likely as training finds it.
+        // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
         for line in LINES {
             let found = &pipeline.translate_with(&[line], &options).unwrap()[0].hypotheses[0];
@@ -175,7 +175,7 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
 }
 
 #[test]
-fn tokens_outside_the_vocabulary_are_refused_by_key() {
+fn tokens_outside_the_vocabulary_are_refused_with_their_key() {
     type Change = fn(&mut ModelConfig);
     let cases: [(&str, Change); 4] = [
         ("decoder_start", |model| {

@@ -1,4 +1,4 @@
-//! The numbers that a forward pass keeps for the backward pass. A layer that keeps more has to say so here.
+//! The values that a forward pass keeps for the backward pass. A layer that keeps more must be added here.
 
 use crate::architecture::{
     ActivationKind, Architecture, Attention, AttentionKind, CellKind, Decoder, DropoutPosition,
@@ -7,7 +7,7 @@ use crate::architecture::{
 };
 use crate::data::BatchSize;
 
-/// Numbers that live at the end of a forward pass and in the first steps back.
+/// Number of values alive at the end of the forward pass and in the first steps of the backward pass.
 pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
     let (src, tgt) = (batch.src_tokens as f64, batch.tgt_tokens as f64);
     let (encoder, last_src) = match &model.encoder {
@@ -40,7 +40,7 @@ pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
     };
     let labelled = match &model.head {
         Head::Vocabulary(_) => 0.0,
-        // What dropout leaves of the last layer, or of its means.
+        // The last layer, or its means, after dropout.
         Head::Positions(labels) | Head::Sequence { labels, .. } => match last_src {
             Some(_) => src * labels.d_in as f64,
             None => 0.0,
@@ -49,16 +49,16 @@ pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
     encoder + decoder + embedded + on_the_way + labelled
 }
 
-/// What the stack keeps of `rows` positions that attend to `memory` others.
+/// Values kept by a stack of `rows` positions that attend to `memory` others.
 fn transformer(stack: &TransformerStack, rows: f64, memory: f64) -> f64 {
     let d = stack.d_model as f64;
-    // What a sublayer's end keeps: the sum and its norm, or their mirror image before the sublayer.
+    // Values kept at the end of a sublayer: the sum and its norm, or with pre-norm the reverse.
     let residual = match stack.dropout_position {
         DropoutPosition::Sublayer => 2.0 * d,
         DropoutPosition::AfterNorm => 3.0 * d,
     };
     let mixing = match &stack.mixing {
-        // Queries, keys, values and what they gather.
+        // Queries, keys, values and the attention output.
         SelfMixing::Attention(attention) => attended(attention) + attention.d_query() as f64,
         SelfMixing::Recurrent(kind) => (cell(*kind) + kind.gates() as f64) * d,
     };
@@ -73,7 +73,7 @@ fn transformer(stack: &TransformerStack, rows: f64, memory: f64) -> f64 {
     let d_ff = network.d_ff as f64;
     let hidden = match (network.activation, network.gated) {
         (ActivationKind::Relu, false) => d_ff,
-        // Before and after, what is kept in between, and after dropout.
+        // Before and after the activation, intermediate values, and after dropout.
         (_, false) => 4.0 * d_ff,
         (_, true) => 5.0 * d_ff,
     };
@@ -82,18 +82,18 @@ fn transformer(stack: &TransformerStack, rows: f64, memory: f64) -> f64 {
     stack.n_layers as f64 * layer + rows * last
 }
 
-/// Queries, keys and values of a row.
+/// Size of a row's queries, keys and values.
 fn attended(attention: &Attention) -> f64 {
     (attention.d_query() + 2 * attention.d_key()) as f64
 }
 
-/// The loss's gradient, and the first feed-forward network's: hidden layer, masked, and its input.
+/// The gradients of the loss and of the first feed-forward network: the hidden layer, its masked copy and its input.
 fn way_back(stack: &TransformerStack, rows: f64) -> f64 {
     let (d, d_ff) = (stack.d_model as f64, stack.feed_forward.d_ff as f64);
     rows * (2.0 * d_ff + 5.0 * d + turning(stack))
 }
 
-/// Queries and keys before and after they turn, and the gradients of these, in one layer.
+/// Queries and keys before and after rotation, and their gradients, in one layer.
 fn turning(stack: &TransformerStack) -> f64 {
     match &stack.mixing {
         SelfMixing::Attention(attention) => match attention.positions {
@@ -104,7 +104,7 @@ fn turning(stack: &TransformerStack) -> f64 {
     }
 }
 
-/// What a position of a recurrent layer keeps of its cell, in widths of its state: states and gates, and h apart.
+/// Values that a cell keeps per position, in multiples of the state's width: states, gates, and h separately.
 fn cell(kind: CellKind) -> f64 {
     match kind {
         CellKind::Rnn => 2.0,
@@ -115,23 +115,24 @@ fn cell(kind: CellKind) -> f64 {
     }
 }
 
-/// The inputs' share of the gates and its gradient, in widths of the state, which exist in one layer at a time.
+/// The inputs' contribution to the gates and its gradient, in multiples of the state's width; they exist for one layer
+/// at a time.
 fn projected(kind: CellKind) -> f64 {
     2.0 * kind.gates() as f64
 }
 
 fn recurrent_encoder(stack: &RecurrentEncoder, src: f64) -> f64 {
     let (d_in, d) = (stack.d_in as f64, stack.d_hidden as f64);
-    // Its cells, both directions side by side, and what dropout leaves of that for the next layer or the prediction.
+    // Cell values, both directions concatenated, and the result after dropout for the next layer or the prediction.
     let layers = stack.n_layers as f64 * (cell(stack.cell) * d + d + d);
-    // What the first layer reads, and its gradient or where it came from.
+    // The first layer's input, and its gradient or origin.
     src * (2.0 * d_in + layers + projected(stack.cell) * d)
 }
 
 fn recurrent_decoder(stack: &RecurrentDecoder, src: f64, tgt: f64) -> f64 {
     let (d_model, d) = (stack.d_model as f64, stack.d_hidden as f64);
     let d_memory = stack.d_memory as f64;
-    // Contexts, what the readout reads, and what is gathered from.
+    // Contexts, the readout's input, and the attended encoder outputs.
     let read = 2.0 * (d + d_memory);
     let (context, memory) = match stack.attention {
         AttentionKind::None => (0.0, 0.0),

@@ -1,12 +1,12 @@
-//! What the machine has, and what this process takes of it.
+//! RAM of the machine, and of this process.
 
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 
 use super::MB;
 use crate::config::Config;
 
-/// Bytes that this process may take in all: what `train.max_memory_mb` says, else what the machine, or the container, has
-/// free beside it. `None` where the system does not tell.
+/// The most bytes that this process may use: `train.max_memory_mb` if set, otherwise the RAM that the machine or
+/// container has free, plus what the process already uses. `None` where the system does not report it.
 pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
     if config.train.max_memory_mb > 0 {
         return Some(config.train.max_memory_mb as f64 * MB);
@@ -23,21 +23,21 @@ pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
     (room > 0).then_some(room as f64)
 }
 
-/// Bytes of a container.
+/// Memory of a container, in bytes.
 #[derive(Clone, Copy)]
 struct Container {
     size: u64,
-    /// Of all its processes, without the files that the system keeps in memory while nobody wants it.
+    /// RAM used by all its processes, without reclaimable file caches.
     resident: u64,
 }
 
-/// What is left beside everybody else; the process's `own` memory is no longer available, but its own.
+/// The RAM available to this process: what other processes leave free, including its `own` use.
 fn room(available: u64, container: Option<Container>, own: u64) -> u64 {
     let left = container.map(|Container { size, resident }| size.saturating_sub(resident));
     available.min(left.unwrap_or(u64::MAX)).saturating_add(own)
 }
 
-/// Bytes that this process takes now.
+/// RAM used by this process, in bytes.
 fn resident(system: &mut System) -> Option<u64> {
     let process = get_current_pid().ok()?;
     let wanted = ProcessRefreshKind::nothing().with_memory();
@@ -45,7 +45,7 @@ fn resident(system: &mut System) -> Option<u64> {
     Some(system.process(process)?.memory())
 }
 
-/// The most bytes that this process has taken so far, where the system tells.
+/// Peak RAM use of this process so far, where the system reports it.
 pub(in crate::train) fn high_water_mark() -> Option<u64> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_in_memory_and_the_process_itself_take_no_room() {
+    fn file_caches_and_own_memory_count_as_available() {
         let container = |resident| {
             let size = 1000;
             Some(Container { size, resident })

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Training that takes 60 MB and 10 kB a token, of a corpus with 3000 tokens for each batch to take.
+/// Training that needs 60 MB plus 10 kB per token, on a corpus of 3000 tokens.
 fn with_budget(tokens: usize) -> Memory {
     Memory {
         model: 10.0 * MB,
@@ -10,7 +10,7 @@ fn with_budget(tokens: usize) -> Memory {
     }
 }
 
-/// The key and the message of a refusal.
+/// The key and message of the expected error.
 fn refused(budget: usize, megabytes: f64) -> (String, String) {
     let result = with_budget(budget).check(budget, megabytes * MB, 20, with_budget);
     match result {
@@ -25,8 +25,8 @@ fn refused(budget: usize, megabytes: f64) -> (String, String) {
 }
 
 #[test]
-fn the_largest_budget_that_fits_is_named() {
-    // More than the corpus has is no smaller for the corpus.
+fn the_largest_budget_that_fits_is_reported() {
+    // A budget above the corpus's size makes no difference.
     for budget in [2001, 3000, 1_000_000] {
         let (key, message) = refused(budget, 80.0);
         assert_eq!(key, "train.batch_tokens");
@@ -41,10 +41,10 @@ fn the_largest_budget_that_fits_is_named() {
 }
 
 #[test]
-fn where_no_budget_fits_something_else_is_named() {
+fn without_a_fitting_budget_another_cause_is_reported() {
     let (key, message) = refused(1000, 60.1);
     assert_eq!(key, "data.max_len");
-    assert!(message.contains("one of 20 tokens, which takes about 60 MB"));
+    assert!(message.contains("one of 20 tokens, which needs about 60 MB"));
     let (key, message) = refused(1000, 59.9);
     assert_eq!(key, "model");
     assert!(message.contains("60 MB for weights"), "{message}");

@@ -5,7 +5,7 @@ use super::*;
 use crate::batch::TokenId;
 use crate::config::{Family, TokenizerKind};
 
-/// What the first batch of training and the validation batches of a masked language model read.
+/// The inputs of the first training batch and of the validation batches of a masked language model.
 fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     let folder = tempfile::tempdir().unwrap();
     let text = "a dog runs over the green field and barks at two cats\n".repeat(50);
@@ -28,7 +28,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
 }
 
 #[test]
-fn validation_hides_the_same_tokens_whatever_the_seed() {
+fn validation_masks_do_not_depend_on_the_seed() {
     let [[training, validation], [other_training, other_validation]] = [1, 2].map(hidden);
     assert_eq!(validation, other_validation);
     assert_ne!(training, other_training);

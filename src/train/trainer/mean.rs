@@ -1,4 +1,4 @@
-//! The mean of the latest checkpoints, which a finished run serves.
+//! Serves the mean of the latest checkpoints of a finished run.
 
 use super::{Trainer, recorded};
 use crate::checkpoint;
@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::train::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
-    /// Serves the mean of the `train.average_last` latest checkpoints if that is not 0, after validating it if `validated`
-    /// and the run validates at all. Going on with the run is not affected: its state stays that of the last checkpoint.
+    /// Serves the mean of the latest `train.average_last` checkpoints if that is not 0, after validating it if
+    /// `validated` and the run validates at all. Resuming the run is not affected: its state remains that of the last
+    /// checkpoint.
     pub(super) fn serve_mean(&mut self, validated: bool) -> Result<()> {
         let setup = &self.setup;
         let last = setup.config.train.average_last;
