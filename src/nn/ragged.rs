@@ -106,8 +106,9 @@ impl Ragged {
         let blocks = match origins {
             None if needed <= self.width && count == 1 => Blocks::reuse(old, self.width),
             origins => {
-                // Room for further vectors, where rows grow one by one.
-                let room = if count == 1 { needed / 4 + GROWTH } else { 0 };
+                // Room for further vectors, unless rows move: then they probably move again.
+                let grows = count == 1 && origins.is_none();
+                let room = if grows { needed / 4 + GROWTH } else { 0 };
                 let mut blocks = Blocks::new(lens.len(), needed + room);
                 let origins = origins.unwrap_or_else(|| (0..lens.len()).collect());
                 blocks.copy(
