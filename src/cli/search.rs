@@ -33,22 +33,21 @@ pub(super) struct SearchArgs {
 impl SearchArgs {
     /// The model's options with these changes applied, for `n_best` translations of each sentence.
     pub(super) fn options(&self, config: &Config, n_best: usize) -> Result<TranslateOptions> {
-        let mut config = config.clone();
-        let decode = &mut config.decode;
+        let mut decode = config.decode.clone();
         decode.beam_width = self.beam_width.map_or(decode.beam_width, NonZeroUsize::get);
         decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
-        config.validate().map_err(as_option)?;
+        decode.validate().map_err(as_option)?;
         let search = SearchOptions {
             n_best,
             max_new_tokens: self.max_new_tokens.map_or(usize::MAX, NonZeroUsize::get),
-            ..SearchOptions::from(&config.decode)
+            ..SearchOptions::from(&decode)
         };
         search.check()?;
         Ok(TranslateOptions {
             search,
-            batch_size: config.decode.batch_size,
+            batch_size: decode.batch_size,
         })
     }
 }

@@ -106,6 +106,8 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
     fraction("model.activation_dropout", model.activation_dropout)?;
+    positive("model.norm_epsilon", model.norm_epsilon)?;
+    positive("model.logit_scale", model.logit_scale)?;
     network::check(model)
 }
 
@@ -207,7 +209,7 @@ fn schedule(train: &TrainConfig) -> Result<()> {
     require(end > warmup, key, expected, end)
 }
 
-fn decode(decode: &DecodeConfig) -> Result<()> {
+pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.beam_width", decode.beam_width, 1)?;
     at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
     not_negative("decode.alpha", decode.alpha)?;

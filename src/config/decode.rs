@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
+
 /// The widest beam; wider ones only cost RAM.
 pub const MAX_BEAM_WIDTH: usize = 1000;
 
@@ -21,6 +23,16 @@ pub struct DecodeConfig {
     pub max_new_extra: usize,
     /// Sentences translated together.
     pub batch_size: usize,
+}
+
+impl DecodeConfig {
+    /// Refuses values out of range.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] for the first mistake.
+    pub fn validate(&self) -> Result<()> {
+        super::check::decode(self)
+    }
 }
 
 /// Normalisation of scores by length: Σ log P divided by

@@ -43,10 +43,9 @@ impl Config {
                 .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
         };
         let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
-        let unused = other.model.unused_keys();
-        let matters = |key: &str| !unused.iter().any(|unused| key == format!("model.{unused}"));
+        let unused = other.unused_keys();
         let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
-        keys.filter(|key| matters(key))
+        keys.filter(|key| !unused.contains(&key.as_str()))
             .filter(|key| !is_free(key) || bound.iter().any(|bound| key.starts_with(bound)))
             .find_map(|key| {
                 let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
@@ -103,6 +102,7 @@ fn descend(key: String, value: &Value, found: &mut Vec<(String, String)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OptimizerKind;
 
     #[test]
     fn limits_may_change_and_the_model_may_not() {
@@ -120,6 +120,14 @@ mod tests {
         let mut stored = config.clone();
         stored.model.recurrent.d_hidden += 1;
         assert_eq!(stored.difference_that_matters(&config), None);
+        let mut sgd = config.clone();
+        sgd.train.optimizer.kind = OptimizerKind::Sgd;
+        let mut stored = sgd.clone();
+        stored.train.optimizer.beta1 = 0.5;
+        assert_eq!(stored.difference_that_matters(&sgd), None);
+        let mut adam = config.clone();
+        adam.train.optimizer.beta1 = 0.5;
+        assert!(config.difference_that_matters(&adam).is_some());
         assert_eq!(
             (difference.ours.as_str(), difference.theirs.as_str()),
             ("256", "64")

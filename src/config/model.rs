@@ -209,6 +209,19 @@ impl ModelConfig {
     pub fn has(&self, kind: StackKind) -> bool {
         [self.encoder(), self.decoder()].contains(&Some(kind))
     }
+
+    /// Whether any layer has multi-head attention: self-attention, or a Transformer decoder's attention to the source.
+    pub(super) fn attends(&self) -> bool {
+        let reads_source = self.encoder().is_some();
+        self.self_attends() || reads_source && self.decoder() == Some(StackKind::Transformer)
+    }
+
+    /// Whether any layer has self-attention.
+    pub(super) fn self_attends(&self) -> bool {
+        let transformer = Some(StackKind::Transformer);
+        let mixes = self.decoder_mixing == MixingKind::Attention;
+        self.encoder() == transformer || mixes && self.decoder() == transformer
+    }
 }
 
 /// `[model.recurrent]`

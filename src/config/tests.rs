@@ -2,6 +2,7 @@
 
 mod family;
 mod ranges;
+mod unused;
 
 use std::fs;
 use std::path::Path;
@@ -129,37 +130,6 @@ fn keys_of_the_first_version_are_read() {
         &[],
     ));
     assert!(wrong.contains("`x.toml`, line 3"), "{wrong}");
-}
-
-#[test]
-fn unused_keys_are_refused() {
-    refuses(&[
-        (
-            "model.family = 'seq2seq'\nmodel.n_heads = 2",
-            "model.n_heads",
-            "its default, 4, since the model has no Transformer stack, found 2",
-        ),
-        (
-            "model.recurrent.cell = 'gru'",
-            "model.recurrent.cell",
-            "the model has no recurrent stack",
-        ),
-        (
-            "model.pooling = 'first'",
-            "model.pooling",
-            "only classifiers",
-        ),
-        (
-            "train.optimizer.kind = 'sgd'\ntrain.optimizer.beta1 = 0.5",
-            "train.optimizer.beta1",
-            "SGD has no such value",
-        ),
-    ]);
-    accepts(&["model.family = 'seq2seq'\nmodel.n_heads = 4"]);
-    let stored = tempfile::NamedTempFile::new().unwrap();
-    let text = format!("{CORPUS}\nmodel.recurrent.cell = 'gru'");
-    std::fs::write(stored.path(), text).unwrap();
-    Config::load_stored(stored.path()).unwrap();
 }
 
 #[test]

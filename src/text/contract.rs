@@ -1,5 +1,7 @@
 //! What a model's configuration says of special tokens, as ids.
 
+use std::collections::HashSet;
+
 use super::special::SpecialTokens;
 use super::{Tokenizer, Tokenizers};
 use crate::architecture::TokenContract;
@@ -38,7 +40,8 @@ impl Tokenizers {
     /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
+    /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
+    /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
         let start = self.contract(model)?.start;
         match &mut self {
@@ -61,10 +64,7 @@ impl Tokenizers {
         };
         let never = match &model.never_generated {
             None => vec![special.pad, special.bos],
-            Some(tokens) => tokens
-                .iter()
-                .map(|token| id_of("model.never_generated", token, tgt))
-                .collect::<Result<_>>()?,
+            Some(tokens) => never_generated(tokens, tgt)?,
         };
         Ok(TokenContract {
             start: id("model.decoder_start", &model.decoder_start)?.unwrap_or(special.bos),
@@ -75,6 +75,26 @@ impl Tokenizers {
             forced_last: id("model.forced_last", &model.forced_last)?,
         })
     }
+}
+
+/// The ids of `tokens`, the value of `model.never_generated`.
+fn never_generated(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
+    let key = "model.never_generated";
+    let never: Vec<TokenId> = tokens
+        .iter()
+        .map(|token| id_of(key, token, tokenizer))
+        .collect::<Result<_>>()?;
+    let barred: HashSet<TokenId> = never.iter().copied().collect();
+    let is_left = |id: TokenId| !barred.contains(&id) && !tokenizer.is_special(id);
+    if barred.is_empty() || (0..tokenizer.vocab_size() as TokenId).any(is_left) {
+        return Ok(never);
+    }
+    Err(Error::Config {
+        key: key.to_owned(),
+        expected: "a list that leaves at least one ordinary token".into(),
+        found: "a list of all of them".into(),
+        hint: Some("shorten the list".into()),
+    })
 }
 
 /// The id of `token`, the value of `key`.

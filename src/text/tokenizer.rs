@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tokenizers::decoders::DecoderWrapper;
 use tokenizers::{
-    Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
     PreTokenizedString, PreTokenizer,
 };
 
@@ -194,7 +194,7 @@ impl Tokenizer {
 
     /// The text of `ids`. Special tokens and ids outside the vocabulary are skipped.
     pub fn decode(&self, ids: &[TokenId]) -> String {
-        let ids = ids.iter().filter(|&&id| !self.special.contains(id));
+        let ids = ids.iter().filter(|&&id| !self.is_special(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
         let decoded = self
             .inner
@@ -205,6 +205,14 @@ impl Tokenizer {
             // Without a decoder, tokens are words; if a decoder fails, the tokens are shown.
             Some(Err(_)) | None => tokens.join(" "),
         }
+    }
+
+    /// Whether `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as special, or
+    /// a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an ordinary word.
+    pub(super) fn is_special(&self, id: TokenId) -> bool {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let is_marked = |token: &AddedToken| token.special || id == self.special.start;
+        self.special.contains(id) || added.get(&id).is_some_and(is_marked)
     }
 
     /// Number of tokens, including special ones; every id is below it.

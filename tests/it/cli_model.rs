@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::run::{Folder, Outcome};
+use crate::run::{Folder, Outcome, for_family};
 
 pub(crate) const CONFIG: &str = "
 [data]
@@ -208,6 +208,34 @@ fn an_evaluation_has_scores_with_signatures() {
         1,
         &["`in` has 2 lines, `src` has 5"],
     );
+}
+
+/// Version 0.1.0 wrote keys that the family does not use to model directories.
+#[test]
+fn unused_keys_of_a_stored_configuration_are_ignored() {
+    let folder = Folder::new();
+    folder.write("c.toml", for_family(CONFIG, "seq2seq"));
+    let command =
+        "train c.toml --out s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
+    let outcome = folder.run(command);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.write("src", "1 2 3\n").write("ref", "3 2 1\n");
+    let commands = [
+        "translate s src --beam-width 1",
+        "evaluate s --src src --ref ref --beam-width 1 --json",
+        "compare s --src src --ref ref --beam-width 1",
+    ];
+    let before = stdout(&folder, commands[0]);
+    let path = folder.path("s/config.toml");
+    let stored = fs::read_to_string(&path).unwrap();
+    let changed = stored.replace("\nd_ff = 1024\n", "\nd_ff = 33\n");
+    assert_ne!(stored, changed);
+    fs::write(&path, changed).unwrap();
+    for command in commands {
+        assert_ne!(stdout(&folder, command), "", "{command}");
+    }
+    assert_eq!(stdout(&folder, commands[0]), before);
+    folder.fails("translate s src --alpha=-1", 2, &["`--alpha`"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{at_most, positive, refuse, refuse_with, require, size};
 use crate::config::{
-    AttentionKind, CellKind, Family, MixingKind, ModelConfig, Positions, StackKind, TieEmbeddings,
+    AttentionKind, CellKind, Family, ModelConfig, Positions, StackKind, TieEmbeddings,
 };
 use crate::error::Result;
 
@@ -11,8 +11,10 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
     if model.has(StackKind::Recurrent) {
         recurrent(model)?;
     }
-    if model.has(StackKind::Transformer) {
+    if model.attends() {
         heads(model)?;
+    }
+    if model.has(StackKind::Transformer) {
         positions(model)?;
     }
     vectors(model)?;
@@ -106,13 +108,11 @@ fn heads(model: &ModelConfig) -> Result<()> {
     if let Some(scale) = model.attention_scale {
         positive("model.attention_scale", scale)?;
     }
-    positive("model.norm_epsilon", model.norm_epsilon)
+    Ok(())
 }
 
 fn positions(model: &ModelConfig) -> Result<()> {
     let d_model = model.d_model;
-    let attends = model.decoder_mixing == MixingKind::Attention
-        || model.encoder() == Some(StackKind::Transformer);
     match model.positions {
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
             if !d_model.is_multiple_of(2) =>
@@ -129,8 +129,8 @@ fn positions(model: &ModelConfig) -> Result<()> {
             "an even number, 4 or more, for Tensor2Tensor's sinusoidal positions",
             d_model,
         ),
-        Positions::Rotary => rotary(model),
-        Positions::Relative if attends => {
+        Positions::Rotary if model.self_attends() => rotary(model),
+        Positions::Relative if model.self_attends() => {
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
             let key = "model.relative_buckets";
             require(

@@ -4,172 +4,205 @@ use toml::Value;
 
 use super::refuse;
 use crate::config::{
-    Config, Family, ModelConfig, OptimizerConfig, OptimizerKind, Positions, StackKind, Task,
+    Config, Family, ModelConfig, OptimizerKind, Positions, StackKind, Task, Units,
 };
 use crate::error::Result;
 
 /// Refuses unused keys, unless they have their default value, as in a configuration that is written out in full.
 pub(super) fn check(config: &Config) -> Result<()> {
-    refuse_set(
-        "model",
-        &config.model,
-        &ModelConfig::default(),
-        &unused_by_model(&config.model),
-    )?;
-    let optimizer = &config.train.optimizer;
-    refuse_set(
-        "train.optimizer",
-        optimizer,
-        &OptimizerConfig::default(),
-        &unused_by_optimizer(optimizer),
-    )
-}
-
-impl ModelConfig {
-    /// The keys of `[model]` that the chosen architecture does not use.
-    pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
-        unused_by_model(self)
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect()
-    }
-}
-
-/// Keys without effect, and the reasons.
-type Unused = Vec<(&'static str, &'static str)>;
-
-fn refuse_set<T: serde::Serialize>(
-    section: &str,
-    set: &T,
-    defaults: &T,
-    unused: &Unused,
-) -> Result<()> {
-    let table = |section: &T| Value::try_from(section).ok();
-    let (set, defaults) = (table(set), table(defaults));
-    for (key, reason) in unused {
-        let at = |table: &Option<Value>| {
+    let tables = [config, &Config::default()].map(|config| Value::try_from(config).ok());
+    for (key, reason) in unused(config) {
+        let [found, default] = tables.each_ref().map(|table| {
             let mut parts = key.split('.');
-            parts.try_fold(table.clone()?, |table, part| table.get(part).cloned())
-        };
-        let (found, default) = (at(&set), at(&defaults));
+            parts.try_fold(table.as_ref()?, |table, part| table.get(part))
+        });
         if found != default {
-            let show = |value: Option<Value>| value.map_or("nothing".into(), |v| v.to_string());
+            let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
             let expected = format!("its default, {}, since {reason}", show(default));
-            return refuse(&format!("{section}.{key}"), expected, show(found));
+            return refuse(key, expected, show(found));
         }
     }
     Ok(())
 }
 
-fn unused_by_model(model: &ModelConfig) -> Unused {
-    const TRANSFORMER: [&str; 19] = [
-        "d_ff",
-        "n_heads",
-        "n_kv_heads",
-        "d_head",
-        "attention_dropout",
-        "activation_dropout",
-        "dropout_position",
-        "norm_position",
-        "final_norm",
-        "activation",
-        "feed_forward_gate",
-        "feed_forward_bias",
-        "positions",
-        "position_offset",
-        "rotary_base",
-        "relative_buckets",
-        "relative_distance",
-        "attention_bias",
-        "attention_scale",
-    ];
-    let mut unused = Unused::new();
-    let mut add = |is_unused: bool, keys: &[&'static str], reason| {
-        if is_unused {
-            unused.extend(keys.iter().map(|&key| (key, reason)));
-        }
-    };
-    let [encoder, decoder] = [model.encoder(), model.decoder()];
-    let has_transformer = model.has(StackKind::Transformer);
-    let no_transformer = "the model has no Transformer stack";
-    add(!has_transformer, &TRANSFORMER, no_transformer);
-    let has_norm = has_transformer || model.embedding_norm;
-    add(!has_norm, &["norm", "norm_epsilon"], no_transformer);
-    add(
-        !model.has(StackKind::Recurrent),
-        &["recurrent.cell", "recurrent.d_hidden"],
-        "the model has no recurrent stack",
-    );
-    add(
-        encoder != Some(StackKind::Recurrent),
-        &["recurrent.bidirectional"],
-        "the model has no recurrent encoder",
-    );
-    add(
-        decoder != Some(StackKind::Recurrent) || encoder.is_none(),
-        &["recurrent.attention"],
-        "the model has no recurrent decoder behind an encoder",
-    );
-    add(
-        decoder != Some(StackKind::Transformer),
-        &["decoder_mixing"],
-        "the model has no Transformer decoder",
-    );
-    add(
-        encoder.is_none(),
-        &["n_encoder_layers"],
-        "the model has no encoder",
-    );
-    add(
-        decoder.is_none(),
-        &["n_decoder_layers"],
-        "the model has no decoder",
-    );
-    add(
-        decoder.is_none(),
-        &["decoder_start"],
-        "the model has no decoder",
-    );
-    add(
-        model.family.task() != Task::Translate,
-        &["forced_first", "forced_last", "never_generated"],
-        "the model does not translate",
-    );
-    let positions = model.positions;
-    add(
-        has_transformer && positions != Positions::Relative,
-        &["relative_buckets", "relative_distance"],
-        "`model.positions` is not `relative`",
-    );
-    add(
-        has_transformer && positions != Positions::Rotary,
-        &["rotary_base"],
-        "`model.positions` is not `rotary`",
-    );
-    add(
-        has_transformer && positions != Positions::Learned,
-        &["position_offset"],
-        "`model.positions` is not `learned`",
-    );
-    let labels = matches!(model.family, Family::Tagger | Family::Classifier);
-    add(
-        labels,
-        &["tie_embeddings", "output_bias", "logit_scale"],
-        "the model predicts labels",
-    );
-    add(
-        model.family != Family::Classifier,
-        &["pooling"],
-        "only classifiers pool the positions of a text",
-    );
-    unused
+impl Config {
+    /// The keys without effect in this configuration, such as `model.d_ff` in a model without a Transformer stack.
+    pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
+        unused(self).into_iter().map(|(key, _)| key).collect()
+    }
 }
 
-fn unused_by_optimizer(optimizer: &OptimizerConfig) -> Unused {
-    match optimizer.kind {
-        OptimizerKind::Sgd => ["beta1", "beta2", "epsilon"]
-            .map(|key| (key, "SGD has no such value"))
-            .into(),
-        OptimizerKind::Adam | OptimizerKind::Adamw => Unused::new(),
-    }
+/// Keys of Transformer stacks, whether they have attention or not.
+const TRANSFORMER: &[&str] = &[
+    "model.d_ff",
+    "model.activation_dropout",
+    "model.dropout_position",
+    "model.norm_position",
+    "model.final_norm",
+    "model.activation",
+    "model.feed_forward_gate",
+    "model.feed_forward_bias",
+    "model.positions",
+];
+
+/// Keys of multi-head attention.
+const HEADS: &[&str] = &[
+    "model.n_heads",
+    "model.n_kv_heads",
+    "model.d_head",
+    "model.attention_dropout",
+    "model.attention_bias",
+    "model.attention_scale",
+];
+
+/// Whether these keys are unused, and the reason.
+type Rule = (bool, &'static [&'static str], &'static str);
+
+/// Keys without effect, and the reasons.
+fn unused(config: &Config) -> Vec<(&'static str, &'static str)> {
+    let model = &config.model;
+    let rules = [
+        &transformer(model)[..],
+        &stacks(model),
+        &family(model),
+        &training(config),
+    ];
+    let unused = rules.concat().into_iter().filter(|(unused, ..)| *unused);
+    unused
+        .flat_map(|(_, keys, reason)| keys.iter().map(move |&key| (key, reason)))
+        .collect()
+}
+
+fn transformer(model: &ModelConfig) -> [Rule; 7] {
+    let has_transformer = model.has(StackKind::Transformer);
+    let has_norm = has_transformer || model.embedding_norm;
+    let no_transformer = "the model has no Transformer stack";
+    let or_no_transformer = |reason| match has_transformer {
+        true => reason,
+        false => no_transformer,
+    };
+    let [relative, rotary, learned] = [Positions::Relative, Positions::Rotary, Positions::Learned]
+        .map(|positions| model.positions == positions);
+    [
+        (!has_transformer, TRANSFORMER, no_transformer),
+        (
+            !model.attends(),
+            HEADS,
+            or_no_transformer("the model has no multi-head attention"),
+        ),
+        (
+            !has_norm,
+            &["model.norm", "model.norm_epsilon"],
+            no_transformer,
+        ),
+        (
+            has_transformer && (relative || rotary) && !model.self_attends(),
+            &["model.positions"],
+            "rotary and relative positions need self-attention, and the model has none",
+        ),
+        (
+            !relative || !model.self_attends(),
+            &["model.relative_buckets", "model.relative_distance"],
+            or_no_transformer("`model.positions` is not `relative`"),
+        ),
+        (
+            !rotary || !model.self_attends(),
+            &["model.rotary_base"],
+            or_no_transformer("`model.positions` is not `rotary`"),
+        ),
+        (
+            !learned || !has_transformer,
+            &["model.position_offset"],
+            or_no_transformer("`model.positions` is not `learned`"),
+        ),
+    ]
+}
+
+fn stacks(model: &ModelConfig) -> [Rule; 6] {
+    let [encoder, decoder] = [model.encoder(), model.decoder()];
+    let recurrent = Some(StackKind::Recurrent);
+    [
+        (
+            !model.has(StackKind::Recurrent),
+            &["model.recurrent.cell", "model.recurrent.d_hidden"],
+            "the model has no recurrent stack",
+        ),
+        (
+            encoder != recurrent,
+            &["model.recurrent.bidirectional"],
+            "the model has no recurrent encoder",
+        ),
+        (
+            decoder != recurrent || encoder.is_none(),
+            &["model.recurrent.attention"],
+            "the model has no recurrent decoder behind an encoder",
+        ),
+        (
+            decoder != Some(StackKind::Transformer),
+            &["model.decoder_mixing"],
+            "the model has no Transformer decoder",
+        ),
+        (
+            encoder.is_none(),
+            &["model.n_encoder_layers"],
+            "the model has no encoder",
+        ),
+        (
+            decoder.is_none(),
+            &["model.n_decoder_layers", "model.decoder_start"],
+            "the model has no decoder",
+        ),
+    ]
+}
+
+fn family(model: &ModelConfig) -> [Rule; 4] {
+    [
+        (
+            model.family.task() != Task::Translate,
+            &[
+                "model.forced_first",
+                "model.forced_last",
+                "model.never_generated",
+            ],
+            "the model does not translate",
+        ),
+        (
+            matches!(model.family, Family::Tagger | Family::Classifier),
+            &[
+                "model.tie_embeddings",
+                "model.output_bias",
+                "model.logit_scale",
+            ],
+            "the model predicts labels",
+        ),
+        (
+            model.family != Family::Classifier,
+            &["model.pooling"],
+            "only classifiers pool the positions of a text",
+        ),
+        (
+            model.recurrent.d_input > 0,
+            &["model.scale_embeddings"],
+            "the model reads vectors, which are not scaled",
+        ),
+    ]
+}
+
+fn training(config: &Config) -> [Rule; 2] {
+    [
+        (
+            config.data.units == Units::Stream,
+            &["model.decoder_start"],
+            "windows of a stream have no start token",
+        ),
+        (
+            config.train.optimizer.kind == OptimizerKind::Sgd,
+            &[
+                "train.optimizer.beta1",
+                "train.optimizer.beta2",
+                "train.optimizer.epsilon",
+            ],
+            "SGD has no such value",
+        ),
+    ]
 }

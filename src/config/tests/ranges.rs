@@ -2,6 +2,7 @@
 
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::config::Config;
+use crate::config::schema::{Kind, SCHEMA};
 
 #[test]
 fn a_corpus_has_exactly_one_source() {
@@ -153,7 +154,12 @@ fn numbers_have_a_range() {
         "train.optimizer.beta2",
         "train.optimizer.momentum",
     ];
-    let positive = ["train.optimizer.learning_rate", "train.optimizer.epsilon"];
+    let positive = [
+        "model.norm_epsilon",
+        "model.logit_scale",
+        "train.optimizer.learning_rate",
+        "train.optimizer.epsilon",
+    ];
     let not_negative = [
         "train.clip_norm",
         "train.optimizer.weight_decay",
@@ -178,6 +184,16 @@ fn numbers_have_a_range() {
         "decode.alpha = 0.0",
         "train.label_smoothing = 0.0",
     ]);
+}
+
+#[test]
+fn no_number_may_be_nan_or_infinite() {
+    let numbers = SCHEMA.iter().filter(|(_, kind)| **kind == Kind::Number);
+    for (key, _) in numbers {
+        for value in ["nan", "inf", "-inf"] {
+            refuses(&[(&format!("{key} = {value}"), key, "expected")]);
+        }
+    }
 }
 
 #[test]

@@ -175,7 +175,25 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
 }
 
 #[test]
-fn tokens_outside_the_vocabulary_are_refused_with_their_key() {
+fn one_ordinary_token_must_be_left() {
+    let tokenizer = with(|_| ()).tokenizers.tgt().clone();
+    let ids = 0..tokenizer.vocab_size() as TokenId;
+    let ordinary: Vec<String> = ids
+        .filter(|&id| !tokenizer.special().contains(id))
+        .map(|id| tokenizer.token(id).unwrap())
+        .collect();
+    loaded(|model| model.never_generated = Some(ordinary[1..].into())).unwrap();
+    let error = loaded(|model| model.never_generated = Some(ordinary.clone())).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("`model.never_generated`"), "{error}");
+    assert!(
+        error.contains("leaves at least one ordinary token"),
+        "{error}"
+    );
+}
+
+#[test]
+fn tokens_outside_the_vocabulary_are_refused_by_key() {
     type Change = fn(&mut ModelConfig);
     let cases: [(&str, Change); 4] = [
         ("decoder_start", |model| {

@@ -114,6 +114,30 @@ fn pieces_show_how_they_join_the_previous_text() {
 }
 
 #[test]
+fn special_tokens_of_the_file_are_not_decoded() {
+    let json = tokenizer(TokenizerKind::Word).to_json().to_vec();
+    let mut document: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let added = document["added_tokens"].as_array_mut().expect("tokens");
+    let n = tokenizer(TokenizerKind::Word).vocab_size() as TokenId;
+    for (id, token, special) in [(n, "<tag>", true), (n + 1, "<plain>", false)] {
+        let mut entry = added[0].clone();
+        entry["id"] = id.into();
+        entry["content"] = token.into();
+        entry["special"] = special.into();
+        added.push(entry);
+    }
+    let mut tokenizer = Tokenizer::from_json(document.to_string().into()).expect("a tokenizer");
+    let mann = tokenizer.id("Mann").expect("known");
+    let ids = [n, mann, n + 1];
+    assert_eq!(tokenizer.decode(&ids), "Mann <plain>");
+    tokenizer.start_with(n + 1);
+    assert_eq!(tokenizer.decode(&ids), "Mann");
+    // A word remains a word.
+    tokenizer.start_with(mann);
+    assert_eq!(tokenizer.decode(&ids), "Mann <plain>");
+}
+
+#[test]
 fn each_word_has_one_id() {
     let tokenizer = tokenizer(TokenizerKind::Word);
     let ids = tokenizer

@@ -1,9 +1,12 @@
 //! Random damage, reproducible by its number.
 
 /// Numbers that often cause errors, as text and as bytes.
-const NUMBERS: [&str; 8] = [
+const NUMBERS: [&str; 11] = [
     "-1",
     "0",
+    "0.0",
+    "nan",
+    "inf",
     "1e999",
     "9223372036854775808",
     "18446744073709551615",
@@ -76,14 +79,13 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Replaces the first decimal number from `place` on.
+/// Replaces the first decimal number from `place` on, with its fraction and exponent.
 fn replace_number(bytes: &mut Vec<u8>, place: usize, number: &str) {
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    if let Some(found) = bytes[place..].iter().position(is_digit) {
+    if let Some(found) = bytes[place..].iter().position(u8::is_ascii_digit) {
         let start = place + found;
         let length = bytes[start..]
             .iter()
-            .take_while(|byte| is_digit(byte))
+            .take_while(|byte| byte.is_ascii_digit() || b".eE-".contains(byte))
             .count();
         bytes.splice(start..start + length, number.bytes());
     }
