@@ -14,7 +14,7 @@ use super::atomic::{self, Content};
 use super::{Provenance, Stored, files, missing, read_json, to_json};
 use crate::error::{Error, Result};
 
-/// Reading again this often outlasts a run that replaces the files meanwhile.
+/// Reading this often outlasts a run that replaces the files meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// Replaces the served weights by `content`, whose SHA-256 stands in `provenance`.
@@ -53,27 +53,30 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
 }
 
-/// The provenance of the served weights, and what `read` makes of these. It may be called several times, while another
-/// process replaces them.
+/// The provenance of the served weights, and what `read` makes of these. It is called again if another process replaces
+/// them meanwhile.
 ///
 /// # Errors
 /// A file that is missing or damaged, weights that are not those of the provenance as far as `read` looks, and its own.
 pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
+    let provenance_path = dir.join(files::PROVENANCE);
+    let mut provenance: Provenance = read_json(&provenance_path)?;
     let mut attempt = 1;
     loop {
-        let provenance: Provenance = read_json(&dir.join(files::PROVENANCE))?;
         let sha256 = provenance.sha256_of(files::WEIGHTS);
-        let error = match Stored::open(&weights, sha256).and_then(&read) {
-            Ok(found) => return Ok((provenance, found)),
-            Err(error) => error,
-        };
+        // First the weights that wait: if they are not there any more, those of this provenance already have their place.
         if sha256.is_some()
             && let Ok(found) = Stored::open(&pending, sha256).and_then(&read)
         {
             return Ok((provenance, found));
         }
-        if attempt == ATTEMPTS {
+        let error = match Stored::open(&weights, sha256).and_then(&read) {
+            Ok(found) => return Ok((provenance, found)),
+            Err(error) => error,
+        };
+        let latest: Provenance = read_json(&provenance_path)?;
+        if latest == provenance || attempt == ATTEMPTS {
             return Err(match error {
                 Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                     missing(&weights)
@@ -81,6 +84,7 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<
                 error => error,
             });
         }
+        provenance = latest;
         attempt += 1;
     }
 }
@@ -160,6 +164,31 @@ mod tests {
         finish_replacing(dir).expect("rename");
         assert!(!pending.exists());
         assert_eq!(served(dir), (2, 2.0));
+    }
+
+    #[test]
+    fn damaged_weights_are_read_again_only_if_they_were_replaced() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let dir = folder.path();
+        let (path, _) = paths(dir);
+        put(dir, 1);
+        weights::write(&path, &weights_of(2.0)).expect("write");
+        let count = std::cell::Cell::new(0);
+        let counted = |replaced: bool| {
+            count.set(0);
+            read(dir, |stored| {
+                count.set(count.get() + 1);
+                let digest = stored.digest();
+                if replaced && count.get() == 1 {
+                    put(dir, 3);
+                }
+                digest
+            })
+        };
+        counted(false).expect_err("damaged");
+        assert_eq!(count.get(), 1);
+        let (provenance, _) = counted(true).expect("replaced by whole weights");
+        assert_eq!((provenance.step, count.get()), (3, 2));
     }
 
     #[test]
