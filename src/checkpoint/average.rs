@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    Lock, Provenance, Run, atomic, files, load_recipe, recipe_files, served, shapes, to_json,
-    weights,
+    Lock, Provenance, Run, architecture, atomic, files, load_recipe, recipe_files, served, shapes,
+    to_json, weights,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -36,8 +36,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
             "average fewer, or train with a larger `train.keep_last`",
         ));
     }
-    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let mean = checkpoints.mean(last, &config.model.architecture(src, tgt))?;
+    let mean = checkpoints.mean(last, &architecture(&config, &tokenizers))?;
     let recipe = recipe_files(&config, &tokenizers);
     write(out, recipe, &mean.provenance, &mean.weights)?;
     Ok(mean.provenance.averaged_steps)

@@ -8,6 +8,7 @@
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
 //!   checkpoints/         checkpoints of the run: see `Run`
+//!   .lock                while a process writes here: see `Lock`
 //! ```
 
 pub mod atomic;
@@ -153,16 +154,10 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     Ok((config, tokenizers))
 }
 
-/// A model built from `config` with the weights `stored`.
-pub fn load_weights(
-    config: &Config,
-    tokenizers: &Tokenizers,
-    stored: Stored,
-    device: &Device,
-) -> Result<Model> {
-    let architecture = architecture(config, tokenizers);
-    let stored = stored.parameters(&shapes(&architecture))?;
-    Ok(build(&architecture, stored, device))
+/// A model of `architecture` with the weights `stored`.
+pub fn load_weights(architecture: &Architecture, stored: Stored, device: &Device) -> Result<Model> {
+    let stored = stored.parameters(&shapes(architecture))?;
+    Ok(build(architecture, stored, device))
 }
 
 /// The architecture of the model.
@@ -245,7 +240,7 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// The path of a checkpoint's folder, given the run directory and the update.
+/// The folder of the checkpoint at update `step` in the run directory `dir`.
 pub(crate) fn step_folder(dir: &Path, step: u64) -> PathBuf {
     dir.join(files::CHECKPOINTS).join(format!("step-{step:08}"))
 }

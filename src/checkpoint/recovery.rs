@@ -1,6 +1,6 @@
 //! Finds the checkpoint to resume from, even if files were damaged or lost.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -91,19 +91,20 @@ impl Run {
     }
 
     /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier
-    /// checkpoint: updates the pointers `last` and `best`, and serves the weights of the best checkpoint, or of the
-    /// last one without a best. Returns a warning if the best checkpoint is lost.
+    /// checkpoint: updates the pointers `last` and `best`, serves the weights of the best checkpoint, or of the last one
+    /// without a best, and deletes checkpoints after `last`. Returns a warning for each of these that was intact, and one
+    /// if the best checkpoint is lost.
     ///
     /// # Errors
-    /// A file that cannot be written; a damaged last checkpoint.
-    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Option<String>> {
+    /// A file that cannot be written or removed; a damaged last checkpoint.
+    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Vec<String>> {
         self.point_to_last(last)?;
-        let mut warning = None;
+        let mut warnings = self.delete_after(last)?;
         let digest = |step| self.weights(step).and_then(Stored::digest);
         let best = best.and_then(|step| match digest(step) {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
-                warning = Some(format!(
+                warnings.push(format!(
                     "the best checkpoint, of update {step}, is lost ({error}); the latest weights are served until \
                      a validation gives a better result"
                 ));
@@ -122,7 +123,37 @@ impl Run {
             let weights = self.folder(step).join(files::WEIGHTS);
             served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
         }
-        Ok(warning)
+        Ok(warnings)
+    }
+
+    /// Deletes the checkpoints after update `last`, since the run may never save these updates again. Returns a warning
+    /// for each that was intact.
+    fn delete_after(&self, last: u64) -> Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        for step in self.folders()?.into_iter().filter(|&step| step > last) {
+            if self.check(step).is_ok() {
+                warnings.push(format!(
+                    "the checkpoint of update {step} is deleted: the run resumes from update {last}, the last one that \
+                     it finished saving"
+                ));
+            }
+            let folder = self.folder(step);
+            fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
+        }
+        Ok(warnings)
+    }
+
+    /// The provenance of the served weights, or else of the newest checkpoint whose provenance can be read.
+    ///
+    /// # Errors
+    /// That of reading the former, if there is none of the latter.
+    pub fn origin(&self) -> Result<Provenance> {
+        let served = read_json(&self.dir().join(files::PROVENANCE));
+        served.or_else(|error| {
+            let mut steps = self.folders()?.into_iter().rev();
+            let found = steps.find_map(|step| self.provenance(step).ok());
+            found.ok_or(error)
+        })
     }
 
     /// The stored weights of the checkpoint at `step`.

@@ -31,8 +31,8 @@ pub struct TrainingState<P> {
     /// The matmul precision and instructions so far; absent in checkpoints of older versions.
     #[serde(default)]
     pub products: Option<Products>,
-    /// Whether the checkpoint was only written because training stopped. The next one replaces it, so that a run leaves
-    /// the same checkpoints however often it was stopped.
+    /// Whether only a stop caused this checkpoint, in a run that serves a mean (`train.average_last`). The next one replaces
+    /// it, so that the mean is the same however often the run was stopped. Other runs keep it like any other checkpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
     /// The trainer's own state: schedule, best result, patience.

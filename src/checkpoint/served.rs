@@ -53,27 +53,30 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
 }
 
-/// The provenance of the served weights, and the result of `read` on them. `read` may be called several times if
-/// another process replaces the files meanwhile.
+/// The provenance of the served weights, and the result of `read` on them. `read` is called again if another process
+/// replaces the files meanwhile.
 ///
 /// # Errors
 /// A missing or damaged file; weights that do not match the provenance, as far as `read` checks; errors of `read`.
 pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
+    let provenance_path = dir.join(files::PROVENANCE);
+    let mut provenance: Provenance = read_json(&provenance_path)?;
     let mut attempt = 1;
     loop {
-        let provenance: Provenance = read_json(&dir.join(files::PROVENANCE))?;
         let sha256 = provenance.sha256_of(files::WEIGHTS);
-        let error = match Stored::open(&weights, sha256).and_then(&read) {
-            Ok(found) => return Ok((provenance, found)),
-            Err(error) => error,
-        };
+        // Pending weights first: if there are none, the weights of this provenance are already in place.
         if sha256.is_some()
             && let Ok(found) = Stored::open(&pending, sha256).and_then(&read)
         {
             return Ok((provenance, found));
         }
-        if attempt == ATTEMPTS {
+        let error = match Stored::open(&weights, sha256).and_then(&read) {
+            Ok(found) => return Ok((provenance, found)),
+            Err(error) => error,
+        };
+        let latest: Provenance = read_json(&provenance_path)?;
+        if latest == provenance || attempt == ATTEMPTS {
             return Err(match error {
                 Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                     missing(&weights)
@@ -81,6 +84,7 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<
                 error => error,
             });
         }
+        provenance = latest;
         attempt += 1;
     }
 }
@@ -163,7 +167,32 @@ mod tests {
     }
 
     #[test]
-    fn weights_without_matching_provenance_are_removed() {
+    fn damaged_weights_are_read_again_only_if_they_were_replaced() {
+        let folder = tempfile::tempdir().expect("tempdir");
+        let dir = folder.path();
+        let (path, _) = paths(dir);
+        put(dir, 1);
+        weights::write(&path, &weights_of(2.0)).expect("write");
+        let count = std::cell::Cell::new(0);
+        let counted = |replaced: bool| {
+            count.set(0);
+            read(dir, |stored| {
+                count.set(count.get() + 1);
+                let digest = stored.digest();
+                if replaced && count.get() == 1 {
+                    put(dir, 3);
+                }
+                digest
+            })
+        };
+        counted(false).expect_err("damaged");
+        assert_eq!(count.get(), 1);
+        let (provenance, _) = counted(true).expect("replaced by whole weights");
+        assert_eq!((provenance.step, count.get()), (3, 2));
+    }
+
+    #[test]
+    fn weights_that_no_provenance_names_are_removed() {
         let folder = tempfile::tempdir().expect("tempdir");
         let dir = folder.path();
         put(dir, 1);

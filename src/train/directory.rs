@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Existing;
-use crate::checkpoint::{self, LOCK, Lock, Provenance, atomic, files};
+use crate::checkpoint::{self, LOCK, Lock, Provenance, Run, atomic, files};
 use crate::config::{Config, Difference};
 use crate::error::{Error, Result};
 use crate::text::Tokenizers;
@@ -99,7 +99,7 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
             ),
         });
     }
-    let provenance = checkpoint::read_json(&dir.join(files::PROVENANCE))?;
+    let provenance = Run::new(dir).origin()?;
     Ok(Found::Run(Box::new(StoredRun {
         tokenizers,
         provenance,
@@ -118,11 +118,10 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// True if both files exist and the second was written by this program.
+/// True with a configuration and provenance written by this program, at least in a checkpoint.
 fn is_run(dir: &Path) -> bool {
-    let provenance = checkpoint::read_json::<Provenance>(&dir.join(files::PROVENANCE));
-    dir.join(files::CONFIG).is_file()
-        && provenance.is_ok_and(|provenance| provenance.program.starts_with("attentive "))
+    let is_ours = |provenance: Provenance| provenance.program.starts_with("attentive ");
+    dir.join(files::CONFIG).is_file() && Run::new(dir).origin().is_ok_and(is_ours)
 }
 
 /// True for files that a run writes before its configuration.

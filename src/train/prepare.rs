@@ -76,10 +76,8 @@ pub(super) fn prepare(
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let memory = check_memory(config, &architecture, &material)?;
     let model = match resume_at {
-        Some(step) => {
-            checkpoint::load_weights(config, &material.tokenizers, run.weights(step)?, &device)?
-        }
-        None => fresh_model(config, &material.tokenizers, &device),
+        Some(step) => checkpoint::load_weights(&architecture, run.weights(step)?, &device)?,
+        None => fresh_model(config, &architecture, &device),
     };
     directory::claim(
         dir,
@@ -152,9 +150,8 @@ impl Material {
 }
 
 /// The model before its first update.
-pub(super) fn fresh_model(config: &Config, tokenizers: &Tokenizers, device: &Device) -> Model {
-    let architecture = checkpoint::architecture(config, tokenizers);
-    Model::new(&architecture, config.model.init, config.seed, device)
+pub(super) fn fresh_model(config: &Config, architecture: &Architecture, device: &Device) -> Model {
+    Model::new(architecture, config.model.init, config.seed, device)
 }
 
 /// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory.

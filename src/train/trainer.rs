@@ -88,7 +88,7 @@ impl<'a> Trainer<'a> {
         }
         self.progress = state.progress;
         self.step = state.step;
-        if let Some(warning) = run.mend(self.progress.best.map(|best| best.step), step)? {
+        for warning in run.mend(self.progress.best.map(|best| best.step), step)? {
             self.observer.on(&Event::Warning(&warning));
         }
         self.last_saved = Some((step, run.folder(step)));

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli_damage::{long, signal, start, wait_for_updates, weights};
-use crate::cli_model::CONFIG;
+use crate::cli_model::{CONFIG, trained};
+use crate::cli_runs::flip;
 use crate::run::{Folder, Outcome};
 
 fn prepared() -> Folder {
@@ -128,4 +129,34 @@ fn as_many_checkpoints_are_kept_as_are_averaged() {
         &["`train.keep_last`", "at least `train.average_last` = 4"],
     );
     assert!(!folder.path("runs").exists());
+}
+
+/// What lies beyond the update that a run goes on from would count as a checkpoint of the run later on.
+#[test]
+fn checkpoints_beyond_the_start_are_deleted() {
+    let folder = trained();
+    let checkpoint = |run: &str, step| folder.path(format!("{run}/checkpoints/step-{step:08}"));
+    // Update 5 is saved only because training stops there; the other run saves less often when it goes on.
+    for (run, stop, how) in [
+        ("stopped", 5, ""),
+        ("seldom", 4, "--set train.save_every=6"),
+    ] {
+        let first = format!("train c.toml --out {run} --set train.max_steps={stop}");
+        succeeds(&folder, &first);
+        flip(&checkpoint(run, stop).join("model.safetensors"));
+        succeeds(&folder, &format!("train c.toml --out {run} --resume {how}"));
+        assert!(!checkpoint(run, stop).exists(), "{run}");
+        let average = format!("average {run} --last 2 --out {run}-mean");
+        succeeds(&folder, &average);
+    }
+    succeeds(&folder, "average runs/c --last 2 --out mean");
+    assert!(weights(&folder, "stopped-mean") == weights(&folder, "mean"));
+    // Killed before update 6 became the last.
+    succeeds(&folder, "train c.toml --out killed --set train.max_steps=4");
+    fs::rename(checkpoint("runs/c", 6), checkpoint("killed", 6)).unwrap();
+    let resume = "train c.toml --out killed --resume --set train.max_steps=5";
+    let outcome = succeeds(&folder, resume);
+    let warning = "warning: the checkpoint of update 6 is deleted";
+    assert!(outcome.stderr.contains(warning), "{outcome:?}");
+    assert!(!checkpoint("killed", 6).exists());
 }

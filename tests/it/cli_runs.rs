@@ -35,7 +35,7 @@ fn succeeds(outcome: &Outcome) {
 }
 
 /// Changes a bit in the middle of a file.
-fn flip(path: &Path) {
+pub(crate) fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
@@ -122,33 +122,39 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
 /// Damages the run in a directory.
 type Damage = dyn Fn(&Path);
 
-/// Ways to damage the newest checkpoint of four updates, or the pointer to it.
-const DAMAGE: [(&str, &Damage); 8] = [
-    ("weights", &|run| flip(&newest(run, "model.safetensors"))),
-    ("optimiser", &|run| {
+/// Ways to damage the newest checkpoint of four updates, the pointer to it, or the served provenance, and the update that a
+/// resumed run then falls back to.
+const DAMAGE: [(&str, Option<u64>, &Damage); 9] = [
+    ("weights", Some(3), &|run| {
+        flip(&newest(run, "model.safetensors"))
+    }),
+    ("optimiser", Some(3), &|run| {
         flip(&newest(run, "optimizer.safetensors"))
     }),
-    ("state", &|run| {
+    ("state", Some(3), &|run| {
         let path = newest(run, "state.json");
         let text = fs::read_to_string(&path).unwrap();
         let changed = text.replace("\"batch\": ", "\"batch\": 1");
         assert_ne!(text, changed);
         fs::write(path, changed).unwrap();
     }),
-    ("provenance", &|run| {
+    ("provenance", Some(3), &|run| {
         fs::write(newest(run, "provenance.json"), "{").unwrap()
     }),
-    ("half of it", &|run| {
+    ("half of it", Some(3), &|run| {
         fs::remove_file(newest(run, "optimizer.safetensors")).unwrap()
     }),
-    ("all of it", &|run| {
+    ("all of it", Some(3), &|run| {
         fs::remove_dir_all(newest(run, "")).unwrap()
     }),
-    ("a pointer without a number", &|run| {
+    ("a pointer without a number", Some(4), &|run| {
         fs::write(run.join("checkpoints/last"), "\0\0").unwrap();
     }),
-    ("no pointer", &|run| {
+    ("no pointer", Some(4), &|run| {
         fs::remove_file(run.join("checkpoints/last")).unwrap()
+    }),
+    ("the served provenance", None, &|run| {
+        fs::write(run.join("provenance.json"), "{").unwrap()
     }),
 ];
 
@@ -160,16 +166,18 @@ fn newest(run: &Path, file: &str) -> std::path::PathBuf {
 fn a_run_resumes_from_the_newest_whole_checkpoint() {
     let folder = trained();
     succeeds(&folder.run("train c.toml --out parts --set train.max_steps=4"));
-    for (number, (what, damage)) in DAMAGE.iter().enumerate() {
+    for (number, (what, fallback, damage)) in DAMAGE.iter().enumerate() {
         let run = format!("parts-{number}");
         copy(&folder, "parts", &run);
         damage(&folder.path(&run));
         let outcome = folder.run(&format!("train c.toml --resume --out {run}"));
         succeeds(&outcome);
-        let step = if what.contains("pointer") { 4 } else { 3 };
-        let words = format!("resuming from the newest intact checkpoint, of update {step}");
-        assert!(outcome.stderr.contains("warning: "), "{what}: {outcome:?}");
-        assert!(outcome.stderr.contains(&words), "{what}: {outcome:?}");
+        let warned = outcome.stderr.contains("warning: ");
+        assert_eq!(warned, fallback.is_some(), "{what}: {outcome:?}");
+        if let Some(step) = fallback {
+            let words = format!("resuming from the newest intact checkpoint, of update {step}");
+            assert!(outcome.stderr.contains(&words), "{what}: {outcome:?}");
+        }
         for file in ["model.safetensors", "optimizer.safetensors", "state.json"] {
             let last = |run: &str| {
                 let checkpoint = folder.path(run).join("checkpoints/step-00000006");
@@ -181,6 +189,21 @@ fn a_run_resumes_from_the_newest_whole_checkpoint() {
             weights(&folder, &run) == weights(&folder, "runs/c"),
             "{what}"
         );
+    }
+}
+
+#[test]
+fn the_served_provenance_is_written_again() {
+    let folder = trained();
+    let path = folder.path("runs/c/provenance.json");
+    let whole = fs::read(&path).unwrap();
+    for how in ["--resume", "--force"] {
+        fs::write(&path, "{").unwrap();
+        succeeds(&folder.run(&format!("train c.toml {how}")));
+        assert!(fs::read(&path).unwrap() == whole, "damaged, {how}");
+        fs::remove_file(&path).unwrap();
+        succeeds(&folder.run(&format!("train c.toml {how}")));
+        assert!(fs::read(&path).unwrap() == whole, "missing, {how}");
     }
 }
 

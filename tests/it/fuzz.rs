@@ -81,7 +81,7 @@ const TARGETS: [(&str, &Target); 9] = [
     ("checkpoints/step-00000006/provenance.json", &|dir| {
         let run = Run::new(dir);
         run.start().unwrap();
-        let _ = run.mend(Some(6), 4);
+        let _ = run.mend(Some(6), 6);
     }),
 ];
 
