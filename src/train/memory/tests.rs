@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{Family, ModelConfig, TieEmbeddings};
 
 /// Training that takes 60 MB and 10 kB a token, of a corpus with 3000 tokens for each batch to take.
 fn with_budget(tokens: usize) -> Memory {
@@ -48,4 +49,26 @@ fn where_no_budget_fits_something_else_is_named() {
     let (key, message) = refused(1000, 59.9);
     assert_eq!(key, "model");
     assert!(message.contains("60 MB for weights"), "{message}");
+}
+
+/// Regression test: label models were charged for tied embeddings, which they do not have.
+#[test]
+fn only_tied_tables_have_several_gradients() {
+    let places = |family, tie_embeddings| {
+        let config = ModelConfig {
+            family,
+            tie_embeddings,
+            ..ModelConfig::default()
+        };
+        tied(&config.architecture(50, 50))
+    };
+    let all = [
+        TieEmbeddings::None,
+        TieEmbeddings::Decoder,
+        TieEmbeddings::All,
+    ];
+    let of = |family| all.map(|tie| places(family, tie));
+    assert_eq!(of(Family::Transformer), [0, 1, 2]);
+    assert_eq!(of(Family::DecoderOnly), [0, 1, 1]);
+    assert_eq!(of(Family::Classifier), [0, 0, 0]);
 }
