@@ -54,6 +54,14 @@ impl Head {
             Self::Positions(labels) | Self::Sequence { labels, .. } => labels.size,
         }
     }
+
+    /// Width of the vectors that it reads.
+    pub fn d_in(&self) -> usize {
+        match self {
+            Self::Vocabulary(head) => head.d_model,
+            Self::Positions(labels) | Self::Sequence { labels, .. } => labels.d_in,
+        }
+    }
 }
 
 impl Vocabulary {

@@ -148,11 +148,6 @@ impl Architecture {
     pub fn n_weights(&self) -> usize {
         self.parameters().iter().map(Parameter::len).sum()
     }
-
-    /// Width of the encoder's output; `None` without an encoder.
-    pub fn d_memory(&self) -> Option<usize> {
-        self.encoder.as_ref().map(Encoder::d_out)
-    }
 }
 
 impl Encoder {

@@ -69,15 +69,16 @@ impl Item {
                 input: TagInput::Tokens(words(src)),
                 tags: words(tgt),
             }),
-            Form::Labelled => Self::labelled(src.to_owned(), tgt.trim()),
+            Form::Labelled => Self::labelled(src.to_owned(), tgt),
             Form::TaggedVectors(_) | Form::Lines | Form::Stream => {
                 Err(format!("expected {}, found two columns", form.name()))
             }
         }
     }
 
-    /// A text with its label; describes the problem if the label is invalid.
+    /// A text with its label, without white space around it; describes the problem if the label is invalid.
     pub(super) fn labelled(text: String, label: &str) -> Result<Self, String> {
+        let label = label.trim();
         if label.contains(char::is_whitespace) {
             return Err(format!("the label `{label}` contains white space"));
         }
@@ -171,7 +172,12 @@ impl Measure {
 
 /// Whether `text` contains NUL or another control character other than white space.
 pub(super) fn has_control(text: &str) -> bool {
-    text.contains(|c: char| c.is_control() && !c.is_whitespace())
+    text.contains(is_control)
+}
+
+/// Whether `c` is a control character other than white space.
+pub(crate) fn is_control(c: char) -> bool {
+    c.is_control() && !c.is_whitespace()
 }
 
 fn words(text: &str) -> Vec<String> {

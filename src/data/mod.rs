@@ -22,6 +22,7 @@ pub use corpus::{Corpus, ReadStats};
 pub use encoded::{EncodeStats, Example, encode};
 pub use feed::Feed;
 pub use form::Form;
+pub(crate) use item::is_control;
 pub use item::{Entry, Item, TagInput};
 pub use json::parse_vectors;
 pub use lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from};

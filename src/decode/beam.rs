@@ -1,8 +1,9 @@
 //! Beam search of one sentence.
 
-use super::{Hypothesis, NextToken, SearchOptions};
+use super::{Hypothesis, SearchOptions};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
+use crate::model::NextToken;
 
 /// The hypotheses of one sentence.
 #[derive(Debug)]

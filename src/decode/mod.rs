@@ -12,7 +12,6 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use crate::model::{NextToken, likeliest};
 pub use hypothesis::Hypothesis;
 pub use options::SearchOptions;
 pub use sample::{Drawn, Ending, SampleOptions, sample};

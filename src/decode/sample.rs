@@ -211,22 +211,10 @@ struct Sampler {
 
 impl Sampler {
     fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
-        let SpecialTokens {
-            pad,
-            unk,
-            bos,
-            eos,
-            mask,
-            start: _,
-        } = special;
-        let mut barred = vec![pad, unk, bos];
-        barred.extend(mask);
-        if units == Units::Stream {
-            barred.push(eos);
-        }
+        let is_barred = |id: &TokenId| *id != special.eos || units == Units::Stream;
         Self {
             options: *options,
-            barred,
+            barred: special.ids().filter(is_barred).collect(),
             random: Random::new(options.seed, FIRST_STREAM.wrapping_add(options.number)),
         }
     }

@@ -21,8 +21,8 @@ pub struct Capacity {
 /// Beam search, or greedy search if `options.beam_width` is 1. Returns up to `options.n_best` hypotheses for each of
 /// `sentences`, in order, best first; none only if the model's logits are NaN.
 ///
-/// Sentences are taken while there is room; a finished one makes room for the next at once. An empty sentence has an empty
-/// hypothesis.
+/// Sentences are taken while there is room. The next ones are admitted together, once finished ones have left a quarter of
+/// `capacity.sentences` free. An empty sentence has an empty hypothesis.
 ///
 /// # Panics
 /// If `options.n_best` is out of range; see [`SearchOptions::check`].

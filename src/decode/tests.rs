@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::{Capacity, Hypothesis, NextToken, SearchOptions, likeliest, search};
+use super::{Capacity, Hypothesis, SearchOptions, search};
 use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::config::LengthPenalty;
-use crate::model::Stepper;
+use crate::model::{NextToken, Stepper, likeliest};
 use crate::random::Random;
 use crate::text::SpecialTokens;
 

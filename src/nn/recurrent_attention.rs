@@ -24,18 +24,18 @@ pub enum RecurrentAttention {
 pub struct AdditiveAttention {
     /// `[d_hidden, d_hidden]`: W.
     pub query: Linear,
-    /// `[d_hidden, d_hidden]`: U.
+    /// `[d_hidden, d_memory]`: U.
     pub key: Linear,
     /// `[d_hidden]`: v.
     pub score: Param<Tensor<1>>,
-    /// `[gates · d_hidden, d_hidden]`: maps the context to the gates.
+    /// `[gates · d_hidden, d_memory]`: maps the context to the gates.
     pub context: Linear,
 }
 
 /// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s; without W for "dot".
 #[derive(Module, Debug)]
 pub struct MultiplicativeAttention {
-    /// `[d_hidden, d_hidden]`: Wᵀ of "general".
+    /// `[d_memory, d_hidden]`: Wᵀ of "general".
     pub query: Option<Linear>,
 }
 

@@ -21,7 +21,7 @@ pub struct RecurrentDecoder {
     pub layers: Vec<RecurrentLayer>,
     /// Attention to the memory.
     pub attention: Option<RecurrentAttention>,
-    /// `[d_model, d_hidden]`, or `[d_model, 2 · d_hidden]` with attention: W of t.
+    /// `[d_model, d_hidden]`, or `[d_model, d_hidden + d_memory]` with attention: W of t.
     pub readout: Linear,
     #[module(skip)]
     start: InitialState,

@@ -5,12 +5,13 @@ use burn::tensor::Tensor;
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
-use crate::architecture::Task;
+use crate::batch::TokenId;
+use crate::config::Task;
 use crate::data::Example;
 use crate::error::{Error, Result};
 use crate::model::{NextToken, likeliest};
 use crate::nn::Pass;
-use crate::text::Tokenizer;
+use crate::text::{SpecialTokens, Tokenizer};
 
 /// The labels of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,24 +79,37 @@ pub(super) fn likeliest_labels(
     count: usize,
     tokenizer: &Tokenizer,
 ) -> Result<Vec<Vec<LabelScore>>> {
-    let special = tokenizer.special();
-    let no_labels = [special.pad, special.unk, special.bos, special.eos];
     let [_, classes] = logits.dims();
-    let rows = likeliest(logits, classes, &no_labels).into_iter();
-    rows.map(|row| scores(&row, count, tokenizer)).collect()
+    ranked_labels(logits, classes, tokenizer.special())
+        .map(|ranked| Ok(scores(&ranked?, count, tokenizer)))
+        .collect()
 }
 
-/// The first `count` labels of `row`, with probabilities that sum to 1 over all of them.
-fn scores(row: &[NextToken], count: usize, tokenizer: &Tokenizer) -> Result<Vec<LabelScore>> {
-    let Some(best) = row.first() else {
-        let problem = "the model gives no probability to any label";
-        return Err(Error::damaged_model(problem));
-    };
-    let weight = |label: &NextToken| (label.log_prob - best.log_prob).exp();
-    let total: f64 = row.iter().map(weight).sum();
+/// The `count` most likely labels of each row of `logits`, `[rows, labels]`, as tokens, most likely first: at least one, or
+/// [`Error::Data`] if all logits of the row are NaN.
+pub(super) fn ranked_labels(
+    logits: Tensor<2>,
+    count: usize,
+    special: SpecialTokens,
+) -> impl Iterator<Item = Result<Vec<NextToken>>> {
+    let no_labels: Vec<TokenId> = special.ids().collect();
+    let rows = likeliest(logits, count, &no_labels).into_iter();
+    rows.map(|ranked| match ranked.is_empty() {
+        true => Err(Error::damaged_model(
+            "the model gives no probability to any label",
+        )),
+        false => Ok(ranked),
+    })
+}
+
+/// The first `count` of the labels in `ranked`, with probabilities that sum to 1 over all of them.
+fn scores(ranked: &[NextToken], count: usize, tokenizer: &Tokenizer) -> Vec<LabelScore> {
+    let best = ranked.first().map_or(0.0, |best| best.log_prob);
+    let weight = |label: &NextToken| (label.log_prob - best).exp();
+    let total: f64 = ranked.iter().map(weight).sum();
     let score = |label: &NextToken| LabelScore {
         label: tokenizer.token(label.token).unwrap_or_default(),
         probability: weight(label) / total,
     };
-    Ok(row.iter().take(count).map(score).collect())
+    ranked.iter().take(count).map(score).collect()
 }

@@ -3,8 +3,9 @@
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
-use crate::architecture::{Input, Items, Task};
+use crate::architecture::{Input, Items};
 use crate::batch::Batch;
+use crate::config::Task;
 use crate::data::Example;
 use crate::error::{Error, Result};
 use crate::nn::Pass;

@@ -4,8 +4,8 @@ use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::Task;
-use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
+use crate::model::{NextToken, likeliest};
 use crate::nn::Pass;
 use crate::text::{Joint, MASK};
 
@@ -48,7 +48,6 @@ impl Pipeline {
             return Err(Error::usage("0 guesses per gap requested", hint));
         }
         let tokenizer = self.tokenizers.tgt();
-        let special = tokenizer.special();
         let mask = self.mask()?;
         let Source { ids, warnings } = self.read_gaps(text, mask)?;
         let batch = Batch {
@@ -56,7 +55,7 @@ impl Pipeline {
             ..Batch::default()
         };
         let logits = self.model.forward(&batch, &Pass::inference());
-        let no_guesses = [special.pad, special.unk, special.bos, special.eos, mask];
+        let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
         let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
         let gaps = places.filter(|(_, id)| **id == mask);
         let gaps: Vec<Vec<Guess>> = gaps

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
-use crate::data::MAX_LINE_BYTES;
+use crate::data::{MAX_LINE_BYTES, is_control};
 use crate::error::Result;
 use crate::text::Tokenizer;
 
@@ -85,13 +85,13 @@ impl Source {
     ) -> Result<Self> {
         let text: String = line
             .chars()
-            .map(|c| if is_control(&c) { ' ' } else { c })
+            .map(|c| if is_control(c) { ' ' } else { c })
             .collect();
         let ids = match text.trim() {
             "" => Vec::new(),
             text => encode(text)?,
         };
-        let problem = match line.chars().filter(is_control).count() {
+        let problem = match line.chars().filter(|&c| is_control(c)).count() {
             0 => None,
             1 => Some("1 control character was read as a blank".to_owned()),
             n => Some(format!("{n} control characters were read as blanks")),
@@ -99,9 +99,4 @@ impl Source {
         let warnings = problem.into_iter().map(Warning::new).collect();
         Ok(Self { ids, warnings })
     }
-}
-
-/// True for control characters other than white space such as tabs.
-fn is_control(c: &char) -> bool {
-    c.is_control() && !c.is_whitespace()
 }

@@ -3,13 +3,14 @@
 use rayon::prelude::*;
 
 use super::batches::batches;
+use super::classify::ranked_labels;
 use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::batch::{Batch, TokenId};
 use crate::config::Task;
 use crate::data::Example;
-use crate::decode::{NextToken, likeliest};
 use crate::error::{Error, Result};
+use crate::model::NextToken;
 use crate::nn::Pass;
 
 /// A tagged sequence.
@@ -156,16 +157,15 @@ impl Pipeline {
     /// The most likely tag at every position of each row.
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
-        let special = tokenizer.special();
-        let no_tags = [special.pad, special.unk, special.bos, special.eos];
         let logits = self.model.forward(batch, &Pass::inference());
-        let best = likeliest(logits, 1, &no_tags);
-        let name = |place: &Vec<NextToken>| {
-            let tag = place.first().and_then(|best| tokenizer.token(best.token));
-            tag.ok_or_else(|| Error::damaged_model("the model gives no probability to any tag"))
+        let places = ranked_labels(logits, 1, tokenizer.special()).zip(batch.src.lengths.mask());
+        let name = |best: Result<Vec<NextToken>>| -> Result<String> {
+            let tag = best?.first().and_then(|best| tokenizer.token(best.token));
+            Ok(tag.unwrap_or_default())
         };
-        let rows = best.chunks(batch.src.width()).zip(batch.src.lens());
-        rows.map(|(row, &len)| row[..len].iter().map(name).collect())
-            .collect()
+        let real = places.filter(|(_, is_pad)| !is_pad);
+        let mut tags = real.map(|(best, _)| name(best));
+        let rows = batch.src.lens().iter();
+        rows.map(|&len| tags.by_ref().take(len).collect()).collect()
     }
 }

@@ -35,7 +35,7 @@ pub struct SpecialTokens {
 }
 
 impl SpecialTokens {
-    /// Whether `id` is one of them. [`SpecialTokens::start`] may be any token, and does not count.
+    /// Whether `id` is one of [`SpecialTokens::ids`].
     pub fn contains(self, id: TokenId) -> bool {
         self.ids().any(|special| special == id)
     }
@@ -53,7 +53,8 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    fn ids(self) -> impl Iterator<Item = TokenId> {
+    /// Their ids. [`SpecialTokens::start`] may be any token, and does not count.
+    pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
             unk,

@@ -165,16 +165,6 @@ fn any_text_can_be_encoded() {
 }
 
 #[test]
-fn batches_equal_single_texts() {
-    let tokenizer = learned(&config(TokenizerKind::Bpe)).src().clone();
-    let single: Vec<_> = lines(SRC)
-        .iter()
-        .map(|text| tokenizer.encode(text).unwrap())
-        .collect();
-    assert_eq!(tokenizer.encode_batch(&lines(SRC)).unwrap(), single);
-}
-
-#[test]
 fn decoding_drops_special_and_unknown_ids() {
     for kind in KINDS {
         let tokenizer = learned(&config(kind)).src().clone();

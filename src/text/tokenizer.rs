@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use tokenizers::decoders::DecoderWrapper;
 use tokenizers::{
     AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
@@ -119,17 +118,6 @@ impl Tokenizer {
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(cannot_encode(text))?;
         Ok(encoding.get_ids().to_vec())
-    }
-
-    /// [`Tokenizer::encode`] for many texts in parallel.
-    ///
-    /// # Errors
-    /// See [`Tokenizer::encode`].
-    pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<Vec<Vec<TokenId>>> {
-        texts
-            .par_iter()
-            .map(|text| self.encode(text.as_ref()))
-            .collect()
     }
 
     /// One id per word of `text`, separated by white space; `<unk>` for a word that is not a single token.

@@ -7,8 +7,8 @@ pub(super) use machine::{high_water_mark, limit};
 
 use self::activations::floats;
 use super::optimizer::slots;
-use crate::architecture::Architecture;
-use crate::config::{Config, Matmul, TieEmbeddings};
+use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
+use crate::config::{Config, Matmul};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
 use crate::ops::Precision;
@@ -59,25 +59,18 @@ impl Memory {
     pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
         let config = subject.config;
         let architecture = subject.architecture;
-        let (d, vocab) = (
-            config.model.d_model as f64,
-            architecture.head.n_classes() as f64,
-        );
+        let head = &architecture.head;
+        let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
         let gradients = if config.train.accumulate > 1 { 2 } else { 1 };
         let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
-        // Gradients of a shared table that exist separately before they are summed.
-        let tied = match config.model.tie_embeddings {
-            TieEmbeddings::All => 2.0,
-            TieEmbeddings::Decoder => 1.0,
-            TieEmbeddings::None => 0.0,
-        };
+        let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         Self {
             model: FLOAT * (copies * architecture.n_weights() as f64 + tied * vocab * d),
             activations: FLOAT * SLACK * floats(architecture, batch),
             data: subject.data as f64,
-            rest: PROGRAM + threads + FLOAT * logits + packed(config, vocab, batch),
+            rest: PROGRAM + threads + FLOAT * logits + packed(subject, batch),
         }
     }
 
@@ -154,17 +147,43 @@ impl Memory {
     }
 }
 
+/// Number of further gradients of a shared table that exist separately before they are summed.
+fn tied(architecture: &Architecture) -> usize {
+    let head = matches!(&architecture.head, Head::Vocabulary(head) if head.tied);
+    let inputs = [&architecture.src, &architecture.tgt].into_iter().flatten();
+    let shared = inputs.filter(|input| matches!(input.items, Items::Tokens { shared: true, .. }));
+    usize::from(head) + shared.count()
+}
+
+/// Width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
+fn d_inner(architecture: &Architecture) -> usize {
+    let encoder = match &architecture.encoder {
+        Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(Encoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        None => 0,
+    };
+    let decoder = match &architecture.decoder {
+        Some(Decoder::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(Decoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        None => 0,
+    };
+    encoder.max(decoder)
+}
+
 /// Bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
-fn packed(config: &Config, vocab: f64, batch: BatchSize) -> f64 {
+fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
     const PACKED: f64 = 2.0;
-    let pairs = Precision::fastest() == Precision::Bf16 && config.train.matmul != Matmul::F32;
+    let matmul = subject.config.train.matmul;
+    let pairs = Precision::fastest() == Precision::Bf16 && matmul != Matmul::F32;
     if !pairs {
         return 0.0;
     }
-    let (d, d_ff) = (config.model.d_model as f64, config.model.d_ff as f64);
+    let head = &subject.architecture.head;
+    let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
+    let d_inner = d_inner(subject.architecture) as f64;
     let rows = batch.src_tokens.max(batch.tgt_tokens) as f64;
     let projection = (vocab + LOGIT_ROWS) * d + (vocab + d) * LOGIT_ROWS;
-    let maps = (rows + d.max(d_ff)) * (3.0 * d + d_ff);
+    let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
     PACKED * projection.max(maps).max((LOGIT_ROWS + d) * vocab)
 }
 

@@ -60,11 +60,6 @@ impl Lengths {
         self.lens.iter().copied().max().unwrap_or(0)
     }
 
-    /// Whether a position, counted row by row, is padding.
-    pub fn is_pad(&self, position: usize) -> bool {
-        position % self.width >= self.lens[position / self.width]
-    }
-
     /// The padding mask: whether each position, row by row, is padding.
     pub fn mask(&self) -> impl Iterator<Item = bool> {
         let row = |&len| (0..self.width).map(move |position| position >= len);
@@ -87,14 +82,6 @@ impl Lengths {
     pub fn first_rows(&self) -> Vec<usize> {
         (0..self.rows()).map(|row| row * self.width).collect()
     }
-
-    /// The lengths of the given rows, in that order.
-    pub fn select(&self, rows: &[usize]) -> Self {
-        Self {
-            lens: rows.iter().map(|&row| self.lens[row]).collect(),
-            width: self.width,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -107,7 +94,6 @@ mod tests {
         let mask: Vec<bool> = lengths.mask().collect();
         let pad = [false, false, true, true, true, true, false, false, false];
         assert_eq!(mask, pad);
-        assert!((0..9).all(|position| lengths.is_pad(position) == pad[position]));
         let real: Vec<bool> = lengths.real_at(1).collect();
         assert_eq!(real, [true, false, true]);
         let sizes = (lengths.rows(), lengths.width(), lengths.max());
@@ -115,7 +101,6 @@ mod tests {
         assert_eq!((lengths.positions(), lengths.total()), (9, 5));
         assert_eq!(lengths.last_rows(), [1, 3, 8]);
         assert_eq!(lengths.first_rows(), [0, 3, 6]);
-        assert_eq!(lengths.select(&[2, 2, 1]), Lengths::new([3, 3, 0], 3));
         assert!(Lengths::full(2, 4).mask().all(|pad| !pad));
         assert_eq!(Lengths::default().max(), 0);
     }

@@ -36,6 +36,7 @@ pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
 pub mod linear;
+pub mod mean;
 pub mod nonlinearity;
 pub mod norm;
 pub mod optimizer;

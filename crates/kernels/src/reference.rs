@@ -6,6 +6,7 @@
 mod additive_attention;
 mod attention;
 mod attentive_recurrent;
+mod mean;
 mod nonlinearity;
 mod norm;
 mod recurrent;
@@ -14,6 +15,7 @@ pub use crate::additive_attention::AdditiveAttentionShape;
 pub use additive_attention::AdditiveAttention;
 pub use attention::Attention;
 pub use attentive_recurrent::AttentiveRecurrent;
+pub use mean::mean_rows;
 pub use nonlinearity::{gated, nonlinear};
 pub use norm::{dropout_add, norm, norm_backward, residual_norm, residual_norm_backward};
 pub use recurrent::Recurrent;

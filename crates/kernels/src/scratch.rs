@@ -1,30 +1,49 @@
 //! Per-thread scratch buffers, reused between kernels.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of elements kept per thread: 256 MiB. Larger buffers are returned to the allocator.
-const MOST_KEPT: usize = 1 << 26;
+/// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the allocator.
+const MOST_KEPT: usize = 1 << 27;
+
+/// Number of elements in the [`Kept`] buffers of all threads.
+static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A buffer that counts towards the limit until it is dropped, also while it is in use.
+struct Kept(Vec<f32>);
+
+impl Kept {
+    /// Keeps `buffer` if the limit allows it.
+    fn new(buffer: Vec<f32>) -> Option<Self> {
+        let total = TOTAL.fetch_add(buffer.capacity(), Ordering::Relaxed);
+        let kept = Self(buffer);
+        (total + kept.0.capacity() <= MOST_KEPT).then_some(kept)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        TOTAL.fetch_sub(self.0.capacity(), Ordering::Relaxed);
+    }
 }
 
 /// Calls `work` with a scratch buffer of `len` elements of unspecified contents. Calls may nest: each level has its
 /// own buffer.
 pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
-    let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
-    if buffer.len() < len {
-        // A new allocation instead of growing the old one, which would copy unused data and over-allocate.
-        drop(buffer);
-        buffer = vec![0.0; len];
-    }
-    let result = work(&mut buffer[..len]);
-    FREE.with_borrow_mut(|free| {
-        let kept: usize = free.iter().map(Vec::capacity).sum();
-        if kept + buffer.capacity() <= MOST_KEPT {
-            free.push(buffer);
+    let free = FREE.with_borrow_mut(Vec::pop);
+    // A new allocation instead of growing the old one, which would copy unused data and over-allocate.
+    let (result, kept) = match free.filter(|kept| kept.0.len() >= len) {
+        Some(mut kept) => (work(&mut kept.0[..len]), Some(kept)),
+        None => {
+            let mut buffer = vec![0.0; len];
+            (work(&mut buffer), Kept::new(buffer))
         }
-    });
+    };
+    FREE.with_borrow_mut(|free| free.extend(kept));
     result
 }
 
@@ -46,22 +65,44 @@ pub(crate) fn with_scratches<const N: usize, R>(
 /// The number of elements kept by the calling thread.
 #[cfg(test)]
 pub(crate) fn kept() -> usize {
-    FREE.with_borrow(|free| free.iter().map(Vec::capacity).sum())
+    FREE.with_borrow(|free| free.iter().map(|kept| kept.0.capacity()).sum())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::*;
 
+    /// One test, because the limit is the process's: a thread, nested calls, and several threads.
     #[test]
-    fn a_thread_keeps_at_most_its_limit() {
+    fn all_threads_keep_at_most_the_limit() {
+        let half = MOST_KEPT / 2 + 1;
         with_scratch(1000, |_| ());
         assert!((1000..=MOST_KEPT).contains(&kept()));
         with_scratch(MOST_KEPT + 1, |scratch| scratch[MOST_KEPT] = 1.0);
         assert!(kept() <= MOST_KEPT);
-        with_scratch(MOST_KEPT / 2 + 1, |_| {
-            with_scratch(MOST_KEPT / 2 + 1, |_| ());
+        with_scratch(half, |_| with_scratch(half, |_| ()));
+        assert!((half..=MOST_KEPT).contains(&kept()));
+        FREE.take();
+
+        let barrier = Barrier::new(2);
+        let keep = || {
+            with_scratch(half, |_| barrier.wait());
+            let kept = kept();
+            barrier.wait();
+            kept
+        };
+        let both: usize = thread::scope(|scope| {
+            let threads = [scope.spawn(keep), scope.spawn(keep)];
+            threads.map(|thread| thread.join().unwrap()).iter().sum()
         });
-        assert!(kept() <= MOST_KEPT);
+        assert!(
+            (half..=MOST_KEPT).contains(&both),
+            "{both} elements are kept"
+        );
+        with_scratch(half, |_| ());
+        assert!(kept() >= half, "threads that ended keep nothing");
     }
 }

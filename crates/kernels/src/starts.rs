@@ -32,22 +32,6 @@ impl Starts {
         last + len
     }
 
-    /// The starts of the given sequences, in that order.
-    pub fn select(&self, rows: &[usize]) -> Self {
-        match self {
-            Self::All(start) => Self::All(*start),
-            Self::Each(starts) => Self::Each(rows.iter().map(|&row| starts[row]).collect()),
-        }
-    }
-
-    /// The starts advanced by `len` tokens.
-    pub fn after(&self, len: usize) -> Self {
-        match self {
-            Self::All(start) => Self::All(start + len),
-            Self::Each(starts) => Self::Each(starts.iter().map(|start| start + len).collect()),
-        }
-    }
-
     /// The position of row `row` in a batch of sequences of `len` tokens.
     pub fn position(&self, row: usize, len: usize) -> usize {
         self.of(row / len) + row % len
@@ -78,8 +62,6 @@ mod tests {
         let positions: Vec<usize> = (0..6).map(|row| each.position(row, 3)).collect();
         assert_eq!(positions, [4, 5, 6, 0, 1, 2]);
         assert_eq!((each.end(3), Starts::All(2).end(3)), (7, 5));
-        assert_eq!(each.select(&[1, 1, 0]), Starts::Each([0, 0, 4].into()));
-        assert_eq!(each.after(2), Starts::Each([6, 2].into()));
         assert_eq!(Starts::from(3).position(5, 4), 4);
         assert!(each.fits(2) && !each.fits(3) && Starts::All(1).fits(3));
     }

@@ -47,7 +47,7 @@ fn grammar(pairs: usize) -> Corpus {
 fn labels_come_from_tsv_and_from_json() {
     let tsv = "good\tA fine film.\n\nbad \tNo.\nbad\t\n";
     let json = "{\"text\": \"A fine film.\", \"label\": \"good\"}\n\n\
-                {\"label\": \"bad\", \"text\": \"No.\", \"id\": 3}\n\
+                {\"label\": \" bad\\t\", \"text\": \"No.\", \"id\": 3}\n\
                 {\"label\": \"bad\", \"text\": \"\"}\n";
     for corpus in [
         read_file(tsv, CorpusSource::Tsv).unwrap(),

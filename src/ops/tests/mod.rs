@@ -9,6 +9,7 @@ use crate::random::Random;
 
 mod attention;
 mod cross_entropy;
+mod mean;
 mod recurrent;
 
 /// The implementation to run.
