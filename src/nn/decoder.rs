@@ -112,8 +112,8 @@ impl TransformerDecoder {
                 panic!("rows at different positions extend one token at a time")
             }
         };
-        let width = state.width_after(real);
-        let bias = self.distance_bias(&starts, len, width);
+        // The same in every layer, but as wide as the cache that the first layer makes room in.
+        let mut bias = None;
         let groups = state.groups();
         let x = self.run(x, pass, |layer, number, x| {
             let layer_state = &mut state.layers[number];
@@ -125,6 +125,9 @@ impl TransformerDecoder {
                             let (queries, KeysValues(new)) =
                                 attention.project_next(x, rows, &starts, pass);
                             let (all, lengths) = layer_state.append(new, real);
+                            let width = lengths.width();
+                            let bias =
+                                bias.get_or_insert_with(|| self.distance_bias(&starts, len, width));
                             let visible = Visible {
                                 keys: Some(&lengths),
                                 causality,

@@ -147,12 +147,6 @@ impl TransformerState {
         }
     }
 
-    /// Length of the longest row after `new` positions are appended.
-    pub(super) fn width_after(&self, new: &Lengths) -> usize {
-        let both = self.positions.iter().zip(new.lens());
-        both.map(|(old, new)| old + new).max().unwrap_or(0)
-    }
-
     pub(super) fn advance(&mut self, by: &[usize]) {
         self.positions
             .iter_mut()
