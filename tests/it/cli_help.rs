@@ -53,7 +53,7 @@ fn the_columns_of_n_best_are_documented() {
         .stdout
         .replace('\n', " ");
     for word in [
-        "tabs",
+        "tab-separated",
         "number of the input line",
         "score",
         "length penalty",
