@@ -48,10 +48,8 @@ fn every_command_is_listed_and_helps_with_examples() {
 
 #[test]
 fn the_columns_of_n_best_are_documented() {
-    let help = Folder::new()
-        .run("translate --help")
-        .stdout
-        .replace('\n', " ");
+    let wrapped = Folder::new().run("translate --help").stdout;
+    let help = wrapped.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in [
         "tab-separated",
         "number of the input line",
