@@ -163,28 +163,26 @@ impl<S: Stepper, I: Iterator<Item = Vec<TokenId>>> Search<'_, S, I> {
         // The end token occurs at most once per row, so at least `beam_width` others remain.
         let count = self.options.beam_width + 1;
         let next = self.model.likeliest(layer, count, &self.contract.never);
-        let mut rows = Vec::with_capacity(last.len());
+        let mut parents: Vec<Vec<usize>> = Vec::with_capacity(self.active.len());
         let mut first = 0;
-        for active in std::mem::take(&mut self.active) {
-            let Active {
-                number,
-                src_len,
-                mut beam,
-            } = active;
+        for Active { beam, .. } in &mut self.active {
             let end = first + beam.width();
-            let parents = beam.advance(&next[first..end]);
-            rows.extend(parents.iter().map(|parent| first + parent));
+            let of_beam = beam.advance(&next[first..end]);
+            parents.push(of_beam.iter().map(|parent| first + parent).collect());
             first = end;
-            if beam.width() == 0 {
-                self.found.insert(number, beam.into_hypotheses());
-            } else {
-                self.active.push(Active {
-                    number,
-                    src_len,
-                    beam,
-                });
-            }
         }
+        // The last sentence takes the place of a finished one, so that few rows move.
+        let mut place = 0;
+        while place < self.active.len() {
+            if self.active[place].beam.width() > 0 {
+                place += 1;
+                continue;
+            }
+            let Active { number, beam, .. } = self.active.swap_remove(place);
+            self.found.insert(number, beam.into_hypotheses());
+            parents.swap_remove(place);
+        }
+        let rows = parents.concat();
         self.model.select(&rows, &mut self.state);
     }
 }

@@ -66,11 +66,25 @@ impl Ragged {
     pub fn extend(&mut self, mut other: Self) {
         self.settle();
         other.settle();
+        if self.rows() == 0 {
+            *self = other;
+            return;
+        }
         let (own, others) = (self.lens.len(), other.lens.len());
         let lens: Vec<usize> = self.lens.iter().chain(&other.lens).copied().collect();
-        let width = lens.iter().copied().max().unwrap_or(0);
-        let mut blocks = Blocks::new(lens.len(), width);
-        blocks.copy(self.x.take(), &self.lens, self.width, (0..own).zip(0..own));
+        let (width, mut blocks) = match self.x.take() {
+            Some(x) if other.width <= self.width => {
+                let mut blocks = Blocks::reuse(x, self.width);
+                blocks.add_rows(others);
+                (self.width, blocks)
+            }
+            x => {
+                let width = lens.iter().copied().max().unwrap_or(0);
+                let mut blocks = Blocks::new(lens.len(), width);
+                blocks.copy(x, &self.lens, self.width, (0..own).zip(0..own));
+                (width, blocks)
+            }
+        };
         let places = (0..others).zip(own..own + others);
         blocks.copy(other.x.take(), &other.lens, other.width, places);
         *self = Self {
@@ -93,32 +107,24 @@ impl Ragged {
             return;
         };
         let origins = self.moved.take();
-        let before: Vec<usize> = match &origins {
-            Some(origins) => origins.iter().map(|&row| self.lens[row]).collect(),
-            None => self.lens.clone(),
-        };
+        let origins = origins.unwrap_or_else(|| (0..self.lens.len()).collect());
+        let before: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
         let lens: Vec<usize> = before
             .iter()
             .zip(real)
             .map(|(old, new)| old + new)
             .collect();
         let needed = lens.iter().copied().max().unwrap_or(0);
-        let blocks = match origins {
-            None if needed <= self.width && count == 1 => Blocks::reuse(old, self.width),
-            origins => {
-                // Room for further vectors, unless rows move: then they probably move again.
-                let grows = count == 1 && origins.is_none();
-                let room = if grows { needed / 4 + GROWTH } else { 0 };
-                let mut blocks = Blocks::new(lens.len(), needed + room);
-                let origins = origins.unwrap_or_else(|| (0..lens.len()).collect());
-                blocks.copy(
-                    Some(old),
-                    &self.lens,
-                    self.width,
-                    origins.into_iter().zip(0..),
-                );
-                blocks
-            }
+        // Rows that were repeated probably will be again, which needs a copy in any case.
+        let stays = count == 1 && only_forward(&origins);
+        let blocks = if stays && needed <= self.width {
+            Blocks::reuse(old, self.width).compact(&origins, &before)
+        } else {
+            let room = if stays { needed / 4 + GROWTH } else { 0 };
+            let mut blocks = Blocks::new(lens.len(), needed + room);
+            let places = origins.into_iter().zip(0..);
+            blocks.copy(Some(old), &self.lens, self.width, places);
+            blocks
         };
         self.width = blocks.width;
         self.x = blocks.with(new, count, &before, real).into_tensor();
@@ -144,18 +150,22 @@ impl Ragged {
             return;
         }
         let lens: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
-        let width = lens.iter().copied().max().unwrap_or(0);
-        let mut blocks = Blocks::new(lens.len(), width);
-        blocks.copy(
-            self.x.take(),
-            &self.lens,
-            self.width,
-            origins.into_iter().zip(0..),
-        );
+        let blocks = match self.x.take() {
+            Some(x) if only_forward(&origins) => {
+                Blocks::reuse(x, self.width).compact(&origins, &lens)
+            }
+            x => {
+                let width = lens.iter().copied().max().unwrap_or(0);
+                let mut blocks = Blocks::new(lens.len(), width);
+                let places = origins.into_iter().zip(0..);
+                blocks.copy(x, &self.lens, self.width, places);
+                blocks
+            }
+        };
         *self = Self {
+            width: blocks.width,
             x: blocks.into_tensor(),
             lens,
-            width,
             moved: None,
         };
     }
@@ -165,6 +175,11 @@ impl Default for Ragged {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether every row moves to its own place or one before it, so that rows can be moved in order without a copy.
+fn only_forward(origins: &[usize]) -> bool {
+    (0..).zip(origins).all(|(row, &origin)| row <= origin)
 }
 
 /// Vectors that every row has room for at least, once it has outgrown its room.
@@ -199,6 +214,32 @@ impl Blocks {
             width,
             kind: Some((d, device)),
         }
+    }
+
+    /// Adds `count` empty rows.
+    fn add_rows(&mut self, count: usize) {
+        self.rows += count;
+        self.values.resize(self.rows * self.stride(), 0.0);
+    }
+
+    /// Replaces row i by row `origins[i]`, which has `lens[i]` vectors and does not lie before row i.
+    fn compact(mut self, origins: &[usize], lens: &[usize]) -> Self {
+        let stride = self.stride();
+        let d = stride / self.width.max(1);
+        for (row, (&origin, &len)) in origins.iter().zip(lens).enumerate() {
+            let from = origin * stride;
+            if origin != row {
+                self.values.copy_within(from..from + len * d, row * stride);
+            }
+        }
+        self.rows = origins.len();
+        self.values.truncate(self.rows * stride);
+        self
+    }
+
+    /// Elements from one row to the next.
+    fn stride(&self) -> usize {
+        self.width * self.kind.as_ref().map_or(0, |(d, _)| *d)
     }
 
     /// Copies rows of `x`, `[rows · width, d]`, whose real vectors `lens` counts: for each pair (origin, place) row
@@ -253,6 +294,7 @@ fn values(x: Tensor<2>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn tensor(values: &[f32]) -> Tensor<2> {
         let data = TensorData::new(values.to_vec(), [values.len(), 1]);
@@ -298,5 +340,47 @@ mod tests {
         assert_eq!(rows(&mut ragged), [[4.0, 5.0]]);
         ragged.select(&[]);
         assert_eq!(ragged.rows(), 0);
+    }
+
+    #[test]
+    fn random_changes_equal_those_of_plain_lists() {
+        let mut random = Random::new(5, 0);
+        for _ in 0..200 {
+            let (mut ragged, mut plain) = (Ragged::new(), Vec::<Vec<f32>>::new());
+            for change in 0..40 {
+                let value = change as f32;
+                match random.below(4) {
+                    0 => {
+                        let lens: Vec<usize> =
+                            (0..=random.below(3)).map(|_| random.below(4)).collect();
+                        let lengths = Lengths::new(lens.clone(), 4);
+                        let x = tensor(&vec![value; lens.len() * 4]);
+                        ragged.extend(Ragged::padded(x, &lengths));
+                        plain.extend(lens.into_iter().map(|len| vec![value; len]));
+                    }
+                    1 if plain.len() > 1 => {
+                        let gone = random.below(plain.len());
+                        let mut kept: Vec<usize> = (0..plain.len()).collect();
+                        kept.swap_remove(gone);
+                        ragged.select(&kept);
+                        plain.swap_remove(gone);
+                    }
+                    2 if !plain.is_empty() => {
+                        let chosen: Vec<usize> =
+                            (0..3).map(|_| random.below(plain.len())).collect();
+                        ragged.select(&chosen);
+                        plain = chosen.iter().map(|&row| plain[row].clone()).collect();
+                    }
+                    _ if !plain.is_empty() => {
+                        ragged.append(tensor(&vec![value; plain.len()]), 1, &vec![1; plain.len()]);
+                        plain.iter_mut().for_each(|row| row.push(value));
+                    }
+                    _ => {}
+                }
+                if plain.iter().any(|row| !row.is_empty()) && random.below(2) == 0 {
+                    assert_eq!(rows(&mut ragged), plain);
+                }
+            }
+        }
     }
 }
