@@ -1,16 +1,14 @@
 //! `attentive classify`: predicts a label for each text.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use attentive::config::Task;
 use attentive::error::Result;
 use attentive::pipeline::{Classified, LabelScore, Pipeline};
 use serde::Serialize;
 
-use super::input;
+use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
-use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,22 +23,12 @@ likely labels, each followed by its probability, separated by tabs. With `--json
 `label` (`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all \
 labels that the model knows sum to 1.";
 
-/// Lines to collect before classifying, so that texts of similar length share a batch.
-const LINES_PER_CHUNK: usize = 2048;
-
 /// Predict a label for each text with a classifier.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
-    /// The texts, one per line [default: standard input].
-    #[arg(value_name = "INPUT")]
-    input: Option<PathBuf>,
-    /// Write the labels to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Write the N most likely labels of each text with their probabilities.
     #[arg(long, short = 'k', value_name = "N")]
     top: Option<NonZeroUsize>,
@@ -65,11 +53,9 @@ struct Scored<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = Pipeline::load(&args.lines.model)?;
     pipeline.require(Task::Classify)?;
-    let mut input = input::open(args.input.as_deref())?;
-    let inputs = args.input.iter().chain([&args.model]);
-    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let (mut input, mut out) = args.lines.open()?;
     let count = match (args.top, args.json) {
         (Some(top), _) => top.get(),
         (None, true) => usize::MAX,

@@ -1,14 +1,11 @@
 //! `attentive embed`: computes a vector for each text.
 
-use std::path::PathBuf;
-
 use attentive::error::Result;
 use attentive::pipeline::Pipeline;
 use serde::Serialize;
 
-use super::input;
+use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
-use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,22 +16,12 @@ Output:
   One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the mean of the \
 encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line.";
 
-/// Lines to collect before embedding, so that texts of similar length share a batch.
-const LINES_PER_CHUNK: usize = 2048;
-
 /// Compute text vectors with the encoder of a masked language model, classifier or translation model.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
-    /// The texts, one per line [default: standard input].
-    #[arg(value_name = "INPUT")]
-    input: Option<PathBuf>,
-    /// Write the vectors to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    lines: LinesArgs,
 }
 
 /// A line of the output.
@@ -45,11 +32,9 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = Pipeline::load(&args.lines.model)?;
     pipeline.require_encoder()?;
-    let mut input = input::open(args.input.as_deref())?;
-    let inputs = args.input.iter().chain([&args.model]);
-    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let (mut input, mut out) = args.lines.open()?;
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {

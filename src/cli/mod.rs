@@ -16,6 +16,7 @@ mod generate;
 mod info;
 mod input;
 mod inspect;
+mod lines;
 mod message;
 mod names;
 mod output;

@@ -1,16 +1,14 @@
 //! `attentive tag`: predicts a tag for each token.
 
-use std::path::PathBuf;
-
 use attentive::config::Task;
 use attentive::data;
 use attentive::error::{Error, Result};
 use attentive::pipeline::{Pipeline, Warning};
 use serde::Serialize;
 
-use super::input::{self, Lines};
+use super::input::Lines;
+use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
-use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,22 +22,12 @@ Input and output:
 line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, 4]]}. A sequence longer \
 than the model's `max_len` is read in pieces of that length.";
 
-/// Lines to collect before tagging, so that sequences of similar length share a batch.
-const LINES_PER_CHUNK: usize = 2048;
-
 /// Predict a tag for each token of a text, or for each vector of a sequence.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
-    /// The sequences to tag, one per line [default: standard input].
-    #[arg(value_name = "INPUT")]
-    input: Option<PathBuf>,
-    /// Write the tags to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Write one JSON object per line with lists `tokens` and `tags`, as used for training; for vectors only `tags`.
     #[arg(long)]
     json: bool,
@@ -54,11 +42,9 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = Pipeline::load(&args.lines.model)?;
     pipeline.require(Task::Tag)?;
-    let mut input = input::open(args.input.as_deref())?;
-    let inputs = args.input.iter().chain([&args.model]);
-    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let (mut input, mut out) = args.lines.open()?;
     let config = &pipeline.config().model;
     let (mut unknown, mut tokens) = (0, 0);
     loop {

@@ -1,13 +1,13 @@
 //! `attentive translate`: translates text line by line.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::pipeline::{Candidate, Pipeline, TranslateOptions, Translation, Warning};
 use serde::Serialize;
 
-use super::input::{self, Lines};
+use super::input::Lines;
+use super::lines::LinesArgs;
 use super::message;
 use super::output::Output;
 use super::search::SearchArgs;
@@ -36,15 +36,8 @@ const BATCHES_PER_CHUNK: usize = 32;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
-    /// The text to translate, one sentence per line [default: standard input].
-    #[arg(value_name = "INPUT")]
-    input: Option<PathBuf>,
-    /// Write the translations to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// Number of translations to write for each line; at most the beam width.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroUsize,
@@ -83,16 +76,14 @@ struct Found<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = Pipeline::load(&args.lines.model)?;
     let options = args.search.options(pipeline.config(), args.n_best.get())?;
     let format = match args.scores || args.n_best.get() > 1 {
         _ if args.json => Format::Json,
         true => Format::LineScoreText,
         false => Format::Text,
     };
-    let input = input::open(args.input.as_deref())?;
-    let inputs = args.input.iter().chain([&args.model]);
-    let out = Output::open(args.output.as_deref(), inputs)?;
+    let (input, out) = args.lines.open()?;
     translate(&pipeline, &options, input, format, out)
 }
 

@@ -1,0 +1,34 @@
+//! The model, input and output of commands that work line by line.
+
+use std::path::PathBuf;
+
+use attentive::error::Result;
+
+use super::input::{self, Lines};
+use super::output::Output;
+
+/// Lines to collect before a model reads them, so that lines of similar length share a batch.
+pub(super) const LINES_PER_CHUNK: usize = 2048;
+
+/// Where a command that works line by line reads and writes.
+#[derive(clap::Args)]
+pub(super) struct LinesArgs {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    pub(super) model: PathBuf,
+    /// The input, one text or sequence per line [default: standard input].
+    #[arg(value_name = "INPUT")]
+    input: Option<PathBuf>,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl LinesArgs {
+    /// Opens the input, then the output, which must be neither the input nor the model.
+    pub(super) fn open(&self) -> Result<(Lines, Output)> {
+        let input = input::open(self.input.as_deref())?;
+        let inputs = self.input.iter().chain([&self.model]);
+        Ok((input, Output::open(self.output.as_deref(), inputs)?))
+    }
+}
