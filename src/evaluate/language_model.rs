@@ -144,7 +144,6 @@ mod tests {
     use crate::batch::{Padded, TokenId};
     use crate::config::TokenizerKind;
     use crate::model::Stepper;
-    use crate::nn::Pass;
     use crate::pipeline::tests::{TEXT, damaged, untrained, untrained_language_model};
 
     fn lines(text: &str) -> Vec<String> {
@@ -153,7 +152,7 @@ mod tests {
 
     /// −log₂ P of `targets`, each predicted from the tokens of `read` before it, one step at a time.
     fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
-        let steps = pipeline.model().steps(Pass::inference());
+        let steps = pipeline.model().steps(pipeline.pass());
         let mut state = steps.start();
         steps.admit(&Padded::new::<&[TokenId]>(&[&[]], 0), &mut state);
         let each = read.iter().zip(targets).map(|(&token, &target)| {

@@ -238,24 +238,25 @@ impl Model {
     }
 
     /// The linear map from the last layer to logits.
-    fn projection(&self) -> Map {
+    fn projection(&self, pass: &Pass<'_>) -> Map {
         match (&self.head, &self.decoder) {
-            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
+            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table()), pass),
             (Head::Vocabulary(head), None) => {
-                head.as_map(self.src.as_ref().and_then(|src| src.embedding.as_ref()))
+                let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
+                head.as_map(table, pass)
             }
-            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(),
+            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(pass),
         }
     }
 
     fn device(&self) -> Device {
-        self.projection().weight.device()
+        self.projection(&Pass::inference()).weight.device()
     }
 
     /// The label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
-        let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
+        let (projection, targets) = (self.projection(pass), targets(&batch.tgt_out));
         let precision = pass.precision();
         let loss = ops::cross_entropy(x, projection, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
@@ -293,7 +294,7 @@ impl Model {
     fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         ops::linear(
             x,
-            vec![self.projection()],
+            vec![self.projection(pass)],
             Epilogue::plain(pass.precision()),
         )
     }

@@ -1,7 +1,7 @@
 //! The most likely tokens of each row of logits.
 
-use std::cmp::Ordering;
-
+pub(crate) use attentive_kernels::top_k::largest;
+use attentive_kernels::top_k::log_sum_exp;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
@@ -34,7 +34,7 @@ pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec
             };
             let barred = barred.iter().map(|&token| row[token as usize]);
             let max = barred.fold(top, f32::max);
-            let total = log_sum_exp(row, finite(max));
+            let total = log_sum_exp(row, max);
             best.into_iter()
                 .map(|(logit, token)| NextToken {
                     token,
@@ -49,80 +49,6 @@ pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec
 pub(crate) fn values(logits: Tensor<2>) -> Vec<f32> {
     let data = logits.into_data().convert::<f32>();
     data.try_into_vec().expect("logits were made f32")
-}
-
-/// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
-/// indices are skipped.
-pub(crate) fn largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
-    /// Up to this count, insertion is faster than sorting.
-    const FEW: usize = 64;
-    if count <= FEW {
-        insert_largest(row, count, barred)
-    } else {
-        sort_largest(row, count, barred)
-    }
-}
-
-fn sort_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
-    let all = row
-        .iter()
-        .zip(0..)
-        .filter(|(x, token)| **x > f32::NEG_INFINITY && !barred.contains(token));
-    let mut all: Vec<(f32, TokenId)> = all.map(|(&x, token)| (finite(x), token)).collect();
-    all.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap_or(Ordering::Equal));
-    all.truncate(count);
-    all
-}
-
-fn insert_largest(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<(f32, TokenId)> {
-    // Nearly all chunks hold no value above the floor, which vector instructions can check.
-    const CHUNK: usize = 64;
-    let mut best: Vec<(f32, TokenId)> = Vec::with_capacity(count + 1);
-    let mut floor = f32::NEG_INFINITY;
-    for (chunk, first) in row.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
-        if !chunk.iter().fold(false, |any, &x| any | (x > floor)) {
-            continue;
-        }
-        for (&logit, token) in chunk.iter().zip(first..) {
-            if logit > floor && !barred.contains(&token) {
-                let logit = finite(logit);
-                let place = best.partition_point(|&(other, _)| other >= logit);
-                best.insert(place, (logit, token));
-                if best.len() > count {
-                    best.pop();
-                    floor = best.last().map_or(floor, |&(smallest, _)| smallest);
-                }
-            }
-        }
-    }
-    best
-}
-
-/// ln Σ eˣ over `row`, whose largest value is `max`.
-fn log_sum_exp(row: &[f32], max: f32) -> f64 {
-    // Many independent sums, so that none waits for another; each is short enough for f32.
-    let mut sums = [0.0f32; 16];
-    for chunk in row.chunks(sums.len()) {
-        for (sum, &x) in sums.iter_mut().zip(chunk) {
-            *sum += power(x, max);
-        }
-    }
-    let total: f64 = sums.iter().copied().map(f64::from).sum();
-    f64::from(max) + total.ln()
-}
-
-/// eˣ⁻ᵐᵃˣ, 0 for NaN.
-fn power(x: f32, max: f32) -> f32 {
-    if x.is_nan() {
-        0.0
-    } else {
-        (finite(x) - max).exp()
-    }
-}
-
-/// `x` without +∞, which would turn differences into NaN.
-fn finite(x: f32) -> f32 {
-    if x == f32::INFINITY { f32::MAX } else { x }
 }
 
 #[cfg(test)]
@@ -160,18 +86,6 @@ mod tests {
         assert_eq!(tokens(2, &[]), [1, 3]);
         assert_eq!(tokens(4, &[0, 3]), [1, 5, 2, 4]);
         assert_eq!(tokens(9, &[0, 1]), [3, 5, 2, 4]);
-    }
-
-    #[test]
-    fn sorting_and_insertion_agree() {
-        let mut row: Vec<f32> = (0..500).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
-        row[7] = f32::NAN;
-        row[8] = f32::NEG_INFINITY;
-        row[9] = f32::INFINITY;
-        for count in [1, 60, 500] {
-            let sorted = sort_largest(&row, count, &[0, 77]);
-            assert_eq!(sorted, insert_largest(&row, count, &[0, 77]));
-        }
     }
 
     #[test]

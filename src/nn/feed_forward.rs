@@ -46,6 +46,7 @@ impl FeedForward {
                     dropout,
                     precision: pass.precision(),
                 },
+                pass,
             ),
             (None, kind) => {
                 let x = self.inner.forward(x, pass);

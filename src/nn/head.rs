@@ -48,11 +48,14 @@ impl Vocabulary {
     }
 
     /// The linear map to logits, which uses `embedding` if tied.
-    pub fn as_map(&self, embedding: Option<&Embedding>) -> Map {
+    pub fn as_map(&self, embedding: Option<&Embedding>, pass: &Pass<'_>) -> Map {
         let tied = embedding.map(|embedding| &embedding.weight);
         let weight = self.weight.as_ref().or(tied);
         let weight = weight.expect("a tied projection needs an embedding");
-        Map::dense(weight.val(), self.bias.as_ref().map(Param::val))
+        Map {
+            weight: pass.weight(weight),
+            bias: self.bias.as_ref().map(Param::val),
+        }
     }
 }
 
@@ -72,7 +75,10 @@ impl Labels {
     }
 
     /// The linear map to logits.
-    pub fn as_map(&self) -> Map {
-        Map::dense(self.weight.val(), Some(self.bias.val()))
+    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
+        Map {
+            weight: pass.weight(&self.weight),
+            bias: Some(self.bias.val()),
+        }
     }
 }

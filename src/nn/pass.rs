@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
+use burn::module::Param;
 use burn::tensor::Tensor;
 
-use super::{AttentionPlace, AttentionWatch, Dropout};
-use crate::ops::{self, Precision};
+use super::{AttentionPlace, AttentionWatch, Dropout, Packs};
+use crate::ops::{self, Precision, Weight};
 
 /// One forward pass: inference or training, with or without recording.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,7 @@ pub struct Pass<'a> {
     precision: Precision,
     probe: Option<&'a Probe>,
     watch: Option<&'a AttentionWatch>,
+    packs: Option<&'a Packs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,7 @@ impl<'a> Pass<'a> {
             precision,
             probe: None,
             watch: None,
+            packs: None,
         }
     }
 
@@ -46,6 +49,7 @@ impl<'a> Pass<'a> {
             precision,
             probe: None,
             watch: None,
+            packs: None,
         }
     }
 
@@ -67,6 +71,22 @@ impl<'a> Pass<'a> {
         Self {
             watch: Some(watch),
             ..self
+        }
+    }
+
+    /// The same pass with packed weights, which must be those of the model that it runs.
+    pub fn packed(self, packs: &'a Packs) -> Self {
+        Self {
+            packs: Some(packs),
+            ..self
+        }
+    }
+
+    /// A weight in the form that products of this pass read.
+    pub fn weight(&self, param: &Param<Tensor<2>>) -> Weight {
+        match (self.packs, self.precision) {
+            (Some(packs), Precision::F32) => packs.weight(param),
+            (None, _) | (_, Precision::Bf16) => param.val().into(),
         }
     }
 

@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
-use super::{Dropout, Map, Precision, buffers};
+use super::{Dropout, Map, Precision, buffers, packed_linear};
 
 /// Operations fused into a linear layer, and its matmul precision.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ impl Epilogue {
 /// - `maps`: at most three layers with weights of the same shape; all or none have a bias
 /// - result: `[rows, maps.len() · d_out]`
 pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
+    if let Some(out) = packed_linear::linear(&x, &maps, epilogue) {
+        return out;
+    }
     // The backward pass of the kernel recovers the mask from the zeros in the output.
     let hidden = epilogue.dropout.is_none() || epilogue.activation == Activation::Relu;
     if !(fused::applies(&x) && hidden) {

@@ -21,6 +21,7 @@ mod linear;
 mod mean;
 mod nonlinearity;
 mod norm;
+mod packed_linear;
 mod profile;
 mod recurrent;
 mod rotary;

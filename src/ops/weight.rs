@@ -1,14 +1,24 @@
 //! Stored weight matrices.
 
+use std::sync::Arc;
+
+use attentive_kernels::gemm::Packed;
 use burn::tensor::{DType, Device, Tensor};
 
-use super::Precision;
+use super::{Precision, fused};
 
 /// A weight matrix `[d_out, d_in]`. Only the operations know how it is stored.
 #[derive(Clone, Debug)]
 pub enum Weight {
     /// Dense, in the type of the tensor.
     Dense(Tensor<2>),
+    /// Packed once for products in `f32`, for inference.
+    Packed {
+        /// The same, for operations that need a dense matrix.
+        dense: Tensor<2>,
+        /// Its transpose.
+        packed: Arc<Packed>,
+    },
 }
 
 /// A linear layer: x·Wᵀ + b.
@@ -21,38 +31,51 @@ pub struct Map {
 }
 
 impl Weight {
+    /// `weight`, packed where that makes products faster: in `f32` on the CPU.
+    pub fn packed(weight: Tensor<2>) -> Self {
+        if !fused::applies(&weight) || weight.is_autodiff() {
+            return Self::Dense(weight);
+        }
+        let [n, k] = weight.dims();
+        let data = weight.to_data();
+        let values = data.as_slice().expect("fused operations apply to f32");
+        Self::Packed {
+            packed: Arc::new(Packed::transposed(values, n, k)),
+            dense: weight,
+        }
+    }
+
     /// d_out
     pub fn rows(&self) -> usize {
-        match self {
-            Self::Dense(weight) => weight.dims()[0],
-        }
+        self.dense().dims()[0]
     }
 
     /// d_in
     pub fn cols(&self) -> usize {
-        match self {
-            Self::Dense(weight) => weight.dims()[1],
-        }
+        self.dense().dims()[1]
     }
 
     /// The device of the weight.
     pub fn device(&self) -> Device {
-        match self {
-            Self::Dense(weight) => weight.device(),
-        }
+        self.dense().device()
     }
 
     /// The dense matrix, for kernels that need one.
     pub(super) fn into_dense(self) -> Tensor<2> {
         match self {
-            Self::Dense(weight) => weight,
+            Self::Dense(weight) | Self::Packed { dense: weight, .. } => weight,
         }
     }
 
     /// x·Wᵀ using Burn's operations.
     pub(super) fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        let Self::Dense(weight) = self;
-        operand(x, precision).matmul(operand(weight.clone(), precision).transpose())
+        operand(x, precision).matmul(operand(self.dense().clone(), precision).transpose())
+    }
+
+    fn dense(&self) -> &Tensor<2> {
+        match self {
+            Self::Dense(weight) | Self::Packed { dense: weight, .. } => weight,
+        }
     }
 }
 

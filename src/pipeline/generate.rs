@@ -8,7 +8,6 @@ use crate::batch::TokenId;
 use crate::config::{Task, Units};
 use crate::decode::{Drawn, Ending, SampleOptions, sample};
 use crate::error::{Error, Result};
-use crate::nn::Pass;
 use crate::text::Detokenizer;
 
 /// Options for continuing a text.
@@ -149,7 +148,7 @@ impl Pipeline {
         };
         let units = self.config.data.units;
         let drawn = sample(
-            &self.model.steps(Pass::inference()),
+            &self.model.steps(self.pass()),
             &prompt.ids,
             units,
             tokenizer.special(),

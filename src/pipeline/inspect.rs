@@ -10,7 +10,7 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{StackKind, Task, Units};
 use crate::data::Example;
 use crate::error::{Error, Result};
-use crate::nn::{AttentionMap, AttentionWatch, Pass};
+use crate::nn::{AttentionMap, AttentionWatch};
 use crate::text::Tokenizer;
 
 /// Number of labels shown for a text.
@@ -180,9 +180,7 @@ impl Pipeline {
             ..Batch::default()
         };
         let watch = AttentionWatch::default();
-        let logits = self
-            .model
-            .forward(&batch, &Pass::inference().watched(&watch));
+        let logits = self.model.forward(&batch, &self.pass().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();
         let predicted = predicted(task, &logits, tgt_tokenizer)?;

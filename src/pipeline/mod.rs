@@ -34,6 +34,7 @@ use crate::config::{Config, Task};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::nn::{Packs, Pass};
 use crate::text::Tokenizers;
 
 /// A model with everything needed to process text.
@@ -42,6 +43,7 @@ pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     model: Model,
+    packs: Packs,
 }
 
 impl Pipeline {
@@ -64,6 +66,7 @@ impl Pipeline {
             config,
             tokenizers,
             model,
+            packs: Packs::new(),
         }
     }
 
@@ -80,6 +83,11 @@ impl Pipeline {
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The pass of inference, which shares packed weights with all others of this pipeline.
+    pub(crate) fn pass(&self) -> Pass<'_> {
+        Pass::inference().packed(&self.packs)
     }
 
     /// The model's special tokens, for search.

@@ -7,7 +7,6 @@ use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
 use crate::decode::{Capacity, Hypothesis, SearchOptions, search};
 use crate::error::{Error, Result};
-use crate::nn::Pass;
 
 /// Options of translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,7 +148,7 @@ impl Pipeline {
             sentences: options.batch_size,
             positions: SEARCH_POSITIONS,
         };
-        let (steps, contract) = (self.model.steps(Pass::inference()), self.contract()?);
+        let (steps, contract) = (self.model.steps(self.pass()), self.contract()?);
         Ok(
             search(&steps, sentences, &contract, &search_options, capacity)
                 .map(|hypotheses| self.candidates(hypotheses, wanted))

@@ -44,6 +44,7 @@ pub mod philox;
 pub mod recurrent;
 pub mod reference;
 pub mod rotary;
+pub mod top_k;
 
 #[cfg(test)]
 mod testing;

@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use super::{Model, State, Stepper, Steps, parameters, shapes, take_gradients};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
-use crate::nn::{Pass, Probe};
+use crate::nn::{Packs, Pass, Probe};
 use crate::ops::Precision;
 
 use variants::{base, variants};
@@ -88,6 +88,19 @@ fn a_sentence_does_not_depend_on_its_batch() {
     }
 }
 
+#[test]
+fn packed_weights_give_the_same_bits() {
+    for config in variants() {
+        let (model, packs) = (model(&config), Packs::new());
+        let all = batch_of(&config, 0..3);
+        let plain = rows(model.forward(&all, &Pass::inference()));
+        for _ in 0..2 {
+            let packed = rows(model.forward(&all, &Pass::inference().packed(&packs)));
+            assert_eq!(packed, plain, "{config:?}");
+        }
+    }
+}
+
 fn decodes(config: &ModelConfig) -> bool {
     matches!(config.family.task(), Task::Translate | Task::Generate)
 }
@@ -131,8 +144,8 @@ fn step(steps: &Steps<'_>, next: &[TokenId], state: &mut State) -> Vec<Vec<f32>>
 #[test]
 fn cached_steps_equal_the_full_forward_pass() {
     for config in variants().into_iter().filter(decodes) {
-        let model = model(&config);
-        let steps = model.steps(Pass::inference());
+        let (model, packs) = (model(&config), Packs::new());
+        let steps = model.steps(Pass::inference().packed(&packs));
         let full = rows(model.forward(&batch_of(&config, 0..3), &Pass::inference()));
         let mut state = state_of(&steps, 0..3);
         for position in 0..3 {

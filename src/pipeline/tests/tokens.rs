@@ -113,6 +113,7 @@ fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
         config,
         tokenizers,
         model,
+        ..
     } = with(change);
     let tokenizers = tokenizers.for_model(&config.model)?;
     Ok(Pipeline::from_parts(config, tokenizers, model))

@@ -9,6 +9,7 @@ pub(crate) mod bf16;
 mod isa;
 mod micro;
 mod pack;
+mod packed;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod single;
@@ -20,7 +21,8 @@ use std::ops::Range;
 use crate::area::area;
 use crate::tile::TileMut;
 use isa::{Engine, Isa};
-use single::Single;
+pub use packed::Packed;
+use single::{Right, Single};
 pub use view::View;
 
 /// Whether a product replaces the output or is added to it.
@@ -144,16 +146,31 @@ fn gemm_on(
     }
     match engine {
         Engine::F32(isa) => {
-            Single::new(isa, Precision::F32).product(k, a, b, out, accumulate, epilogue)
+            let single = Single::new(isa, Precision::F32);
+            single.product(k, a, Right::Plain(b), out, accumulate, epilogue)
         }
         Engine::Rounded(isa) => {
-            Single::new(isa, Precision::Bf16).product(k, a, b, out, accumulate, epilogue)
+            let single = Single::new(isa, Precision::Bf16);
+            single.product(k, a, Right::Plain(b), out, accumulate, epilogue)
         }
         #[cfg(target_arch = "x86_64")]
         Engine::Pairs(isa) => pairs::product(isa, k, a, b, out, accumulate, epilogue),
         #[cfg(not(target_arch = "x86_64"))]
         Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
     }
+}
+
+/// `out` `[m, n]` = `a` `[m, k]` · `b` in `f32`, equal to the bit to the product with the matrix that was packed.
+pub(crate) fn gemm_packed(a: View<'_>, b: &Packed, out: &mut TileMut<'_>, epilogue: Epilogue<'_>) {
+    let (m, n, k) = (out.rows(), out.cols(), b.k());
+    assert_eq!(n, b.n(), "columns of the output");
+    a.assert_holds("a", m, k);
+    let accumulate = Accumulate::Overwrite;
+    if m == 0 || n == 0 || k == 0 {
+        return without_products(out, accumulate, epilogue);
+    }
+    let single = Single::new(b.isa(), Precision::F32);
+    single.product(k, a, Right::Packed(b, 0), out, accumulate, epilogue);
 }
 
 /// [`gemm`] of `f32` operands into a tile, on the calling thread.
@@ -172,7 +189,7 @@ pub(crate) fn gemm_tile(
         return without_products(out, accumulate, epilogue);
     }
     let single = Single::new(Isa::detect(), Precision::F32);
-    single.rectangle(k, a, b, out, accumulate, epilogue);
+    single.rectangle(k, a, Right::Plain(b), out, accumulate, epilogue);
 }
 
 /// The output for an inner dimension of 0.

@@ -6,6 +6,7 @@
 use super::bf16::{round_all, round_into};
 use super::isa::Isa;
 use super::pack::KC;
+use super::packed::Packed;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, Precision, View, finish, micro, pack};
 use crate::area::area;
@@ -33,6 +34,25 @@ pub(super) struct Single {
     precision: Precision,
 }
 
+/// The right operand of a product.
+#[derive(Clone, Copy)]
+pub(super) enum Right<'a> {
+    /// Packed by every task that needs it.
+    Plain(View<'a>),
+    /// Packed before, for the same instruction set, from a column on.
+    Packed(&'a Packed, usize),
+}
+
+impl Right<'_> {
+    /// The operand from column `col` on.
+    fn cols_from(self, col: usize) -> Self {
+        match self {
+            Self::Plain(b) => Self::Plain(b.from(0, col)),
+            Self::Packed(packed, first) => Self::Packed(packed, first + col),
+        }
+    }
+}
+
 impl Single {
     pub(super) fn new(isa: Isa, precision: Precision) -> Self {
         Self { isa, precision }
@@ -43,13 +63,17 @@ impl Single {
         self,
         k: usize,
         a: View<'_>,
-        b: View<'_>,
+        b: Right<'_>,
         out: &mut TileMut<'_>,
         accumulate: Accumulate,
         epilogue: Epilogue<'_>,
     ) {
         let (m, n) = (out.rows(), out.cols());
-        let work = area(m.saturating_add(PACK_WORK), n).saturating_mul(k);
+        let packing = match b {
+            Right::Plain(_) => PACK_WORK,
+            Right::Packed(..) => 0,
+        };
+        let work = area(m.saturating_add(packing), n).saturating_mul(k);
         let wanted = wanted_tasks(work, TASK_WORK);
         if wanted <= 2 {
             return self.rectangle(k, a, b, out, accumulate, epilogue);
@@ -65,7 +89,7 @@ impl Single {
         };
         let task = grain.rectangle(m, n, wanted);
         for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
-            let (a, b) = (a.from(row, 0), b.from(0, col));
+            let (a, b) = (a.from(row, 0), b.cols_from(col));
             self.rectangle(k, a, b, part, accumulate, epilogue);
         });
     }
@@ -75,7 +99,7 @@ impl Single {
         self,
         k: usize,
         a: View<'_>,
-        b: View<'_>,
+        b: Right<'_>,
         out: &mut TileMut<'_>,
         accumulate: Accumulate,
         epilogue: Epilogue<'_>,
@@ -83,7 +107,7 @@ impl Single {
         // Columns are processed in blocks to bound the size of the packed part of `b`.
         let turn = (out.rows(), TASK_COLS);
         for_each_rectangle(turn, false, out, epilogue, |_, col, part, epilogue| {
-            self.column_block(k, a, b.from(0, col), part, accumulate, epilogue);
+            self.column_block(k, a, b.cols_from(col), part, accumulate, epilogue);
         });
     }
 
@@ -92,7 +116,7 @@ impl Single {
         self,
         k: usize,
         a: View<'_>,
-        b: View<'_>,
+        b: Right<'_>,
         out: &mut TileMut<'_>,
         accumulate: Accumulate,
         epilogue: Epilogue<'_>,
@@ -101,22 +125,32 @@ impl Single {
         let in_place = a.col_stride == 1 && precision == Precision::F32;
         let (m, n) = (out.rows(), out.cols());
         let block = k.min(KC);
-        let b_len = n.next_multiple_of(isa.nr()) * block;
+        let width = n.next_multiple_of(isa.nr());
+        let b_len = match b {
+            Right::Plain(_) => width * block,
+            Right::Packed(..) => 0,
+        };
         let a_len = if in_place { 0 } else { MC * block };
         with_scratch(b_len + a_len, |scratch| {
             let (packed_b, packed_a) = scratch.split_at_mut(b_len);
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
-                let packed_b = &mut packed_b[..n.next_multiple_of(isa.nr()) * depth];
-                pack::pack_b(isa, b.from(start, 0), depth, n, packed_b);
-                if precision == Precision::Bf16 {
-                    round_all(packed_b);
-                }
+                let panels = match b {
+                    Right::Plain(b) => {
+                        let packed_b = &mut packed_b[..width * depth];
+                        pack::pack_b(isa, b.from(start, 0), depth, n, packed_b);
+                        if precision == Precision::Bf16 {
+                            round_all(packed_b);
+                        }
+                        &*packed_b
+                    }
+                    Right::Packed(packed, col) => packed.panels(start, depth, col),
+                };
                 let add = start > 0 || accumulate == Accumulate::Add;
                 for row in (0..m).step_by(MC) {
                     let rows = MC.min(m - row);
                     let left = self.left(a.from(row, start), rows, depth, packed_a);
-                    micro::block_product(isa, depth, left, packed_b, out, row..row + rows, add);
+                    micro::block_product(isa, depth, left, panels, out, row..row + rows, add);
                     if start + depth == k {
                         finish(out, row..row + rows, epilogue);
                     }

@@ -205,3 +205,43 @@ fn the_thread_count_changes_nothing() {
         });
     }
 }
+
+#[test]
+fn packed_layers_give_the_same_bits() {
+    for (rows, d_in, d_out) in [
+        (1, 1, 1),
+        (5, 300, 33),
+        (70, 64, 700),
+        (3, 600, 1100),
+        (0, 4, 3),
+        (3, 0, 2),
+    ] {
+        for activation in [Activation::Identity, Activation::Relu] {
+            let case = Case::<2>::new(call(rows, d_in, d_out, activation));
+            let packed = case
+                .weights
+                .each_ref()
+                .map(|weight| Packed::transposed(weight, d_out, d_in));
+            let maps: Vec<PackedAffine<'_>> = packed
+                .iter()
+                .zip(&case.biases)
+                .map(|(weight, bias)| PackedAffine {
+                    weight,
+                    bias: Some(bias),
+                })
+                .collect();
+            assert_same_on_all_pools(|| {
+                let mut out = vec![f32::NAN; rows * 2 * d_out];
+                linear_packed(rows, &case.x, &maps, activation, &mut out);
+                out
+            });
+            let mut out = vec![f32::NAN; rows * 2 * d_out];
+            linear_packed(rows, &case.x, &maps, activation, &mut out);
+            assert_eq!(
+                bits(&out),
+                bits(&case.run().out),
+                "{rows} x {d_in} x {d_out}"
+            );
+        }
+    }
+}
