@@ -71,6 +71,15 @@ impl Isa {
         }
     }
 
+    /// Up to this number of rows, a wide tile computes several panels at once.
+    pub(super) const fn wide_rows(self) -> usize {
+        match self {
+            Self::Portable => 0,
+            Self::Avx2(_) => 1,
+            Self::Avx512(_) => 3,
+        }
+    }
+
     /// Columns of a register tile: two vectors.
     pub(super) const fn nr(self) -> usize {
         match self {

@@ -36,30 +36,42 @@ pub(super) fn block_product(
         last + 1,
         left.data.len()
     );
-    for (panel, b) in packed_b
-        .chunks_exact(depth * nr)
-        .take(n.div_ceil(nr))
+    let panels = packed_b[..n.div_ceil(nr) * depth * nr].chunks_exact(depth * nr);
+    let mut tile = |a: usize, row: usize, panel: usize, b: &[f32]| Tile {
+        depth,
+        a: left.data[a * left.panel..].as_ptr(),
+        a_row: left.row,
+        a_col: left.col,
+        b: b.as_ptr(),
+        out: out.address(rows.start + row, panel * nr),
+        out_row: out.row_stride(),
+        cols: nr.min(n - panel * nr),
+        add,
+    };
+    let wide = if m <= isa.wide_rows() {
+        n / nr / WIDE * WIDE
+    } else {
+        0
+    };
+    for (group, b) in packed_b
+        .chunks_exact(WIDE * depth * nr)
+        .take(wide / WIDE)
         .enumerate()
     {
-        let cols = nr.min(n - panel * nr);
+        // SAFETY: as below, for `WIDE` panels of `nr` columns each.
+        unsafe { tile(0, 0, group * WIDE, b).run_wide(isa, m) }
+    }
+    for (panel, b) in panels.enumerate().skip(wide) {
         for (a, row) in (0..m).step_by(mr).enumerate() {
-            let tile = Tile {
-                depth,
-                a: left.data[a * left.panel..].as_ptr(),
-                a_row: left.row,
-                a_col: left.col,
-                b: b.as_ptr(),
-                out: out.address(rows.start + row, panel * nr),
-                out_row: out.row_stride(),
-                cols,
-                add,
-            };
             // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` elements, and the rectangle of
             // `min(mr, m - row)` rows and `cols` columns lies inside `out`.
-            unsafe { tile.run(isa, mr.min(m - row)) }
+            unsafe { tile(a, row, panel, b).run(isa, mr.min(m - row)) }
         }
     }
 }
+
+/// Panels in a wide tile, which has few rows: so many sums that none waits for another.
+const WIDE: usize = 4;
 
 /// One register tile: the addresses of its operands and of its output.
 struct Tile {
@@ -99,6 +111,24 @@ impl Tile {
                 Isa::Avx512(_) => with_rows!(self.avx512, rows in 1 2 3 4 5 6 7 8 9 10 11 12),
                 #[cfg(not(target_arch = "x86_64"))]
                 Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
+            }
+        }
+    }
+
+    /// [`Self::run`] for `WIDE` panels, of which all columns are wanted.
+    ///
+    /// # Safety
+    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` panels; `out` is
+    /// writable for `rows` rows and `WIDE * isa.nr()` columns; 1 ≤ `rows` ≤ `isa.wide_rows()`.
+    unsafe fn run_wide(&self, isa: Isa, rows: usize) {
+        // SAFETY: the caller upholds the contract.
+        unsafe {
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2(_) => with_rows!(self.avx2_wide, rows in 1),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512(_) => with_rows!(self.avx512_wide, rows in 1 2 3),
+                _ => unreachable!("an instruction set without wide tiles"),
             }
         }
     }
@@ -212,6 +242,87 @@ impl Tile {
                         false => sum,
                     };
                     _mm512_mask_storeu_ps(out, used, sum);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// See [`Self::run_wide`], with `ROWS` rows; the CPU has AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2_wide<const ROWS: usize>(&self) {
+        use std::arch::x86_64::{
+            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
+            _mm256_setzero_ps, _mm256_storeu_ps,
+        };
+        // SAFETY: all addresses lie within the ranges that the caller guarantees.
+        unsafe {
+            let mut sums = [[[_mm256_setzero_ps(); 2]; WIDE]; ROWS];
+            let (mut a, mut b) = (self.a, self.b);
+            for _ in 0..self.depth {
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
+                    for (panel, [s0, s1]) in sums.iter_mut().enumerate() {
+                        let b = b.add(panel * self.depth * NR);
+                        *s0 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b), *s0);
+                        *s1 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b.add(8)), *s1);
+                    }
+                }
+                a = a.wrapping_add(self.a_col);
+                b = b.add(NR);
+            }
+            for (row, sums) in sums.into_iter().enumerate() {
+                for (half, sum) in sums.into_iter().flatten().enumerate() {
+                    let out = self.out.add(row * self.out_row + 8 * half);
+                    let sum = match self.add {
+                        true => _mm256_add_ps(_mm256_loadu_ps(out), sum),
+                        false => sum,
+                    };
+                    _mm256_storeu_ps(out, sum);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// See [`Self::run_wide`], with `ROWS` rows; the CPU has AVX-512F.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512_wide<const ROWS: usize>(&self) {
+        use std::arch::x86_64::{
+            _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
+            _mm512_storeu_ps,
+        };
+        const LANES: usize = 16;
+        // SAFETY: all addresses lie within the ranges that the caller guarantees.
+        unsafe {
+            let mut sums = [[[_mm512_setzero_ps(); 2]; WIDE]; ROWS];
+            let (mut a, mut b) = (self.a, self.b);
+            for _ in 0..self.depth {
+                let mut of_rows = [_mm512_setzero_ps(); ROWS];
+                for (row, of_row) in of_rows.iter_mut().enumerate() {
+                    *of_row = _mm512_set1_ps(*a.add(row * self.a_row));
+                }
+                for panel in 0..WIDE {
+                    let b = b.add(panel * self.depth * 2 * LANES);
+                    let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(LANES)));
+                    for (sums, a) in sums.iter_mut().zip(of_rows) {
+                        sums[panel][0] = _mm512_fmadd_ps(a, b0, sums[panel][0]);
+                        sums[panel][1] = _mm512_fmadd_ps(a, b1, sums[panel][1]);
+                    }
+                }
+                a = a.wrapping_add(self.a_col);
+                b = b.add(2 * LANES);
+            }
+            for (row, sums) in sums.into_iter().enumerate() {
+                for (half, sum) in sums.into_iter().flatten().enumerate() {
+                    let out = self.out.add(row * self.out_row + LANES * half);
+                    let sum = match self.add {
+                        true => _mm512_add_ps(_mm512_loadu_ps(out), sum),
+                        false => sum,
+                    };
+                    _mm512_storeu_ps(out, sum);
                 }
             }
         }
