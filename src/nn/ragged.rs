@@ -72,27 +72,23 @@ impl Ragged {
         }
         let (own, others) = (self.lens.len(), other.lens.len());
         let lens: Vec<usize> = self.lens.iter().chain(&other.lens).copied().collect();
-        let (width, mut blocks) = match self.x.take() {
-            Some(x) if other.width <= self.width => {
+        let blocks = match (self.x.take(), other.x.take()) {
+            (None, None) => None,
+            (Some(x), new) if other.width <= self.width => {
                 let mut blocks = Blocks::reuse(x, self.width);
-                blocks.add_rows(others);
-                (self.width, blocks)
+                blocks.push(new, &other.lens, other.width, 0..others);
+                Some(blocks)
             }
-            x => {
-                let width = lens.iter().copied().max().unwrap_or(0);
-                let mut blocks = Blocks::new(lens.len(), width);
-                blocks.copy(x, &self.lens, self.width, (0..own).zip(0..own));
-                (width, blocks)
+            (x, new) => {
+                let width = self.width.max(other.width);
+                let like = x.as_ref().or(new.as_ref());
+                let mut blocks = Blocks::new(lens.len(), width, like.expect("either"));
+                blocks.push(x, &self.lens, self.width, 0..own);
+                blocks.push(new, &other.lens, other.width, 0..others);
+                Some(blocks)
             }
         };
-        let places = (0..others).zip(own..own + others);
-        blocks.copy(other.x.take(), &other.lens, other.width, places);
-        *self = Self {
-            x: blocks.into_tensor(),
-            lens,
-            width,
-            moved: None,
-        };
+        *self = Self::of(blocks, lens);
     }
 
     /// Appends `count` vectors to each row, `[rows · count, d]`, of which the first `real[i]` belong to row i.
@@ -117,18 +113,16 @@ impl Ragged {
         let needed = lens.iter().copied().max().unwrap_or(0);
         // Rows that were repeated probably will be again, which needs a copy in any case.
         let stays = count == 1 && only_forward(&origins);
-        let blocks = if stays && needed <= self.width {
+        let mut blocks = if stays && needed <= self.width {
             Blocks::reuse(old, self.width).compact(&origins, &before)
         } else {
             let room = if stays { needed / 4 + GROWTH } else { 0 };
-            let mut blocks = Blocks::new(lens.len(), needed + room);
-            let places = origins.into_iter().zip(0..);
-            blocks.copy(Some(old), &self.lens, self.width, places);
+            let mut blocks = Blocks::new(lens.len(), needed + room, &old);
+            blocks.push(Some(old), &self.lens, self.width, origins);
             blocks
         };
-        self.width = blocks.width;
-        self.x = blocks.with(new, count, &before, real).into_tensor();
-        self.lens = lens;
+        blocks.add(new, count, &before, real);
+        *self = Self::of(Some(blocks), lens);
     }
 
     /// The vectors `[rows · width, d]`, and the number of real vectors of each row.
@@ -150,24 +144,26 @@ impl Ragged {
             return;
         }
         let lens: Vec<usize> = origins.iter().map(|&row| self.lens[row]).collect();
-        let blocks = match self.x.take() {
-            Some(x) if only_forward(&origins) => {
-                Blocks::reuse(x, self.width).compact(&origins, &lens)
+        let blocks = self.x.take().map(|x| {
+            if only_forward(&origins) {
+                return Blocks::reuse(x, self.width).compact(&origins, &lens);
             }
-            x => {
-                let width = lens.iter().copied().max().unwrap_or(0);
-                let mut blocks = Blocks::new(lens.len(), width);
-                let places = origins.into_iter().zip(0..);
-                blocks.copy(x, &self.lens, self.width, places);
-                blocks
-            }
-        };
-        *self = Self {
-            width: blocks.width,
-            x: blocks.into_tensor(),
+            let width = lens.iter().copied().max().unwrap_or(0);
+            let mut blocks = Blocks::new(lens.len(), width, &x);
+            blocks.push(Some(x), &self.lens, self.width, origins);
+            blocks
+        });
+        *self = Self::of(blocks, lens);
+    }
+
+    /// Rows of `lens` vectors.
+    fn of(blocks: Option<Blocks>, lens: Vec<usize>) -> Self {
+        Self {
+            width: blocks.as_ref().map_or(0, |blocks| blocks.width),
+            x: blocks.and_then(Blocks::into_tensor),
             lens,
             moved: None,
-        };
+        }
     }
 }
 
@@ -190,18 +186,21 @@ struct Blocks {
     values: Vec<f32>,
     rows: usize,
     width: usize,
-    /// Width of a vector and the device; unknown until a tensor is copied.
-    kind: Option<(usize, Device)>,
+    /// Width of a vector.
+    d: usize,
+    device: Device,
 }
 
 impl Blocks {
-    /// `rows` empty rows.
-    fn new(rows: usize, width: usize) -> Self {
+    /// No rows yet, and room for `rows` of vectors like those of `like`.
+    fn new(rows: usize, width: usize, like: &Tensor<2>) -> Self {
+        let [_, d] = like.dims();
         Self {
-            values: Vec::new(),
-            rows,
+            values: Vec::with_capacity(rows * width * d),
+            rows: 0,
             width,
-            kind: None,
+            d,
+            device: like.device(),
         }
     }
 
@@ -212,24 +211,38 @@ impl Blocks {
             values: values(x),
             rows: all / width,
             width,
-            kind: Some((d, device)),
+            d,
+            device,
         }
     }
 
-    /// Adds `count` empty rows.
-    fn add_rows(&mut self, count: usize) {
-        self.rows += count;
-        self.values.resize(self.rows * self.stride(), 0.0);
+    /// Adds rows `origins` of `x`, `[rows · width, d]`, whose real vectors `lens` counts; rows without vectors if there is no
+    /// `x`.
+    fn push(
+        &mut self,
+        x: Option<Tensor<2>>,
+        lens: &[usize],
+        width: usize,
+        origins: impl IntoIterator<Item = usize>,
+    ) {
+        let old = x.map(values).unwrap_or_default();
+        for origin in origins {
+            let first = origin * width * self.d;
+            self.values
+                .extend_from_slice(&old[first.min(old.len())..][..lens[origin] * self.d]);
+            self.rows += 1;
+            self.values.resize(self.rows * self.stride(), 0.0);
+        }
     }
 
     /// Replaces row i by row `origins[i]`, which has `lens[i]` vectors and does not lie before row i.
     fn compact(mut self, origins: &[usize], lens: &[usize]) -> Self {
         let stride = self.stride();
-        let d = stride / self.width.max(1);
         for (row, (&origin, &len)) in origins.iter().zip(lens).enumerate() {
             let from = origin * stride;
             if origin != row {
-                self.values.copy_within(from..from + len * d, row * stride);
+                let real = from..from + len * self.d;
+                self.values.copy_within(real, row * stride);
             }
         }
         self.rows = origins.len();
@@ -237,51 +250,26 @@ impl Blocks {
         self
     }
 
-    /// Elements from one row to the next.
-    fn stride(&self) -> usize {
-        self.width * self.kind.as_ref().map_or(0, |(d, _)| *d)
-    }
-
-    /// Copies rows of `x`, `[rows · width, d]`, whose real vectors `lens` counts: for each pair (origin, place) row
-    /// `origin` to row `place`.
-    fn copy(
-        &mut self,
-        x: Option<Tensor<2>>,
-        lens: &[usize],
-        width: usize,
-        places: impl Iterator<Item = (usize, usize)>,
-    ) {
-        let Some(x) = x else {
-            return;
-        };
-        let ([_, d], device) = (x.dims(), x.device());
-        if self.kind.is_none() {
-            self.values = vec![0.0; self.rows * self.width * d];
-            self.kind = Some((d, device));
-        }
-        let old = values(x);
-        for (origin, place) in places {
-            let (from, to, len) = (origin * width * d, place * self.width * d, lens[origin] * d);
-            self.values[to..to + len].copy_from_slice(&old[from..from + len]);
-        }
-    }
-
     /// Adds the first `real[i]` of `count` vectors of `new` to row i, behind the `before[i]` that it has.
-    fn with(mut self, new: Tensor<2>, count: usize, before: &[usize], real: &[usize]) -> Self {
-        let [_, d] = new.dims();
+    fn add(&mut self, new: Tensor<2>, count: usize, before: &[usize], real: &[usize]) {
         let new = values(new);
         for (row, (&before, &real)) in before.iter().zip(real).enumerate() {
-            let (from, to, len) = (row * count * d, (row * self.width + before) * d, real * d);
+            let from = row * count * self.d;
+            let to = row * self.stride() + before * self.d;
+            let len = real * self.d;
             self.values[to..to + len].copy_from_slice(&new[from..from + len]);
         }
-        self
+    }
+
+    /// Elements from one row to the next.
+    fn stride(&self) -> usize {
+        self.width * self.d
     }
 
     fn into_tensor(self) -> Option<Tensor<2>> {
-        let (d, device) = self.kind?;
-        let shape = [self.rows * self.width, d];
+        let shape = [self.rows * self.width, self.d];
         let is_empty = shape[0] == 0;
-        (!is_empty).then(|| Tensor::from_data(TensorData::new(self.values, shape), &device))
+        (!is_empty).then(|| Tensor::from_data(TensorData::new(self.values, shape), &self.device))
     }
 }
 

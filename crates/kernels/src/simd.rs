@@ -1,4 +1,4 @@
-//! Building blocks of the vectorised loops: compilation for AVX2, reductions in a fixed order, a fast exponential and
+//! Building blocks of the vectorised loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
 //! related functions.
 
 /// Whether AVX2 and FMA are available. The standard library caches the answer.
@@ -11,9 +11,22 @@ pub(crate) fn has_avx2_fma() -> bool {
     return false;
 }
 
-/// Defines a function whose body is compiled twice, for AVX2 and for the baseline, and dispatched at run time.
+/// Whether the parts of AVX-512 that all CPUs with more than its foundation have are available, besides AVX2 and FMA.
+#[inline(always)]
+pub(crate) fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && has_avx2_fma();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched at run time.
 ///
-/// The compiler does not contract multiplications and additions, so both versions give the same bits.
+/// The compiler does not contract multiplications and additions, so all versions give the same bits.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$attribute])*
@@ -22,9 +35,17 @@ macro_rules! vectorised {
             fn body($($argument: $type),*) $(-> $result)? $body
             #[cfg(target_arch = "x86_64")]
             {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+                fn widest($($argument: $type),*) $(-> $result)? {
+                    body($($argument),*)
+                }
                 #[target_feature(enable = "avx2,fma")]
                 fn wide($($argument: $type),*) $(-> $result)? {
                     body($($argument),*)
+                }
+                if crate::simd::has_avx512() {
+                    // SAFETY: the CPU supports all of these features.
+                    return unsafe { widest($($argument),*) };
                 }
                 if crate::simd::has_avx2_fma() {
                     // SAFETY: the CPU supports both features.
