@@ -73,9 +73,9 @@ impl Interrupt {
     }
 }
 
-/// The handled signals and their names.
+/// The signals that [`Interrupt::install`] handles, and their names.
 #[cfg(feature = "cli")]
-fn signals() -> Vec<(i32, &'static str)> {
+pub fn signals() -> Vec<(i32, &'static str)> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];

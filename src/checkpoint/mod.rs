@@ -209,7 +209,8 @@ pub(crate) fn missing(path: &Path) -> Error {
         path: path.to_path_buf(),
         problem: "no such file: the model directory is incomplete".into(),
         hint: Some(
-            "copy the whole model directory again; a run has no model before its first checkpoint"
+            "copy the whole model directory again; if it is that of a run, resuming the run completes it once there is a \
+             checkpoint"
                 .into(),
         ),
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
+use super::cleanup;
+
 /// Prefixes of paths that refer to open files.
 const STREAMS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
@@ -73,6 +75,7 @@ impl Destination {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temporary = builder.tempfile_in(folder)?;
+        cleanup::on_signal(temporary.path());
         if let Some(permissions) = permissions {
             temporary.as_file().set_permissions(permissions)?;
         }

@@ -4,6 +4,7 @@
 
 mod average;
 mod classify;
+mod cleanup;
 mod compare;
 mod completions;
 mod demo;

@@ -21,7 +21,7 @@ pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
     let threads = asked.get().min(most);
     if threads < asked.get() {
         message::warning(format_args!(
-            "`--threads {asked}`: using {threads} threads; more would not be faster on a machine with {}",
+            "`--threads {asked}`: using {threads} threads, the most allowed on a machine with {}",
             count(cpus, "CPU")
         ));
     }

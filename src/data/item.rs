@@ -2,6 +2,7 @@
 
 use super::form::Form;
 use super::lines::MAX_LINE_BYTES;
+use crate::count::count;
 
 /// The content of one line of a corpus.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,15 +131,17 @@ impl Item {
         let Self::Tagged { input, tags } = self else {
             return None;
         };
-        let (what, count) = match (input, form) {
-            (TagInput::Tokens(tokens), _) => ("tokens", tokens.len()),
+        let (what, n) = match (input, form) {
+            (TagInput::Tokens(tokens), _) => ("token", tokens.len()),
             (TagInput::Vectors(vectors), Form::TaggedVectors(width)) => {
-                ("vectors", vectors.len() / width.max(1))
+                ("vector", vectors.len() / width.max(1))
             }
-            (TagInput::Vectors(vectors), _) => ("vectors", vectors.len()),
+            (TagInput::Vectors(vectors), _) => ("vector", vectors.len()),
         };
-        let n_tags = tags.len();
-        (n_tags != count).then(|| format!("{n_tags} tags for {count} {what}; expected one each"))
+        (tags.len() != n).then(|| {
+            let (tags, inputs) = (count(tags.len(), "tag"), count(n, what));
+            format!("{tags} for {inputs}; expected one each")
+        })
     }
 }
 

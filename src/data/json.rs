@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::form::Form;
 use super::item::{Item, TagInput};
+use crate::count::count;
 
 #[derive(Deserialize)]
 struct Translated {
@@ -76,9 +77,9 @@ pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
 fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {
-            let found = vector.len();
+            let found = count(vector.len(), "number");
             return Err(format!(
-                "vector {number} has {found} numbers, but `model.recurrent.d_input` is {width}"
+                "vector {number} has {found}, but `model.recurrent.d_input` is {width}"
             ));
         }
     }

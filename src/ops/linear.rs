@@ -8,29 +8,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
-use super::{Dropout, Map, Precision, buffers, packed_linear};
-
-/// Operations fused into a linear layer, and its matmul precision.
-#[derive(Clone, Copy, Debug)]
-pub struct Epilogue {
-    /// Applied to x·Wᵀ + b.
-    pub activation: Activation,
-    /// Applied after the activation.
-    pub dropout: Option<Dropout>,
-    /// Matmul precision.
-    pub precision: Precision,
-}
-
-impl Epilogue {
-    /// No activation and no dropout.
-    pub fn plain(precision: Precision) -> Self {
-        Self {
-            activation: Activation::Identity,
-            dropout: None,
-            precision,
-        }
-    }
-}
+use super::{Epilogue, Map, buffers, packed_linear};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
 ///

@@ -7,8 +7,8 @@ use attentive_kernels::linear::{PackedAffine, linear_packed as kernel};
 use burn::tensor::Tensor;
 
 use super::buffers;
+use super::epilogue::Epilogue;
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
-use super::linear::Epilogue;
 use super::weight::{Map, Weight};
 
 /// [`super::linear`] with packed weights, to the same bits; `None` unless all are packed and no gradient can be asked for.

@@ -11,7 +11,7 @@ use super::report::{Event, Observer, Preparing, StartReport};
 use super::validate::ValidationSet;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
-use crate::checkpoint::{self, DataFile, Lock, Provenance, Run};
+use crate::checkpoint::{self, DataFile, Lock, Provenance, Run, files};
 use crate::config::{Config, CorpusSource, Task};
 use crate::data::{self, Batcher, Budget, Corpus, Example, Feed, Masking, Stream};
 use crate::device::{self, Device};
@@ -68,6 +68,9 @@ pub(super) fn prepare(
     let material = material(config, stored, &options.interrupt, observer)?;
     let run = Run::new(dir);
     let start = stored.map_or(Ok(None), |_| run.start())?;
+    if stored.is_some() && start.is_none() && dir.join(files::WEIGHTS).exists() {
+        return Err(no_checkpoint(dir));
+    }
     if let Some(warning) = start.as_ref().and_then(|start| start.warning.as_deref()) {
         observer.on(&Event::Warning(warning));
     }
@@ -95,6 +98,17 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// The error for a trained model from which nothing can be resumed.
+fn no_checkpoint(dir: &Path) -> Error {
+    Error::Model {
+        path: dir.join(files::CHECKPOINTS),
+        problem: "the model is trained, but there is no checkpoint to resume from".into(),
+        hint: Some(
+            "restore the folder, train into another `RunOptions::out`, or replace the model with `Existing::Force`".into(),
+        ),
+    }
 }
 
 /// Predicts the memory use of training, and refuses a run that does not fit.

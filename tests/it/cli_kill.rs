@@ -45,12 +45,15 @@ keep_last = 2
 schedule = { warmup_steps = 2 }
 "#;
 
-const FAMILIES: [&str; 5] = [
-    "transformer",
-    "seq2seq",
-    "decoder_only",
-    "encoder_only",
-    "tagger",
+/// Families, and further options.
+const MODELS: [(&str, &str); 7] = [
+    ("transformer", ""),
+    ("transformer", "--set model.decoder_mixing=ssru"),
+    ("seq2seq", ""),
+    ("decoder_only", ""),
+    ("encoder_only", ""),
+    ("tagger", ""),
+    ("classifier", ""),
 ];
 
 /// Maximum number of kills of one run before it may end.
@@ -84,17 +87,19 @@ fn check_served(folder: &Folder, run: &str) {
     }
 }
 
-/// Kills runs of `family` `kills` times and compares each with an undisturbed run.
-fn kill(family: &str, kills: usize) {
+/// Kills runs of `family` with `options` `kills` times and compares each with an undisturbed run.
+fn kill(family: &str, options: &str, kills: usize) {
     let folder = Folder::new();
     let config = for_family(CONFIG, family);
     let config = match family {
-        "tagger" => config.replace("tie_embeddings = \"decoder\"\n", ""),
+        "tagger" | "classifier" => config.replace("tie_embeddings = \"decoder\"\n", ""),
         _ => config,
     };
     folder.write("c.toml", config);
     let train = |out: &str| {
-        format!("train c.toml --threads 1 --set model.family={family} --resume --out {out}")
+        format!(
+            "train c.toml --threads 1 --set model.family={family} {options} --resume --out {out}"
+        )
     };
     let begun = Instant::now();
     let outcome = folder.run(&train("whole"));
@@ -131,12 +136,12 @@ fn kill(family: &str, kills: usize) {
     }
 }
 
-fn kill_all_families(kills: usize) {
-    for (number, family) in FAMILIES.iter().enumerate() {
-        // The first families take the remainder.
-        let share = (kills + FAMILIES.len() - 1 - number) / FAMILIES.len();
+fn kill_all_models(kills: usize) {
+    for (number, (family, options)) in MODELS.iter().enumerate() {
+        // The first models take the remainder.
+        let share = (kills + MODELS.len() - 1 - number) / MODELS.len();
         if share > 0 {
-            kill(family, share);
+            kill(family, options, share);
         }
     }
 }
@@ -144,11 +149,11 @@ fn kill_all_families(kills: usize) {
 #[test]
 fn killed_runs_resume_to_identical_bits() {
     let kills = std::env::var(KILLS).map_or(15, |kills| kills.parse().unwrap());
-    kill_all_families(kills);
+    kill_all_models(kills);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
 fn runs_killed_two_hundred_times_resume_to_identical_bits() {
-    kill_all_families(200);
+    kill_all_models(200);
 }

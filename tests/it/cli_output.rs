@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
+use crate::cli_damage::signal;
 use crate::cli_model::{stdout, trained};
 use crate::cli_runs::shell;
 use crate::run::{Folder, Outcome};
@@ -75,6 +78,31 @@ fn an_average_into_new_folders_leaves_none_when_it_fails() {
     assert_eq!(names(&folder), before);
     stdout(&folder, arguments);
     assert_eq!(fs::read_dir(folder.path("a/b")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_signal_leaves_no_temporary_file() {
+    let folder = prepared();
+    folder.write("out", "old");
+    let before = names(&folder);
+    for name in ["-INT", "-TERM"] {
+        let mut child = folder
+            .command("translate runs/c -o out")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while names(&folder) == before {
+            assert!(child.try_wait().unwrap().is_none());
+            sleep(Duration::from_millis(2));
+        }
+        // The temporary file is noted right after it was created.
+        sleep(Duration::from_millis(100));
+        signal(&child, name);
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(names(&folder), before, "{name}");
+        assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), "old");
+    }
 }
 
 #[test]

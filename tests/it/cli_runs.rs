@@ -225,6 +225,17 @@ fn a_run_without_a_whole_checkpoint_is_refused() {
 }
 
 #[test]
+fn a_trained_model_without_checkpoints_is_kept() {
+    let folder = trained();
+    let before = weights(&folder, "runs/c");
+    fs::remove_dir_all(folder.path("runs/c/checkpoints")).unwrap();
+    let complaint = ["no checkpoint to resume from", "`--out`", "`--force`"];
+    folder.fails("train c.toml --resume", 1, &complaint);
+    assert!(weights(&folder, "runs/c") == before);
+    succeeds(&folder.run("train c.toml --force"));
+}
+
+#[test]
 fn every_weights_file_has_its_checksum() {
     let folder = trained();
     succeeds(&folder.run("average runs/c --last 2 --out mean"));

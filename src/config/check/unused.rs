@@ -18,7 +18,10 @@ pub(super) fn check(config: &Config) -> Result<()> {
         });
         if found != default {
             let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
-            let expected = format!("its default, {}, since {reason}", show(default));
+            let expected = match default {
+                Some(default) => format!("its default, {default}, since {reason}"),
+                None => format!("no value, since {reason}"),
+            };
             return refuse(key, expected, show(found));
         }
     }
@@ -53,6 +56,16 @@ const HEADS: &[&str] = &[
     "model.attention_dropout",
     "model.attention_bias",
     "model.attention_scale",
+];
+
+/// Keys of the search.
+const SEARCH: &[&str] = &[
+    "decode.beam_width",
+    "decode.length_penalty",
+    "decode.alpha",
+    "decode.max_new_factor",
+    "decode.max_new_extra",
+    "decode.batch_size",
 ];
 
 /// Whether these keys are unused, and the reason.
@@ -188,8 +201,13 @@ fn family(model: &ModelConfig) -> [Rule; 4] {
     ]
 }
 
-fn training(config: &Config) -> [Rule; 2] {
+fn training(config: &Config) -> [Rule; 3] {
     [
+        (
+            config.model.family.task() != Task::Translate,
+            SEARCH,
+            "only models that translate are searched with a beam",
+        ),
         (
             config.data.units == Units::Stream,
             &["model.decoder_start"],

@@ -112,7 +112,7 @@ fn malformed_lines_are_reported() {
         ),
         (
             "{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\"]}",
-            "1 tags for 2 tokens",
+            "1 tag for 2 tokens",
         ),
     ] {
         refused(line, Form::TaggedTokens, problem);
@@ -136,7 +136,7 @@ fn malformed_lines_are_reported() {
         ),
         (
             "{\"vectors\": [[1, 2]], \"tags\": [\"a\", \"b\"]}",
-            "2 tags for 1 vectors",
+            "2 tags for 1 vector",
         ),
     ] {
         refused(line, Form::TaggedVectors(2), problem);
