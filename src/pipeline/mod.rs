@@ -9,6 +9,7 @@ mod embed;
 mod fill;
 mod generate;
 mod inspect;
+mod share;
 mod source;
 mod stop;
 mod tag;

@@ -1,6 +1,7 @@
 //! Translation.
 
 use super::batches::SEARCH_POSITIONS;
+use super::share::share;
 use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
@@ -131,7 +132,7 @@ impl Pipeline {
     /// The search results for each of `sentences`, in order.
     fn search(
         &self,
-        sentences: impl Iterator<Item = Vec<TokenId>>,
+        sentences: impl Iterator<Item = Vec<TokenId>> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Candidate>>> {
         let wanted = options.search.n_best;
@@ -144,16 +145,19 @@ impl Pipeline {
             },
             ..options.search
         };
+        let workers = workers(options.batch_size);
         let capacity = Capacity {
-            sentences: options.batch_size,
-            positions: SEARCH_POSITIONS,
+            sentences: options.batch_size.div_ceil(workers),
+            positions: SEARCH_POSITIONS.div_ceil(workers),
         };
-        let (steps, contract) = (self.model.steps(self.pass()), self.contract()?);
-        Ok(
+        let contract = self.contract()?;
+        let found = share(sentences, workers, |sentences| {
+            let steps = self.model.steps(self.pass());
             search(&steps, sentences, &contract, &search_options, capacity)
                 .map(|hypotheses| self.candidates(hypotheses, wanted))
-                .collect(),
-        )
+                .collect()
+        });
+        Ok(found)
     }
 
     /// The best `wanted` hypotheses with distinct texts.
@@ -179,6 +183,14 @@ impl Pipeline {
     pub(super) fn max_src_len(&self) -> usize {
         self.model.max_len()
     }
+}
+
+/// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
+/// search instead.
+fn workers(batch_size: usize) -> usize {
+    /// Fewer sentences per search would make its products too small.
+    const FEWEST: usize = 8;
+    rayon::current_num_threads().min(batch_size / FEWEST).max(1)
 }
 
 /// The indices of non-blank lines, longest first: sentences of similar length are encoded together, and the largest

@@ -20,7 +20,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
             let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
             let expected = match default {
                 Some(default) => format!("its default, {default}, since {reason}"),
-                None => format!("no value, since {reason}"),
+                None => format!("its default, which is to leave it out, since {reason}"),
             };
             return refuse(key, expected, show(found));
         }
