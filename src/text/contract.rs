@@ -85,15 +85,6 @@ fn never_generated(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<Token
         .map(|token| id_of(key, token, tokenizer))
         .collect::<Result<_>>()?;
     let barred: HashSet<TokenId> = never.iter().copied().collect();
-    let end = tokenizer.special().eos;
-    if barred.contains(&end) {
-        return Err(Error::Config {
-            key: key.to_owned(),
-            expected: "a list without the end token, or no translation could end".into(),
-            found: "the end token in it".into(),
-            hint: Some("remove the end token from the list".into()),
-        });
-    }
     let is_left = |id: TokenId| !barred.contains(&id) && !tokenizer.is_special(id);
     if barred.is_empty() || (0..tokenizer.vocab_size() as TokenId).any(is_left) {
         return Ok(never);

@@ -225,10 +225,7 @@ fn vectors_are_read_from_json() {
     ));
     assert_eq!(evaluation["exact_match"]["total"], 100);
     for (line, complaint) in [
-        (
-            "{\"vectors\": [[1, 2], [1]]}",
-            "vector 2 has 1 numbers, but",
-        ),
+        ("{\"vectors\": [[1, 2], [1]]}", "vector 2 has 1 number, but"),
         ("{\"vectors\": [[1, 1e99]]}", "number out of range"),
         ("{\"vectors\": [[1, NaN]]}", "column 18"),
         ("a dog", "expected a JSON object with a list `vectors`"),
@@ -261,7 +258,7 @@ fn mistakes_in_training_data_for_taggers_are_named() {
     let unknown = "error: `bad`, line 2: unknown tag `d`: it is not in the training data";
     assert!(complaint().contains(unknown), "{}", complaint());
     folder.write("bad", "D N\nD D\n");
-    let too_many = "error: `bad`, line 2: 2 tags for 1 tokens";
+    let too_many = "error: `bad`, line 2: 2 tags for 1 token";
     assert!(complaint().contains(too_many), "{}", complaint());
     folder.fails(
         "train c.toml --set tokenizer.kind=bpe",

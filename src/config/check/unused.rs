@@ -58,16 +58,6 @@ const HEADS: &[&str] = &[
     "model.attention_scale",
 ];
 
-/// Keys of the search.
-const SEARCH: &[&str] = &[
-    "decode.beam_width",
-    "decode.length_penalty",
-    "decode.alpha",
-    "decode.max_new_factor",
-    "decode.max_new_extra",
-    "decode.batch_size",
-];
-
 /// Whether these keys are unused, and the reason.
 type Rule = (bool, &'static [&'static str], &'static str);
 
@@ -201,13 +191,8 @@ fn family(model: &ModelConfig) -> [Rule; 4] {
     ]
 }
 
-fn training(config: &Config) -> [Rule; 3] {
+fn training(config: &Config) -> [Rule; 2] {
     [
-        (
-            config.model.family.task() != Task::Translate,
-            SEARCH,
-            "only models that translate are searched with a beam",
-        ),
         (
             config.data.units == Units::Stream,
             &["model.decoder_start"],
