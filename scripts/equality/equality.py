@@ -11,7 +11,8 @@ differ, the number of lines of `metrics.jsonl` that differ (ignoring times), and
 and exits with status 1 if anything differs.
 
 The file for `--rename` maps tensor names of the first (reference) set to those of the second. Each line consists of a
-regular expression, white space, and a replacement; all are applied in order with Python's `re.sub`.
+regular expression, white space, a replacement, and optionally a regular expression for the configurations that the line is
+meant for; all are applied in order with Python's `re.sub`. `names-0.1.0.txt` maps the names of version 0.1.0.
 
 Standard library only.
 """
@@ -85,7 +86,7 @@ def execute(binary, line, threads, stdin=None):
 
 
 def normalised(output):
-    """The output of a command without version and times."""
+    """The output of a command, or a log, without version and times."""
     output = re.sub(r"attentive-\d+\.\d+\.\d+[\w.-]*", "attentive-VERSION", output)
     return re.sub(r"in \d+\.\d+ s.*", "in TIME", output)
 
@@ -133,16 +134,17 @@ def largest(a, b):
     return max((abs(x - y) for x, y in zip(numbers(a), numbers(b))), default=0.0)
 
 
-def renamed(name, rules):
-    for pattern, replacement in rules:
-        name = re.sub(pattern, replacement, name)
+def renamed(name, config, rules):
+    for pattern, replacement, *configs in rules:
+        if not configs or re.match(configs[0], config):
+            name = re.sub(pattern, replacement, name)
     return name
 
 
-def compare_tensors(old, new, rules):
+def compare_tensors(old, new, config, rules):
     """The number of tensors, and a description of each difference between two weights files."""
     old, new = tensors(old), tensors(new)
-    old = {renamed(name, rules): value for name, value in old.items()}
+    old = {renamed(name, config, rules): value for name, value in old.items()}
     words = []
     for name in sorted(old.keys() - new.keys()):
         words.append(f"{name} is missing")
@@ -159,7 +161,7 @@ def compare_tensors(old, new, rules):
 
 
 def metrics(path):
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in normalised(path.read_text()).splitlines()]
     return [{key: value for key, value in line.items() if key not in TIMES} for line in lines]
 
 
@@ -191,7 +193,7 @@ def compare(reference, other, rules, only):
                 row.append("absent")
                 wrong = True
                 continue
-            count, words = compare_tensors(old, new, rules)
+            count, words = compare_tensors(old, new, name, rules)
             row.append(f"{len(words)} of {count} differ" if words else f"{count} equal")
             details += [f"{name}/{file}: {word}" for word in words]
             wrong |= bool(words)
@@ -218,7 +220,7 @@ def rules_from(path):
     if not path:
         return []
     lines = [line for line in Path(path).read_text().splitlines() if line.strip() and not line.startswith("#")]
-    return [tuple((line.split(maxsplit=1) + [""])[:2]) for line in lines]
+    return [tuple((line.split() + [""])[: max(2, len(line.split()))]) for line in lines]
 
 
 def main():
