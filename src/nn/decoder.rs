@@ -4,6 +4,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::decoder_state::{LayerState, TransformerState};
+use super::sources::Groups;
 use super::{
     AttentionSite, DistanceBias, FeedForward, KeysValues, MultiHeadAttention, Norm, Pass,
     RecurrentLayer, Residual, Scope, Sequence, Visible,
@@ -142,19 +143,7 @@ impl TransformerDecoder {
                         }
                     });
             layer.finish(x, pass, |attention, x| {
-                let (source, lengths) = layer_state.memory();
-                let visible = Visible::all(&lengths);
-                let source = KeysValues(source);
-                // All rows of a source are queries of one sequence.
-                let (x, places) = match groups.order_of(len) {
-                    Some((row_at, place_of)) => (select_rows(x, &row_at), Some(place_of)),
-                    None => (x, None),
-                };
-                let out = attention.attend_memory(x, source, groups.n_groups, visible, pass);
-                match places {
-                    Some(places) => select_rows(out, &places),
-                    None => out,
-                }
+                attend_sources(attention, x, layer_state, &groups, len, pass)
             })
         });
         state.advance(real.lens());
@@ -182,6 +171,28 @@ impl TransformerDecoder {
             pass.observe(|| "decoder.norm".into(), &x);
         }
         x
+    }
+}
+
+/// Cross-attention of `len` positions of each row to the memory of its source. All rows of a source are queries of one
+/// sequence.
+fn attend_sources(
+    attention: &MultiHeadAttention,
+    x: Tensor<2>,
+    state: &mut LayerState,
+    groups: &Groups,
+    len: usize,
+    pass: &Pass<'_>,
+) -> Tensor<2> {
+    let (source, lengths) = state.memory();
+    let (source, visible) = (KeysValues(source), Visible::all(&lengths));
+    match groups.order_of(len) {
+        Some((row_at, place_of)) => {
+            let x = select_rows(x, &row_at);
+            let out = attention.attend_memory(x, source, groups.n_groups, visible, pass);
+            select_rows(out, &place_of)
+        }
+        None => attention.attend_memory(x, source, groups.n_groups, visible, pass),
     }
 }
 
