@@ -89,6 +89,7 @@ pub mod batch;
 pub mod data;
 pub mod text;
 
+pub mod engine;
 pub mod model;
 pub mod nn;
 pub mod ops;

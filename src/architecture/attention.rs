@@ -88,3 +88,28 @@ impl Attention {
         }
     }
 }
+
+/// The bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half of the buckets are for
+/// later keys. Half of each direction's buckets hold one distance each, the other half logarithmically growing ranges up to
+/// `max_distance`.
+pub fn bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
+    let each = n_buckets / 2;
+    let first = if key > query { each } else { 0 };
+    first + bucket_of(each, max_distance, query.abs_diff(key))
+}
+
+/// [`bucket`] where all buckets are for earlier keys.
+pub fn earlier_bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
+    bucket_of(n_buckets, max_distance, query.saturating_sub(key))
+}
+
+fn bucket_of(n_buckets: usize, max_distance: usize, distance: usize) -> usize {
+    let exact = n_buckets / 2;
+    if distance < exact {
+        return distance;
+    }
+    // In f32, like the published models of this kind.
+    let growth = (distance as f32 / exact as f32).ln() / (max_distance as f32 / exact as f32).ln()
+        * (n_buckets - exact) as f32;
+    (exact + growth as usize).min(n_buckets - 1)
+}

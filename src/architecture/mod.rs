@@ -15,7 +15,7 @@ mod recurrent;
 mod tokens;
 mod transformer;
 
-pub use attention::{Attention, RelativePositions};
+pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
 pub use choices::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
     Pooling, Positions, TieEmbeddings,

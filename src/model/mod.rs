@@ -4,7 +4,7 @@ mod next_token;
 mod parameters;
 mod steps;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use next_token::{NextToken, likeliest};
 pub(crate) use next_token::{largest, values};

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Scope;
-use crate::architecture::{Attention, RelativePositions};
+use crate::architecture::{Attention, RelativePositions, bucket, earlier_bucket};
 use crate::ops::{Causality, ScoreBias, Starts};
 
 /// A learned bias for each head and bucket of distances between a query and a key.
@@ -63,26 +63,11 @@ impl DistanceBias {
         Tensor::from_data(data, &table.device())
     }
 
-    /// Half of the buckets hold one distance each, the other half logarithmically growing ranges up to `max_distance`. With
-    /// full attention, half of all buckets are for later keys.
     fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
-        let (first, n_buckets) = match self.causality {
-            Causality::Full => (if key > query { n_buckets / 2 } else { 0 }, n_buckets / 2),
-            Causality::Causal => (0, n_buckets),
-        };
-        let distance = match self.causality {
-            Causality::Full => query.abs_diff(key),
-            Causality::Causal => query.saturating_sub(key),
-        };
-        let exact = n_buckets / 2;
-        if distance < exact {
-            return first + distance;
+        match self.causality {
+            Causality::Full => bucket(n_buckets, self.max_distance, query, key),
+            Causality::Causal => earlier_bucket(n_buckets, self.max_distance, query, key),
         }
-        // In f32, like the published models of this kind.
-        let growth = (distance as f32 / exact as f32).ln()
-            / (self.max_distance as f32 / exact as f32).ln()
-            * (n_buckets - exact) as f32;
-        first + (exact + growth as usize).min(n_buckets - 1)
     }
 }
 

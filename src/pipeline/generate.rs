@@ -148,7 +148,7 @@ impl Pipeline {
         };
         let units = self.config.data.units;
         let drawn = sample(
-            &self.model.steps(self.pass()),
+            self.engine(),
             &prompt.ids,
             units,
             tokenizer.special(),

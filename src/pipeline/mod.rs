@@ -28,13 +28,15 @@ pub use translate::{Candidate, TranslateOptions, Translation};
 pub use warning::Warning;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::architecture::TokenContract;
 use crate::checkpoint;
 use crate::config::{Config, Task};
 use crate::device;
+use crate::engine::{Dense, Engine};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, parameters};
 use crate::nn::{Packs, Pass};
 use crate::text::Tokenizers;
 
@@ -45,6 +47,7 @@ pub struct Pipeline {
     tokenizers: Tokenizers,
     model: Model,
     packs: Packs,
+    engine: OnceLock<Engine>,
 }
 
 impl Pipeline {
@@ -68,6 +71,7 @@ impl Pipeline {
             tokenizers,
             model,
             packs: Packs::new(),
+            engine: OnceLock::new(),
         }
     }
 
@@ -89,6 +93,17 @@ impl Pipeline {
     /// The pass of inference, which shares packed weights with all others of this pipeline.
     pub(crate) fn pass(&self) -> Pass<'_> {
         Pass::inference().packed(&self.packs)
+    }
+
+    /// The model as search reads it.
+    ///
+    /// # Panics
+    /// If the model does not decode.
+    pub(crate) fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| {
+            let weights = &mut Dense::new(parameters(&self.model));
+            Engine::new(self.model.architecture(), weights)
+        })
     }
 
     /// The model's special tokens, for search.

@@ -151,9 +151,9 @@ impl Pipeline {
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
+        let engine = self.engine();
         let found = share(sentences, workers, |sentences| {
-            let steps = self.model.steps(self.pass());
-            search(&steps, sentences, &contract, &search_options, capacity)
+            search(engine, sentences, &contract, &search_options, capacity)
                 .map(|hypotheses| self.candidates(hypotheses, wanted))
                 .collect()
         });

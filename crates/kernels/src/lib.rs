@@ -17,7 +17,6 @@
 
 #[macro_use]
 mod simd;
-mod additive_attention;
 mod area;
 mod lengths;
 mod parallel;
@@ -28,8 +27,10 @@ mod tile;
 pub use lengths::Lengths;
 pub use starts::Starts;
 
+pub mod additive_attention;
 pub mod attention;
 pub mod attentive_recurrent;
+pub mod cached_attention;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;

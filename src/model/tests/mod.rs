@@ -1,6 +1,6 @@
 //! Properties of every variant of every family.
 
-mod variants;
+pub(crate) mod variants;
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use variants::{base, variants};
 
 const VOCAB: usize = 13;
 
-fn model(config: &ModelConfig) -> Model {
+pub(crate) fn model(config: &ModelConfig) -> Model {
     on(config, &Device::flex())
 }
 
@@ -25,21 +25,21 @@ fn on(config: &ModelConfig, device: &Device) -> Model {
     Model::new(&architecture, config.init, 3, device)
 }
 
-fn padded(sequences: &[&[TokenId]]) -> Padded {
+pub(crate) fn padded(sequences: &[&[TokenId]]) -> Padded {
     Padded::new(sequences, 0)
 }
 
-fn rows(tensor: Tensor<2>) -> Vec<Vec<f32>> {
+pub(crate) fn rows(tensor: Tensor<2>) -> Vec<Vec<f32>> {
     let [_, width] = tensor.dims();
     let values: Vec<f32> = tensor.into_data().iter().collect();
     values.chunks(width).map(<[f32]>::to_vec).collect()
 }
 
-const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
-const TGT: [&[TokenId]; 3] = [&[2, 7, 6, 5, 9, 9], &[2, 8], &[2, 10, 9]];
+pub(crate) const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
+pub(crate) const TGT: [&[TokenId]; 3] = [&[2, 7, 6, 5, 9, 9], &[2, 8], &[2, 10, 9]];
 
 /// The batch of the sentences `rows` for the family.
-fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
+pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
     let task = config.family.task();
     let src = padded(&SRC[rows.clone()]);
     let batch = batch(&SRC[rows.clone()], &TGT[rows]);
@@ -101,7 +101,7 @@ fn packed_weights_give_the_same_bits() {
     }
 }
 
-fn decodes(config: &ModelConfig) -> bool {
+pub(crate) fn decodes(config: &ModelConfig) -> bool {
     matches!(config.family.task(), Task::Translate | Task::Generate)
 }
 

@@ -20,7 +20,7 @@ pub(super) fn base() -> ModelConfig {
 }
 
 /// A model of each family for each value of each variant.
-pub(super) fn variants() -> Vec<ModelConfig> {
+pub(crate) fn variants() -> Vec<ModelConfig> {
     let mut variants = transformers();
     variants.extend(recurrent());
     variants.extend(mixed());

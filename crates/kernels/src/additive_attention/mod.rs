@@ -105,6 +105,32 @@ pub(crate) struct Row<'a> {
     v: &'a [f32],
 }
 
+/// Computes the context `[d_value]` and the `weights` `[n_keys]` of one query; both are zero without keys.
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn additive_attention(
+    query: &[f32],
+    keys: &[f32],
+    values: &[f32],
+    v: &[f32],
+    weights: &mut [f32],
+    context: &mut [f32],
+) {
+    let n_keys = weights.len();
+    assert_eq!(v.len(), query.len(), "`v`");
+    assert_eq!(keys.len(), n_keys * query.len(), "`keys`");
+    assert_eq!(values.len(), n_keys * context.len(), "`values`");
+    let row = Row {
+        query,
+        keys,
+        values,
+        n_keys,
+        v,
+    };
+    row.attend(weights, context);
+}
+
 impl Row<'_> {
     /// Computes the `weights` `[src_len]` and the `context` `[d_value]`; both are zero for a query without visible
     /// keys.

@@ -81,7 +81,7 @@ impl Cell {
     }
 
     /// Scratch needed per position, in multiples of `d`.
-    pub(crate) fn work(self) -> usize {
+    pub fn work(self) -> usize {
         self.gates().max(self.saved())
     }
 
@@ -123,6 +123,19 @@ pub struct Recurrence<'a> {
     pub hidden: Option<Affine<'a>>,
     /// The states before the first position, `[batch, states * d]`: h followed by c. `None` means zeros.
     pub initial: Option<&'a [f32]>,
+}
+
+/// Advances the `state` `[states * d]` of one sequence by one position, given the projected input `[gates * d]`. `work`
+/// `[Cell::work * d]` holds U h + b in its first columns; its contents are then unspecified.
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    let d = state.len() / cell.states();
+    assert_eq!(state.len(), cell.states() * d, "the state of {cell:?}");
+    assert_eq!(projected.len(), cell.gates() * d, "the input of {cell:?}");
+    assert_eq!(work.len(), cell.work() * d, "the scratch of {cell:?}");
+    gates::advance(cell, projected, work, state);
 }
 
 impl RecurrentCall<'_> {

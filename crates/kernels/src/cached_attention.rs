@@ -1,0 +1,507 @@
+//! Attention to keys and values that are kept in blocks of positions, for decoding.
+//!
+//! A block holds [`BLOCK`] positions of one layer: the keys `[n_kv_heads, d_head, BLOCK]`, so that one vector register
+//! holds a feature of all positions, then the values `[BLOCK, n_kv_heads * d_head]`. Positions are appended in place, and
+//! full blocks never change, so that rows with a common beginning can share them.
+//!
+//! The results equal those of [`mod@crate::attention`] to the bit.
+
+use crate::attention::softmax_row;
+use crate::scratch::with_scratch;
+
+#[cfg(test)]
+mod tests;
+
+/// Positions in a block.
+pub const BLOCK: usize = 16;
+
+/// Terms that a sum adds before they are added to the total, as in a matrix product.
+const TERMS: usize = 256;
+/// Queries whose scores are computed together.
+const QUERIES: usize = 4;
+
+/// The heads of an attention layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Heads {
+    /// Query heads.
+    pub n_heads: usize,
+    /// Key/value heads, a divisor of `n_heads`; see [`crate::attention::AttentionShape`].
+    pub n_kv_heads: usize,
+    /// Columns per head.
+    pub d_head: usize,
+    /// Factor of the scores.
+    pub scale: f32,
+}
+
+/// How products are added to a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Products {
+    /// As in `f32` matrix products on this CPU.
+    AsInMatrixProducts,
+    /// By fused multiply-adds on every CPU, if need be in software.
+    Fused,
+}
+
+/// A bias of the scores for each head and distance between key and query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistanceBias {
+    /// `[n_heads, 2 * reach - 1]`: distance key − query is at column `reach` − 1 + distance.
+    values: Vec<f32>,
+    reach: usize,
+}
+
+/// Queries of one sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries<'a> {
+    /// Row after row; the first `n_heads * d_head` columns of each are read.
+    pub rows: &'a [f32],
+    /// Distance between rows.
+    pub stride: usize,
+    /// Position of the first query, for a bias.
+    pub first: usize,
+    /// The keys that they see.
+    pub seen: Seen,
+}
+
+/// The keys that a query sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// The first so many.
+    All(usize),
+    /// Those up to its own position.
+    Earlier,
+}
+
+impl DistanceBias {
+    /// The bias `of(head, query, key)` of all distances below `reach`.
+    pub fn new(n_heads: usize, reach: usize, of: impl Fn(usize, usize, usize) -> f32) -> Self {
+        let reach = reach.max(1);
+        let distances = || (0..2 * reach - 1).map(|column| (reach - 1, column));
+        let head = |head| {
+            let of = &of;
+            distances().map(move |(query, key)| of(head, query, key))
+        };
+        Self {
+            values: (0..n_heads).flat_map(head).collect(),
+            reach,
+        }
+    }
+
+    /// The bias of the scores of the first `keys` keys.
+    fn row(&self, head: usize, query: usize, keys: usize) -> &[f32] {
+        let width = 2 * self.reach - 1;
+        &self.values[head * width + self.reach - 1 - query..][..keys]
+    }
+}
+
+impl Queries<'_> {
+    fn visible(&self, query: usize) -> usize {
+        match self.seen {
+            Seen::All(keys) => keys,
+            Seen::Earlier => self.first + query + 1,
+        }
+    }
+}
+
+impl Heads {
+    /// Columns of the queries and of the result.
+    pub fn query_width(&self) -> usize {
+        self.n_heads * self.d_head
+    }
+
+    /// Columns of the keys, and of the values.
+    pub fn kv_width(&self) -> usize {
+        self.n_kv_heads * self.d_head
+    }
+
+    /// Elements of a block.
+    pub fn block_len(&self) -> usize {
+        2 * BLOCK * self.kv_width()
+    }
+
+    /// Writes the keys and values of one position to `place` of a block.
+    ///
+    /// # Panics
+    /// If a slice does not fit.
+    pub fn store(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
+        let width = self.kv_width();
+        let (to_keys, to_values) = block[..self.block_len()].split_at_mut(BLOCK * width);
+        assert_eq!(keys.len(), width, "keys of {self:?}");
+        for (to, &key) in to_keys.chunks_exact_mut(BLOCK).zip(keys) {
+            to[place] = key;
+        }
+        to_values[place * width..][..width].copy_from_slice(values);
+    }
+
+    /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each query, averaged
+    /// over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
+    ///
+    /// # Panics
+    /// If a slice does not fit, or `blocks` has fewer positions than a query sees.
+    pub fn attend(
+        &self,
+        queries: Queries<'_>,
+        blocks: &[&[f32]],
+        bias: Option<&DistanceBias>,
+        products: Products,
+        out: &mut [f32],
+        attention: Option<&mut [f32]>,
+    ) {
+        let width = self.query_width();
+        if out.is_empty() {
+            return;
+        }
+        let n = out.len() / width;
+        assert_eq!(out.len(), n * width, "`out` has rows of {width}");
+        assert!(
+            queries.rows.len() >= (n - 1) * queries.stride + width,
+            "{n} queries"
+        );
+        let keys = queries.visible(n - 1);
+        let n_blocks = keys.div_ceil(BLOCK);
+        assert!(n_blocks <= blocks.len(), "{keys} keys");
+        for block in &blocks[..n_blocks] {
+            assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
+        }
+        let mut layer = Layer {
+            heads: *self,
+            queries,
+            blocks: &blocks[..n_blocks],
+            bias,
+            attention,
+            keys,
+        };
+        layer.attend(products, n, out);
+    }
+}
+
+/// One call.
+struct Layer<'a> {
+    heads: Heads,
+    queries: Queries<'a>,
+    blocks: &'a [&'a [f32]],
+    bias: Option<&'a DistanceBias>,
+    attention: Option<&'a mut [f32]>,
+    /// Keys that the last query sees.
+    keys: usize,
+}
+
+impl Layer<'_> {
+    fn attend(&mut self, products: Products, n: usize, out: &mut [f32]) {
+        let n_heads = self.heads.n_heads;
+        if let Some(attention) = self.attention.as_deref_mut() {
+            attention.fill(0.0);
+        }
+        let stride = (self.blocks.len() * BLOCK).max(BLOCK);
+        with_scratch(n.min(QUERIES) * stride, |weights| {
+            for first in (0..n).step_by(QUERIES) {
+                let rows = QUERIES.min(n - first);
+                for head in 0..n_heads {
+                    let part = Part {
+                        heads: self.heads,
+                        rows: &self.queries.rows[first * self.queries.stride..],
+                        stride: self.queries.stride,
+                        n: rows,
+                        head,
+                        blocks: self.blocks,
+                        keys: self.keys,
+                    };
+                    let weights = &mut weights[..rows * stride];
+                    part.scores(products, weights, stride);
+                    for (query, row) in (first..).zip(weights.chunks_exact_mut(stride)) {
+                        self.softmax(head, query, row);
+                    }
+                    let out = &mut out[first * self.heads.query_width()..];
+                    part.contexts(products, weights, stride, out);
+                }
+            }
+        });
+    }
+
+    fn softmax(&mut self, head: usize, query: usize, row: &mut [f32]) {
+        let visible = self.queries.visible(query);
+        let position = self.queries.first + query;
+        let bias = self.bias.map(|bias| bias.row(head, position, visible));
+        softmax_row(row, visible, self.heads.scale, bias);
+        if let Some(attention) = self.attention.as_deref_mut() {
+            let share = 1.0 / self.heads.n_heads as f32;
+            let to = &mut attention[query * self.keys..][..self.keys];
+            for (to, weight) in to.iter_mut().zip(row) {
+                *to += share * *weight;
+            }
+        }
+    }
+}
+
+/// Up to [`QUERIES`] queries of one head.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    heads: Heads,
+    rows: &'a [f32],
+    stride: usize,
+    n: usize,
+    head: usize,
+    blocks: &'a [&'a [f32]],
+    keys: usize,
+}
+
+/// How a product is added to a sum.
+trait MultiplyAdd {
+    fn add(a: f32, b: f32, sum: f32) -> f32;
+}
+
+struct Fused;
+struct Separate;
+
+impl MultiplyAdd for Fused {
+    #[inline(always)]
+    fn add(a: f32, b: f32, sum: f32) -> f32 {
+        a.mul_add(b, sum)
+    }
+}
+
+impl MultiplyAdd for Separate {
+    #[inline(always)]
+    fn add(a: f32, b: f32, sum: f32) -> f32 {
+        a * b + sum
+    }
+}
+
+/// Calls `$body::<M>($($argument),*)`, compiled for the widest instruction set of this CPU.
+macro_rules! dispatch {
+    ($products:expr, $body:ident($part:expr, $weights:expr, $stride:expr $(, $out:expr)?)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+            fn widest(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+                part.$body::<Fused>(weights, stride, out)
+            }
+            #[target_feature(enable = "avx2,fma")]
+            fn wide(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+                part.$body::<Fused>(weights, stride, out)
+            }
+            if crate::simd::has_avx512() {
+                // SAFETY: the CPU supports all of these features.
+                return unsafe { widest($part, $weights, $stride, dispatch!(@out $($out)?)) };
+            }
+            if crate::simd::has_avx2_fma() {
+                // SAFETY: the CPU supports both features.
+                return unsafe { wide($part, $weights, $stride, dispatch!(@out $($out)?)) };
+            }
+        }
+        const HARDWARE: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+        if HARDWARE || $products == Products::Fused {
+            $part.$body::<Fused>($weights, $stride, dispatch!(@out $($out)?))
+        } else {
+            $part.$body::<Separate>($weights, $stride, dispatch!(@out $($out)?))
+        }
+    }};
+    (@out $out:expr) => { $out };
+    (@out) => { &mut [] };
+}
+
+impl Part<'_> {
+    /// q·k of all keys in `blocks`, in rows of `stride`.
+    fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
+        dispatch!(products, all_scores(self, weights, stride))
+    }
+
+    /// Σ weight · value, into the columns of the head.
+    fn contexts(&self, products: Products, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+        dispatch!(products, all_contexts(self, weights, stride, out))
+    }
+
+    #[inline(always)]
+    fn query(&self, row: usize) -> &[f32] {
+        let d = self.heads.d_head;
+        &self.rows[row * self.stride + self.head * d..][..d]
+    }
+
+    /// The head of the keys and values.
+    #[inline(always)]
+    fn kv_head(&self) -> usize {
+        self.head / (self.heads.n_heads / self.heads.n_kv_heads)
+    }
+
+    /// The keys of a block, `[d_head, BLOCK]`.
+    #[inline(always)]
+    fn keys(&self, block: usize) -> &[[f32; BLOCK]] {
+        let d = self.heads.d_head;
+        let (keys, _) = self.blocks[block].as_chunks::<BLOCK>();
+        &keys[self.kv_head() * d..][..d]
+    }
+
+    #[inline(always)]
+    fn all_scores<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, _: &mut [f32]) {
+        let n_blocks = self.blocks.len();
+        match self.n {
+            1 => {
+                let fours = n_blocks / 4 * 4;
+                for block in (0..fours).step_by(4) {
+                    self.score_tile::<M, 1, 4>(block, weights, stride);
+                }
+                for block in fours..n_blocks {
+                    self.score_tile::<M, 1, 1>(block, weights, stride);
+                }
+            }
+            2 => (0..n_blocks).for_each(|b| self.score_tile::<M, 2, 1>(b, weights, stride)),
+            3 => (0..n_blocks).for_each(|b| self.score_tile::<M, 3, 1>(b, weights, stride)),
+            _ => {
+                let pairs = n_blocks / 2 * 2;
+                for block in (0..pairs).step_by(2) {
+                    self.score_tile::<M, 4, 2>(block, weights, stride);
+                }
+                for block in pairs..n_blocks {
+                    self.score_tile::<M, 4, 1>(block, weights, stride);
+                }
+            }
+        }
+    }
+
+    /// The scores of `Q` queries and `B` blocks from `block` on.
+    #[inline(always)]
+    fn score_tile<M: MultiplyAdd, const Q: usize, const B: usize>(
+        &self,
+        block: usize,
+        weights: &mut [f32],
+        stride: usize,
+    ) {
+        let d_head = self.heads.d_head;
+        let queries: [&[f32]; Q] = std::array::from_fn(|row| self.query(row));
+        let keys: [&[[f32; BLOCK]]; B] = std::array::from_fn(|b| self.keys(block + b));
+        let mut total = [[[0.0f32; BLOCK]; B]; Q];
+        for start in (0..d_head).step_by(TERMS) {
+            let end = d_head.min(start + TERMS);
+            let mut sums = [[[0.0f32; BLOCK]; B]; Q];
+            for d in start..end {
+                for (sums, query) in sums.iter_mut().zip(&queries) {
+                    for (sums, keys) in sums.iter_mut().zip(&keys) {
+                        for (sum, &key) in sums.iter_mut().zip(&keys[d]) {
+                            *sum = M::add(query[d], key, *sum);
+                        }
+                    }
+                }
+            }
+            add_block(start, &mut total, &sums);
+        }
+        for (row, total) in total.iter().enumerate() {
+            for (b, total) in total.iter().enumerate() {
+                weights[row * stride + (block + b) * BLOCK..][..BLOCK].copy_from_slice(total);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn all_contexts<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+        match self.n {
+            1 => self.contexts_of::<M, 1>(weights, stride, out),
+            2 => self.contexts_of::<M, 2>(weights, stride, out),
+            3 => self.contexts_of::<M, 3>(weights, stride, out),
+            _ => self.contexts_of::<M, 4>(weights, stride, out),
+        }
+    }
+
+    #[inline(always)]
+    fn contexts_of<M: MultiplyAdd, const Q: usize>(
+        &self,
+        weights: &[f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
+        let d = self.heads.d_head;
+        let mut column = 0;
+        while column + 2 * BLOCK <= d {
+            self.context_tile::<M, Q, 2>(column, weights, stride, out);
+            column += 2 * BLOCK;
+        }
+        while column + BLOCK <= d {
+            self.context_tile::<M, Q, 1>(column, weights, stride, out);
+            column += BLOCK;
+        }
+        for column in column..d {
+            self.context_column::<M>(column, weights, stride, out);
+        }
+    }
+
+    /// The value of position `key` from `column` of the head on.
+    #[inline(always)]
+    fn value(&self, key: usize, column: usize) -> &[f32] {
+        let width = self.heads.kv_width();
+        let values = &self.blocks[key / BLOCK][BLOCK * width..];
+        &values[key % BLOCK * width + self.kv_head() * self.heads.d_head + column..]
+    }
+
+    /// `V` vectors of columns of the contexts of `Q` queries.
+    #[inline(always)]
+    fn context_tile<M: MultiplyAdd, const Q: usize, const V: usize>(
+        &self,
+        column: usize,
+        weights: &[f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
+        let mut total = [[[0.0f32; BLOCK]; V]; Q];
+        for start in (0..self.keys).step_by(TERMS) {
+            let mut sums = [[[0.0f32; BLOCK]; V]; Q];
+            for key in start..self.keys.min(start + TERMS) {
+                let (value, _) = self.value(key, column)[..V * BLOCK].as_chunks::<BLOCK>();
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let weight = weights[row * stride + key];
+                    for (sums, value) in sums.iter_mut().zip(value) {
+                        for (sum, &value) in sums.iter_mut().zip(value) {
+                            *sum = M::add(weight, value, *sum);
+                        }
+                    }
+                }
+            }
+            add_block(start, &mut total, &sums);
+        }
+        let (width, first) = (self.heads.query_width(), self.head * self.heads.d_head);
+        for (row, total) in total.iter().enumerate() {
+            let out = &mut out[row * width + first + column..][..V * BLOCK];
+            out.copy_from_slice(total.as_flattened());
+        }
+    }
+
+    /// One column of the contexts of all queries.
+    #[inline(always)]
+    fn context_column<M: MultiplyAdd>(
+        &self,
+        column: usize,
+        weights: &[f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
+        let (width, first) = (self.heads.query_width(), self.head * self.heads.d_head);
+        for row in 0..self.n {
+            let mut total = 0.0;
+            for start in (0..self.keys).step_by(TERMS) {
+                let mut sum = 0.0;
+                for key in start..self.keys.min(start + TERMS) {
+                    let weight = weights[row * stride + key];
+                    sum = M::add(weight, self.value(key, column)[0], sum);
+                }
+                total = if start == 0 { sum } else { total + sum };
+            }
+            out[row * width + first + column] = total;
+        }
+    }
+}
+
+/// Adds the sums of the terms from `start` on to the total.
+#[inline(always)]
+fn add_block<const Q: usize, const V: usize>(
+    start: usize,
+    total: &mut [[[f32; BLOCK]; V]; Q],
+    sums: &[[[f32; BLOCK]; V]; Q],
+) {
+    if start == 0 {
+        *total = *sums;
+        return;
+    }
+    let all = total.as_flattened_mut().as_flattened_mut();
+    let sums = sums.as_flattened().as_flattened();
+    for (total, sum) in all.iter_mut().zip(sums) {
+        *total += sum;
+    }
+}

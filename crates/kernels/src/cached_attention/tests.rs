@@ -1,0 +1,173 @@
+use super::*;
+use crate::attention::{
+    AttentionInputs, AttentionShape, Causality, Operands, ScoreBias, Scores, attention,
+};
+use crate::testing::{bits, random};
+
+fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
+    Heads {
+        n_heads,
+        n_kv_heads,
+        d_head,
+        scale: 0.3,
+    }
+}
+
+/// The blocks of keys and values `[len, 2 * kv_width]`, with NaN after the last position.
+fn blocks(heads: Heads, keys_values: &[f32]) -> Vec<Vec<f32>> {
+    let width = heads.kv_width();
+    let positions: Vec<&[f32]> = keys_values.chunks_exact(2 * width).collect();
+    let block = |positions: &[&[f32]]| {
+        let mut block = vec![f32::NAN; heads.block_len()];
+        for (place, position) in positions.iter().enumerate() {
+            let (keys, values) = position.split_at(width);
+            heads.store(&mut block, place, keys, values);
+        }
+        block
+    };
+    positions.chunks(BLOCK).map(block).collect()
+}
+
+fn found(
+    heads: Heads,
+    queries: Queries<'_>,
+    n: usize,
+    keys_values: &[f32],
+    bias: Option<&DistanceBias>,
+) -> (Vec<f32>, Vec<f32>) {
+    let blocks = blocks(heads, keys_values);
+    let blocks: Vec<&[f32]> = blocks.iter().map(Vec::as_slice).collect();
+    let mut out = vec![f32::NAN; n * heads.query_width()];
+    let mut weights = vec![f32::NAN; n * queries.visible(n - 1)];
+    let products = Products::AsInMatrixProducts;
+    heads.attend(
+        queries,
+        &blocks,
+        bias,
+        products,
+        &mut out,
+        Some(&mut weights),
+    );
+    let mut again = vec![f32::NAN; out.len()];
+    heads.attend(queries, &blocks, bias, products, &mut again, None);
+    assert_eq!(bits(&out), bits(&again));
+    (out, weights)
+}
+
+const CASES: [(usize, usize, usize); 5] =
+    [(1, 1, 6), (4, 2, 16), (2, 2, 32), (3, 1, 40), (1, 1, 300)];
+
+#[test]
+fn it_equals_attention_to_the_bit() {
+    for (n_heads, n_kv_heads, d_head) in CASES {
+        let heads = heads(n_heads, n_kv_heads, d_head);
+        for (tgt_len, src_len) in [(1, 1), (1, 15), (2, 16), (3, 17), (5, 70), (9, 530)] {
+            let q = random(tgt_len * heads.query_width(), 1);
+            let kv = random(src_len * 2 * heads.kv_width(), 2);
+            let inputs = AttentionInputs {
+                operands: Operands::Apart {
+                    queries: &q,
+                    keys_values: &kv,
+                },
+                lengths: None,
+                scores: Scores {
+                    scale: heads.scale,
+                    causality: Causality::Full,
+                    bias: None,
+                },
+                dropout: None,
+            };
+            let mut expected = vec![0.0; q.len()];
+            let shape = AttentionShape {
+                batch: 1,
+                n_heads,
+                n_kv_heads,
+                tgt_len,
+                src_len,
+                d_head,
+            };
+            attention(shape, inputs, &mut expected);
+            let queries = Queries {
+                rows: &q,
+                stride: heads.query_width(),
+                first: 0,
+                seen: Seen::All(src_len),
+            };
+            let (out, weights) = found(heads, queries, tgt_len, &kv, None);
+            assert_eq!(bits(&out), bits(&expected), "{heads:?} {tgt_len} {src_len}");
+            for row in weights.chunks(src_len) {
+                assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
+    for (n_heads, n_kv_heads, d_head) in CASES {
+        let heads = heads(n_heads, n_kv_heads, d_head);
+        let of = |head: usize, query: usize, key: usize| {
+            ((head * 7 + query * 3) as f32 - key as f32 * 3.0).sin()
+        };
+        let of = |head: usize, query: usize, key: usize| {
+            of(
+                head,
+                40 + query.saturating_sub(key),
+                40 + key.saturating_sub(query),
+            )
+        };
+        for (first, n) in [(0, 1), (0, 6), (20, 1), (31, 3)] {
+            let len = first + n;
+            let q = random(n * heads.query_width(), 1);
+            let kv = random(len * 2 * heads.kv_width(), 2);
+            let all = |head| (first..len).flat_map(move |q| (0..len).map(move |k| of(head, q, k)));
+            let bias: Vec<f32> = (0..n_heads).flat_map(all).collect();
+            let inputs = AttentionInputs {
+                operands: Operands::Apart {
+                    queries: &q,
+                    keys_values: &kv,
+                },
+                lengths: None,
+                scores: Scores {
+                    scale: heads.scale,
+                    causality: Causality::Causal,
+                    bias: Some(ScoreBias::Shared(&bias)),
+                },
+                dropout: None,
+            };
+            let mut expected = vec![0.0; q.len()];
+            let shape = AttentionShape {
+                batch: 1,
+                n_heads,
+                n_kv_heads,
+                tgt_len: n,
+                src_len: len,
+                d_head,
+            };
+            attention(shape, inputs, &mut expected);
+            let queries = Queries {
+                rows: &q,
+                stride: heads.query_width(),
+                first,
+                seen: Seen::Earlier,
+            };
+            let bias = DistanceBias::new(n_heads, 50, of);
+            let (out, _) = found(heads, queries, n, &kv, Some(&bias));
+            assert_eq!(bits(&out), bits(&expected), "{heads:?} {first} {n}");
+        }
+    }
+}
+
+#[test]
+fn without_keys_the_result_is_zero() {
+    let heads = heads(2, 1, 8);
+    let q = random(heads.query_width(), 1);
+    let queries = Queries {
+        rows: &q,
+        stride: q.len(),
+        first: 0,
+        seen: Seen::All(0),
+    };
+    let (out, _) = found(heads, queries, 1, &[], None);
+    assert_eq!(out, vec![0.0; q.len()]);
+}

@@ -1,0 +1,218 @@
+//! Decoding: a model in the form in which search reads it.
+//!
+//! An [`Engine`] is built once from an architecture and its weights, which it packs for products. It computes what
+//! [`crate::model::Model`] computes, to the bit in `f32`, but on rows that come and go between any two steps: every row has
+//! its own position and its own source, and the encoder reads sequences without padding. Keys and values are appended to
+//! blocks that rows with a common beginning share; those of a source are stored once for all hypotheses.
+
+mod attention;
+mod buffers;
+mod cache;
+mod encoder;
+mod feed_forward;
+mod input;
+mod linear;
+mod matrix;
+mod norm;
+mod projection;
+mod recurrent;
+mod recurrent_decoder;
+mod recurrent_encoder;
+mod source;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transformer;
+mod weights;
+
+pub use matrix::Matrix;
+pub use state::State;
+pub use weights::{Dense, Weights};
+
+use std::sync::Arc;
+
+use attentive_kernels::cached_attention::Products;
+use serde::{Deserialize, Serialize};
+
+use self::encoder::Encoder;
+use self::input::Input;
+use self::projection::Projection;
+use self::recurrent_decoder::RecurrentDecoder;
+use self::transformer::TransformerDecoder;
+use self::weights::Scope;
+use crate::architecture::{self, Architecture, Head};
+use crate::batch::{Padded, TokenId};
+use crate::model::{NextToken, Stepper};
+
+/// The number type of a model's weights, and of the products with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Single precision: the numbers of training.
+    #[default]
+    F32,
+    /// Weights and activations are rounded to bfloat16; sums are `f32`.
+    Bf16,
+    /// Weights are rounded to 8 bits per output channel and activations per row; sums are exact.
+    Int8,
+}
+
+/// A model that decodes, with its weights packed.
+#[derive(Debug)]
+pub struct Engine {
+    encoder: Option<Encoder>,
+    tgt: Input,
+    decoder: Decoder,
+    projection: Projection,
+    max_len: usize,
+}
+
+// An engine has one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+enum Decoder {
+    Transformer(TransformerDecoder),
+    Recurrent(RecurrentDecoder),
+}
+
+/// The last layer at the last token of each row, `[rows, d_model]`.
+#[derive(Clone, Debug)]
+pub struct LastLayer {
+    rows: usize,
+    values: Vec<f32>,
+}
+
+impl Engine {
+    /// The engine of `architecture` with these weights.
+    ///
+    /// # Panics
+    /// If the model does not decode; see [`architecture::Task`].
+    pub fn new(architecture: &Architecture, weights: &mut dyn Weights) -> Self {
+        let (Some(decoder), Some(tgt)) = (&architecture.decoder, &architecture.tgt) else {
+            panic!("a model that decodes");
+        };
+        let Head::Vocabulary(head) = &architecture.head else {
+            panic!("a model that predicts tokens");
+        };
+        let (max_len, products) = (architecture.max_len, Products::AsInMatrixProducts);
+        let mut root = Scope::root(weights);
+        let encoder = Encoder::new(architecture, products, &mut root);
+        let shared = encoder.as_ref().map(Encoder::table);
+        let tgt = Input::new(tgt, max_len, shared, &mut root.at("tgt"));
+        let scope = root.at("decoder");
+        let decoder = match decoder {
+            architecture::Decoder::Transformer(stack) => {
+                Decoder::Transformer(TransformerDecoder::new(stack, max_len, products, scope))
+            }
+            architecture::Decoder::Recurrent(stack) => {
+                Decoder::Recurrent(RecurrentDecoder::new(stack, products, scope))
+            }
+        };
+        let projection = Projection::new(head, tgt.table(), root.at("head"));
+        Self {
+            encoder,
+            tgt,
+            decoder,
+            projection,
+            max_len,
+        }
+    }
+
+    /// Reads `lens[i]` of `tokens` for each row i, and returns the last layer at the last token of each.
+    fn extend(&self, tokens: &[TokenId], lens: &[usize], state: &mut State) -> LastLayer {
+        assert_eq!(lens.len(), state.rows.len(), "tokens of every row");
+        assert!(lens.iter().all(|&len| len > 0), "a token to read");
+        let spans = state.spans(lens.iter().copied());
+        let positions = (spans.iter()).flat_map(|span| span.first..span.first + span.rows.len());
+        let positions: Arc<[usize]> = positions.collect();
+        let d = self.projection.d_in();
+        let mut x = vec![0.0; tokens.len() * d];
+        self.tgt.apply(tokens, &positions, &mut x, &state.buffers);
+        match &self.decoder {
+            Decoder::Transformer(stack) => stack.extend(&mut x, &positions, &spans, state),
+            Decoder::Recurrent(stack) => stack.extend(&mut x, &spans, state),
+        }
+        state.advance(&spans);
+        let rows = spans.len();
+        let values = if tokens.len() == rows {
+            x
+        } else {
+            let last = |span: &attention::Span| x[(span.rows.end - 1) * d..][..d].to_vec();
+            spans.iter().flat_map(last).collect()
+        };
+        LastLayer { rows, values }
+    }
+}
+
+impl Stepper for Engine {
+    type State = State;
+    type Last = LastLayer;
+
+    fn start(&self) -> State {
+        match &self.decoder {
+            Decoder::Transformer(stack) => State::new(stack.block_len(), stack.state_widths()),
+            Decoder::Recurrent(stack) => State::new(0, stack.state_widths()),
+        }
+    }
+
+    fn admit(&self, src: &Padded, state: &mut State) {
+        let Some(encoder) = &self.encoder else {
+            (0..src.rows()).for_each(|_| state.admit(None, None));
+            return;
+        };
+        let buffers = std::mem::take(&mut state.buffers);
+        encoder.read(src, &buffers, |encoded| {
+            let (memory, spans) = (encoded.memory, encoded.spans);
+            match &self.decoder {
+                Decoder::Transformer(stack) => {
+                    for source in stack.sources(memory, spans, &buffers) {
+                        state.admit(Some(source), None);
+                    }
+                }
+                Decoder::Recurrent(stack) => {
+                    let sources = stack.sources(memory, spans, &buffers);
+                    for (number, source) in sources.into_iter().enumerate() {
+                        let initial = stack.initial(encoded.finals, number);
+                        state.admit(source, initial.as_deref());
+                    }
+                }
+            }
+        });
+        state.buffers = buffers;
+    }
+
+    fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
+        self.extend(next, &vec![1; next.len()], state)
+    }
+
+    fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+        let width = tokens.width();
+        let real = tokens
+            .lens()
+            .iter()
+            .zip(tokens.ids.chunks_exact(width.max(1)));
+        let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
+        self.extend(&ids, tokens.lens(), state)
+    }
+
+    fn select(&self, rows: &[usize], state: &mut State) {
+        state.select(rows);
+    }
+
+    fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+        self.projection.likeliest(last, count, never)
+    }
+
+    fn logits(&self, last: LastLayer) -> burn::tensor::Tensor<2> {
+        let rows = last.rows;
+        let values = self.projection.logits(last);
+        let vocab = values.len() / rows.max(1);
+        let data = burn::tensor::TensorData::new(values, [rows, vocab]);
+        burn::tensor::Tensor::from_data(data, &burn::tensor::Device::flex())
+    }
+
+    fn max_len(&self) -> usize {
+        self.max_len
+    }
+}

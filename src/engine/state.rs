@@ -1,0 +1,120 @@
+//! The decoding state of rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::attention::Span;
+use super::buffers::Buffers;
+use super::cache::{Cache, Table};
+use super::source::Source;
+
+/// Rows in decoding, each at its own position of its own sentence.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) rows: Vec<Row>,
+    pub(super) cache: Cache,
+    /// The states of each recurrent layer, `[rows, states · d_hidden]`.
+    pub(super) cells: Vec<Vec<f32>>,
+    widths: Vec<usize>,
+    pub(super) buffers: Buffers,
+    /// If wanted, the cross-attention of each row in the last step, over its source.
+    pub(super) attention: Option<Vec<Vec<f32>>>,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    /// The next position.
+    pub(super) position: usize,
+    pub(super) source: Option<Arc<Source>>,
+    pub(super) table: Table,
+}
+
+impl State {
+    /// A state without rows, with blocks of `block_len` and cells of these widths.
+    pub(super) fn new(block_len: usize, widths: Vec<usize>) -> Self {
+        Self {
+            rows: Vec::new(),
+            cache: Cache::new(block_len),
+            cells: vec![Vec::new(); widths.len()],
+            widths,
+            buffers: Buffers::default(),
+            attention: None,
+        }
+    }
+
+    /// Adds a row at position 0 with the given source and states of cells, zeros if absent.
+    pub(super) fn admit(&mut self, source: Option<Arc<Source>>, initial: Option<&[Vec<f32>]>) {
+        self.rows.push(Row {
+            source,
+            ..Row::default()
+        });
+        for (layer, (cells, width)) in self.cells.iter_mut().zip(&self.widths).enumerate() {
+            match initial {
+                Some(initial) => cells.extend_from_slice(&initial[layer]),
+                None => cells.resize(cells.len() + width, 0.0),
+            }
+        }
+    }
+
+    /// The rows and positions of `lens[i]` next tokens of each row i.
+    pub(super) fn spans(&self, lens: impl Iterator<Item = usize>) -> Vec<Span> {
+        let mut end = 0;
+        let span = |(row, len): (&Row, usize)| {
+            let start = end;
+            end += len;
+            Span {
+                rows: start..end,
+                first: row.position,
+            }
+        };
+        self.rows.iter().zip(lens).map(span).collect()
+    }
+
+    /// Makes room in the cache for the positions of `spans`.
+    pub(super) fn reserve(&mut self, spans: &[Span]) {
+        for (row, span) in self.rows.iter_mut().zip(spans) {
+            for position in span.first..span.first + span.rows.len() {
+                self.cache.reserve(&mut row.table, position);
+            }
+        }
+    }
+
+    /// Moves every row behind its positions in `spans`.
+    pub(super) fn advance(&mut self, spans: &[Span]) {
+        for (row, span) in self.rows.iter_mut().zip(spans) {
+            row.position += span.rows.len();
+        }
+    }
+
+    /// Groups of neighbouring rows with the same source.
+    pub(super) fn groups(&self) -> Vec<Range<usize>> {
+        let source = |row: &Row| row.source.as_ref().map(Arc::as_ptr);
+        let mut start = 0;
+        let groups = self.rows.chunk_by(|a, b| source(a) == source(b));
+        groups
+            .map(|group| {
+                let rows = start..start + group.len();
+                start = rows.end;
+                rows
+            })
+            .collect()
+    }
+
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
+    pub(super) fn select(&mut self, rows: &[usize]) {
+        if rows.iter().copied().eq(0..self.rows.len()) {
+            return;
+        }
+        let selected: Vec<Row> = rows.iter().map(|&row| self.rows[row].clone()).collect();
+        let before = std::mem::replace(&mut self.rows, selected);
+        self.rows
+            .iter()
+            .for_each(|row| self.cache.share(&row.table));
+        before.iter().for_each(|row| self.cache.release(&row.table));
+        for (cells, &width) in self.cells.iter_mut().zip(&self.widths) {
+            let of_row = |&row: &usize| cells[row * width..][..width].iter().copied();
+            *cells = rows.iter().flat_map(of_row).collect();
+        }
+    }
+}

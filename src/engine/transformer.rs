@@ -1,0 +1,377 @@
+//! Transformer stacks.
+
+use std::sync::Arc;
+
+use attentive_kernels::cached_attention::{BLOCK, Products, Queries, Seen};
+
+use super::attention::{Attention, Relative, Span, store_all};
+use super::buffers::Buffers;
+use super::feed_forward::FeedForward;
+use super::norm::{Norm, Residual};
+use super::recurrent::RecurrentLayer;
+use super::source::{Source, SourceBlocks};
+use super::state::State;
+use super::weights::Scope;
+use crate::architecture::{SelfMixing, TransformerStack};
+
+/// See [`crate::nn::TransformerEncoder`].
+#[derive(Debug)]
+pub(super) struct TransformerEncoder {
+    relative: Relative,
+    layers: Vec<EncoderLayer>,
+    norm: Option<Norm>,
+    products: Products,
+}
+
+#[derive(Debug)]
+struct EncoderLayer {
+    attention: Attention,
+    attention_residual: Residual,
+    feed_forward: FeedForward,
+    feed_forward_residual: Residual,
+}
+
+/// See [`crate::nn::TransformerDecoder`].
+#[derive(Debug)]
+pub(super) struct TransformerDecoder {
+    relative: Relative,
+    layers: Vec<DecoderLayer>,
+    norm: Option<Norm>,
+    products: Products,
+}
+
+#[derive(Debug)]
+struct DecoderLayer {
+    mixer: Mixer,
+    mixer_residual: Residual,
+    cross: Option<(Attention, Residual)>,
+    feed_forward: FeedForward,
+    feed_forward_residual: Residual,
+}
+
+/// Mixes the positions of a decoder layer.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+enum Mixer {
+    Attention(Attention),
+    Recurrent(RecurrentLayer),
+}
+
+impl TransformerEncoder {
+    pub(super) fn new(
+        stack: &TransformerStack,
+        max_len: usize,
+        products: Products,
+        mut scope: Scope<'_>,
+    ) -> Self {
+        let SelfMixing::Attention(attention) = &stack.mixing else {
+            panic!("a Transformer encoder has self-attention");
+        };
+        let layer = |number, scope: &mut Scope<'_>| {
+            let mut scope = scope.at(number);
+            EncoderLayer {
+                attention: Attention::new(attention, scope.at("self_attention")),
+                attention_residual: Residual::new(stack, scope.at("self_attention_residual")),
+                feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+                feed_forward_residual: Residual::new(stack, scope.at("feed_forward_residual")),
+            }
+        };
+        Self {
+            relative: Relative::new(attention, false, max_len, &mut scope),
+            layers: (0..stack.n_layers)
+                .map(|number| layer(number, &mut scope.at("layers")))
+                .collect(),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, &mut scope.at("norm"))),
+            products,
+        }
+    }
+
+    /// Turns the embedded sequences `x`, one for each of `spans`, into the memory.
+    pub(super) fn apply(
+        &self,
+        x: &mut [f32],
+        positions: &Arc<[usize]>,
+        spans: &[Span],
+        buffers: &Buffers,
+    ) {
+        let rows = positions.len();
+        for layer in &self.layers {
+            layer.attention_residual.apply(rows, x, buffers, |x, out| {
+                let (relative, products) = (&self.relative, self.products);
+                let attention = &layer.attention;
+                attention.attend_itself(relative, positions, spans, products, x, out, buffers);
+            });
+            let residual = &layer.feed_forward_residual;
+            residual.apply(rows, x, buffers, |x, out| {
+                layer.feed_forward.apply(rows, x, out, buffers)
+            });
+        }
+        if let Some(norm) = &self.norm {
+            norm.replace(rows, x, buffers);
+        }
+    }
+}
+
+impl TransformerDecoder {
+    pub(super) fn new(
+        stack: &TransformerStack,
+        max_len: usize,
+        products: Products,
+        mut scope: Scope<'_>,
+    ) -> Self {
+        Self {
+            relative: match &stack.mixing {
+                SelfMixing::Attention(attention) => {
+                    Relative::new(attention, true, max_len, &mut scope)
+                }
+                SelfMixing::Recurrent(_) => Relative::none(),
+            },
+            layers: (0..stack.n_layers)
+                .map(|number| DecoderLayer::new(stack, scope.at("layers").at(number)))
+                .collect(),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, &mut scope.at("norm"))),
+            products,
+        }
+    }
+
+    /// Elements of a block of the cache.
+    pub(super) fn block_len(&self) -> usize {
+        self.layers.iter().map(DecoderLayer::block_len).sum()
+    }
+
+    /// Widths of the states of the cells of all layers.
+    pub(super) fn state_widths(&self) -> Vec<usize> {
+        let cells = self.layers.iter().filter_map(|layer| match &layer.mixer {
+            Mixer::Attention(_) => None,
+            Mixer::Recurrent(cell) => Some(cell.state_width()),
+        });
+        cells.collect()
+    }
+
+    /// The keys and values of cross-attention for the sequences `memory`, one for each of `spans`.
+    pub(super) fn sources(
+        &self,
+        memory: &[f32],
+        spans: &[Span],
+        buffers: &Buffers,
+    ) -> Vec<Arc<Source>> {
+        let rows = spans.last().map_or(0, |span| span.rows.end);
+        let cross = || self.layers.iter().filter_map(|layer| layer.cross.as_ref());
+        let heads: Vec<_> = cross().map(|(cross, _)| cross.heads).collect();
+        let mut sources: Vec<SourceBlocks> = (spans.iter())
+            .map(|span| SourceBlocks::new(span.rows.len(), &heads))
+            .collect();
+        for (layer, (cross, _)) in cross().enumerate() {
+            let width = 2 * cross.heads.kv_width();
+            let mut keys_values = buffers.take(rows * width);
+            cross.keys_values(rows, memory, &mut keys_values);
+            for (span, source) in spans.iter().zip(&mut sources) {
+                let rows = &keys_values[span.rows.start * width..span.rows.end * width];
+                store_all(cross.heads, rows, width, 0, source.layer_mut(layer));
+            }
+        }
+        sources
+            .into_iter()
+            .map(|blocks| Arc::new(Source::Blocks(blocks)))
+            .collect()
+    }
+
+    /// Computes the positions of `spans`, one for each row of `state`, from their embeddings `x`.
+    pub(super) fn extend(
+        &self,
+        x: &mut [f32],
+        positions: &Arc<[usize]>,
+        spans: &[Span],
+        state: &mut State,
+    ) {
+        state.reserve(spans);
+        let (mut place, mut cell, mut cross_layer) = (0, 0, 0);
+        let State { buffers, .. } = state;
+        let buffers = std::mem::take(buffers);
+        for layer in &self.layers {
+            let rows = positions.len();
+            layer
+                .mixer_residual
+                .apply(rows, x, &buffers, |x, out| match &layer.mixer {
+                    Mixer::Attention(attention) => {
+                        let step = Step {
+                            positions,
+                            spans,
+                            place,
+                            buffers: &buffers,
+                        };
+                        self.attend_earlier(attention, step, x, out, state);
+                        place += attention.heads.block_len();
+                    }
+                    Mixer::Recurrent(layer) => {
+                        layer.extend(x, spans, &mut state.cells[cell], out, &buffers);
+                        cell += 1;
+                    }
+                });
+            if let Some((cross, residual)) = &layer.cross {
+                residual.apply(rows, x, &buffers, |x, out| {
+                    self.attend_sources(cross, cross_layer, spans, x, out, state, &buffers);
+                });
+                cross_layer += 1;
+            }
+            let residual = &layer.feed_forward_residual;
+            residual.apply(rows, x, &buffers, |x, out| {
+                layer.feed_forward.apply(rows, x, out, &buffers)
+            });
+        }
+        if let Some(norm) = &self.norm {
+            norm.replace(positions.len(), x, &buffers);
+        }
+        state.buffers = buffers;
+    }
+
+    /// Causal self-attention, which appends to the cache.
+    fn attend_earlier(
+        &self,
+        attention: &Attention,
+        step: Step<'_>,
+        x: &[f32],
+        out: &mut [f32],
+        state: &mut State,
+    ) {
+        let Step {
+            positions,
+            spans,
+            place,
+            buffers,
+        } = step;
+        let (heads, width) = (attention.heads, attention.joined_width());
+        let (d, part) = (heads.query_width(), place..place + heads.block_len());
+        let mut joined = buffers.take(positions.len() * width);
+        attention.project(&self.relative, positions, x, &mut joined, buffers);
+        for (span, row) in spans.iter().zip(&state.rows) {
+            let new = joined[span.rows.start * width..span.rows.end * width].chunks_exact(width);
+            for (position, new) in (span.first..).zip(new) {
+                let block = &mut state.cache.block_mut(&row.table, position)[part.clone()];
+                let (keys, values) = new[d..].split_at(heads.kv_width());
+                heads.store(block, position % BLOCK, keys, values);
+            }
+        }
+        let mut contexts = buffers.take(positions.len() * d);
+        let mut blocks: Vec<&[f32]> = Vec::new();
+        for (span, row) in spans.iter().zip(&state.rows) {
+            blocks.clear();
+            blocks.extend(
+                state
+                    .cache
+                    .blocks(&row.table)
+                    .map(|block| &block[part.clone()]),
+            );
+            let queries = Queries {
+                rows: &joined[span.rows.start * width..],
+                stride: width,
+                first: span.first,
+                seen: Seen::Earlier,
+            };
+            let out = &mut contexts[span.rows.start * d..span.rows.end * d];
+            let bias = self.relative.bias.as_ref();
+            heads.attend(queries, &blocks, bias, self.products, out, None);
+        }
+        attention.output(positions.len(), &contexts, out);
+    }
+
+    /// Cross-attention; neighbouring rows of one source are queries of one sequence.
+    #[allow(clippy::too_many_arguments)]
+    fn attend_sources(
+        &self,
+        cross: &Attention,
+        layer: usize,
+        spans: &[Span],
+        x: &[f32],
+        out: &mut [f32],
+        state: &mut State,
+        buffers: &Buffers,
+    ) {
+        let (heads, rows) = (cross.heads, spans.last().map_or(0, |span| span.rows.end));
+        let d = heads.query_width();
+        let mut queries = buffers.take(rows * d);
+        cross.queries(rows, x, &mut queries);
+        let mut contexts = buffers.take(rows * d);
+        let is_top = state.attention.is_some() && layer + 1 == self.layers.len();
+        let mut blocks: Vec<&[f32]> = Vec::new();
+        let mut weights = Vec::new();
+        for group in state.groups() {
+            let source = state.rows[group.start].source.as_deref();
+            let Some(Source::Blocks(source)) = source else {
+                panic!("cross-attention without a source");
+            };
+            blocks.clear();
+            blocks.extend(source.layer(layer));
+            let rows = spans[group.start].rows.start..spans[group.end - 1].rows.end;
+            let queries = Queries {
+                rows: &queries[rows.start * d..],
+                stride: d,
+                first: 0,
+                seen: Seen::All(source.len()),
+            };
+            let out = &mut contexts[rows.start * d..rows.end * d];
+            let mut of_group = is_top.then(|| vec![0.0; rows.len() * source.len()]);
+            heads.attend(
+                queries,
+                &blocks,
+                None,
+                self.products,
+                out,
+                of_group.as_deref_mut(),
+            );
+            if let Some(of_group) = of_group {
+                let len = source.len();
+                weights.extend((0..rows.len()).map(|row| of_group[row * len..][..len].to_vec()));
+            }
+        }
+        if is_top {
+            let last = spans
+                .iter()
+                .map(|span| std::mem::take(&mut weights[span.rows.end - 1]));
+            state.attention = Some(last.collect());
+        }
+        cross.output(rows, &contexts, out);
+    }
+}
+
+/// One layer's part of a decoding step.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    positions: &'a Arc<[usize]>,
+    spans: &'a [Span],
+    /// Where the layer's keys and values begin in a block.
+    place: usize,
+    buffers: &'a Buffers,
+}
+
+impl DecoderLayer {
+    fn new(stack: &TransformerStack, mut scope: Scope<'_>) -> Self {
+        Self {
+            mixer: match &stack.mixing {
+                SelfMixing::Attention(attention) => {
+                    Mixer::Attention(Attention::new(attention, scope.at("self_attention")))
+                }
+                SelfMixing::Recurrent(cell) => Mixer::Recurrent(RecurrentLayer::new(
+                    *cell,
+                    stack.d_model,
+                    scope.at("self_attention"),
+                )),
+            },
+            mixer_residual: Residual::new(stack, scope.at("self_attention_residual")),
+            cross: stack.cross.as_ref().map(|cross| {
+                let attention = Attention::new(&cross.attention, scope.at("cross_attention"));
+                let residual = Residual::new(stack, scope.at("cross_attention_residual"));
+                (attention, residual)
+            }),
+            feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+            feed_forward_residual: Residual::new(stack, scope.at("feed_forward_residual")),
+        }
+    }
+
+    fn block_len(&self) -> usize {
+        match &self.mixer {
+            Mixer::Attention(attention) => attention.heads.block_len(),
+            Mixer::Recurrent(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where an engine finds the weights of a model.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use super::linear::Linear;
+use super::matrix::Matrix;
+use crate::model::Parameter;
+
+/// The weights of a model, by the names of [`crate::architecture::Architecture::parameters`]. Each is asked for once.
+pub trait Weights {
+    /// The matrix `name`.
+    fn matrix(&mut self, name: &str) -> Arc<Matrix>;
+
+    /// The vector `name`.
+    fn vector(&mut self, name: &str) -> Vec<f32>;
+}
+
+/// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
+pub(super) struct Scope<'a> {
+    path: String,
+    weights: &'a mut dyn Weights,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn root(weights: &'a mut dyn Weights) -> Self {
+        Self {
+            path: String::new(),
+            weights,
+        }
+    }
+
+    /// The place `name` below this one.
+    pub(super) fn at(&mut self, name: impl Display) -> Scope<'_> {
+        Scope {
+            path: self.below(name),
+            weights: &mut *self.weights,
+        }
+    }
+
+    /// The matrix `name` at this place.
+    pub(super) fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        let name = self.below(name);
+        self.weights.matrix(&name)
+    }
+
+    /// The vector `name` at this place.
+    pub(super) fn vector(&mut self, name: &str) -> Vec<f32> {
+        let name = self.below(name);
+        self.weights.vector(&name)
+    }
+
+    /// The linear map `name` at this place.
+    pub(super) fn linear(&mut self, name: &str, bias: bool) -> Linear {
+        let mut scope = self.at(name);
+        Linear {
+            weight: scope.matrix("weight"),
+            bias: bias.then(|| scope.vector("bias")),
+        }
+    }
+
+    fn below(&self, name: impl Display) -> String {
+        match self.path.as_str() {
+            "" => name.to_string(),
+            path => format!("{path}.{name}"),
+        }
+    }
+}
+
+/// Weights in `f32`, each dropped once it was asked for.
+#[derive(Debug, Default)]
+pub struct Dense(HashMap<String, Parameter>);
+
+impl Dense {
+    /// These weights.
+    pub fn new(parameters: impl IntoIterator<Item = Parameter>) -> Self {
+        let named = parameters.into_iter();
+        Self(
+            named
+                .map(|parameter| (parameter.name.clone(), parameter))
+                .collect(),
+        )
+    }
+
+    fn take(&mut self, name: &str) -> Parameter {
+        let found = self.0.remove(name);
+        found.unwrap_or_else(|| panic!("parameter `{name}` of the architecture"))
+    }
+}
+
+impl Weights for Dense {
+    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        let Parameter { shape, values, .. } = self.take(name);
+        Arc::new(Matrix::new(&values, shape[0], shape[1]))
+    }
+
+    fn vector(&mut self, name: &str) -> Vec<f32> {
+        self.take(name).values
+    }
+}
