@@ -18,7 +18,7 @@ pub const BLOCK: usize = 16;
 /// Terms that a sum adds before they are added to the total, as in a matrix product.
 const TERMS: usize = 256;
 /// Queries whose scores are computed together.
-const QUERIES: usize = 4;
+const QUERIES: usize = 8;
 
 /// The heads of an attention layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,36 +186,63 @@ struct Layer<'a> {
     keys: usize,
 }
 
-impl Layer<'_> {
+impl<'a> Layer<'a> {
     fn attend(&mut self, products: Products, n: usize, out: &mut [f32]) {
-        let n_heads = self.heads.n_heads;
         if let Some(attention) = self.attention.as_deref_mut() {
             attention.fill(0.0);
         }
+        let (n_heads, width) = (self.heads.n_heads, self.heads.query_width());
         let stride = (self.blocks.len() * BLOCK).max(BLOCK);
-        with_scratch(n.min(QUERIES) * stride, |weights| {
+        with_scratch(QUERIES.max(n_heads) * stride, |weights| {
             for first in (0..n).step_by(QUERIES) {
                 let rows = QUERIES.min(n - first);
+                let out = &mut out[first * width..];
+                if rows == 1 {
+                    self.attend_one(products, first, weights, stride, out);
+                    continue;
+                }
                 for head in 0..n_heads {
-                    let part = Part {
-                        heads: self.heads,
-                        rows: &self.queries.rows[first * self.queries.stride..],
-                        stride: self.queries.stride,
-                        n: rows,
-                        head,
-                        blocks: self.blocks,
-                        keys: self.keys,
-                    };
+                    let part = self.part(first, rows, head);
                     let weights = &mut weights[..rows * stride];
                     part.scores(products, weights, stride);
                     for (query, row) in (first..).zip(weights.chunks_exact_mut(stride)) {
                         self.softmax(head, query, row);
                     }
-                    let out = &mut out[first * self.heads.query_width()..];
                     part.contexts(products, weights, stride, out);
                 }
             }
         });
+    }
+
+    /// All heads of one query.
+    fn attend_one(
+        &mut self,
+        products: Products,
+        query: usize,
+        weights: &mut [f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
+        let part = self.part(query, 1, 0);
+        let weights = &mut weights[..self.heads.n_heads * stride];
+        part.scores(products, weights, stride);
+        for (head, row) in weights.chunks_exact_mut(stride).enumerate() {
+            self.softmax(head, query, row);
+        }
+        part.contexts(products, weights, stride, out);
+    }
+
+    /// `rows` queries of `head`, or one query of all heads.
+    fn part(&self, first: usize, rows: usize, head: usize) -> Part<'a> {
+        Part {
+            heads: self.heads,
+            rows: &self.queries.rows[first * self.queries.stride..],
+            stride: self.queries.stride,
+            n: rows,
+            head,
+            blocks: self.blocks,
+            keys: self.keys,
+        }
     }
 
     fn softmax(&mut self, head: usize, query: usize, row: &mut [f32]) {
@@ -233,7 +260,7 @@ impl Layer<'_> {
     }
 }
 
-/// Up to [`QUERIES`] queries of one head.
+/// Two to [`QUERIES`] queries of one head, or one query of all heads.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     heads: Heads,
@@ -311,73 +338,98 @@ impl Part<'_> {
         dispatch!(products, all_contexts(self, weights, stride, out))
     }
 
+    /// The query of a row of weights.
     #[inline(always)]
     fn query(&self, row: usize) -> &[f32] {
         let d = self.heads.d_head;
-        &self.rows[row * self.stride + self.head * d..][..d]
+        let (query, head) = self.place(row);
+        &self.rows[query * self.stride + head * d..][..d]
     }
 
-    /// The head of the keys and values.
+    /// The query and head of a row of weights.
     #[inline(always)]
-    fn kv_head(&self) -> usize {
-        self.head / (self.heads.n_heads / self.heads.n_kv_heads)
+    fn place(&self, row: usize) -> (usize, usize) {
+        match self.n {
+            1 => (0, row),
+            _ => (row, self.head),
+        }
     }
 
-    /// The keys of a block, `[d_head, BLOCK]`.
+    /// Rows of weights.
     #[inline(always)]
-    fn keys(&self, block: usize) -> &[[f32; BLOCK]] {
+    fn n_rows(&self) -> usize {
+        match self.n {
+            1 => self.heads.n_heads,
+            n => n,
+        }
+    }
+
+    /// The head of the keys and values of a row of weights.
+    #[inline(always)]
+    fn kv_head(&self, row: usize) -> usize {
+        let (_, head) = self.place(row);
+        head / (self.heads.n_heads / self.heads.n_kv_heads)
+    }
+
+    /// The keys of a block for a row of weights, `[d_head, BLOCK]`.
+    #[inline(always)]
+    fn keys(&self, block: usize, row: usize) -> &[[f32; BLOCK]] {
         let d = self.heads.d_head;
         let (keys, _) = self.blocks[block].as_chunks::<BLOCK>();
-        &keys[self.kv_head() * d..][..d]
+        &keys[self.kv_head(row) * d..][..d]
     }
 
     #[inline(always)]
     fn all_scores<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, _: &mut [f32]) {
-        let n_blocks = self.blocks.len();
-        match self.n {
-            1 => {
-                let fours = n_blocks / 4 * 4;
-                for block in (0..fours).step_by(4) {
-                    self.score_tile::<M, 1, 4>(block, weights, stride);
+        let (n, n_blocks) = (self.n_rows(), self.blocks.len());
+        let mut block = 0;
+        while block < n_blocks {
+            let two = block + 2 <= n_blocks;
+            let mut row = 0;
+            while row < n {
+                match (n - row, two) {
+                    (1, true) => self.score_tile::<M, 1, 2>(row, block, weights, stride),
+                    (1, false) => self.score_tile::<M, 1, 1>(row, block, weights, stride),
+                    (2 | 3, true) => self.score_tile::<M, 2, 2>(row, block, weights, stride),
+                    (2 | 3, false) => self.score_tile::<M, 2, 1>(row, block, weights, stride),
+                    (_, true) => self.score_tile::<M, 4, 2>(row, block, weights, stride),
+                    (_, false) => self.score_tile::<M, 4, 1>(row, block, weights, stride),
                 }
-                for block in fours..n_blocks {
-                    self.score_tile::<M, 1, 1>(block, weights, stride);
-                }
+                row += step(n - row);
             }
-            2 => (0..n_blocks).for_each(|b| self.score_tile::<M, 2, 1>(b, weights, stride)),
-            3 => (0..n_blocks).for_each(|b| self.score_tile::<M, 3, 1>(b, weights, stride)),
-            _ => {
-                let pairs = n_blocks / 2 * 2;
-                for block in (0..pairs).step_by(2) {
-                    self.score_tile::<M, 4, 2>(block, weights, stride);
-                }
-                for block in pairs..n_blocks {
-                    self.score_tile::<M, 4, 1>(block, weights, stride);
-                }
-            }
+            block += 1 + usize::from(two);
         }
     }
 
-    /// The scores of `Q` queries and `B` blocks from `block` on.
+    /// The scores of `R` rows from `first` on and `B` blocks from `block` on.
     #[inline(always)]
-    fn score_tile<M: MultiplyAdd, const Q: usize, const B: usize>(
+    fn score_tile<M: MultiplyAdd, const R: usize, const B: usize>(
         &self,
+        first: usize,
         block: usize,
         weights: &mut [f32],
         stride: usize,
     ) {
         let d_head = self.heads.d_head;
-        let queries: [&[f32]; Q] = std::array::from_fn(|row| self.query(row));
-        let keys: [&[[f32; BLOCK]]; B] = std::array::from_fn(|b| self.keys(block + b));
-        let mut total = [[[0.0f32; BLOCK]; B]; Q];
+        let mut queries: [&[f32]; R] = [&[]; R];
+        let mut keys: [[&[[f32; BLOCK]]; B]; R] = [[&[]; B]; R];
+        for row in 0..R {
+            queries[row] = self.query(first + row);
+            for b in 0..B {
+                keys[row][b] = self.keys(block + b, first + row);
+            }
+        }
+        let mut total = [[[0.0f32; BLOCK]; B]; R];
         for start in (0..d_head).step_by(TERMS) {
             let end = d_head.min(start + TERMS);
-            let mut sums = [[[0.0f32; BLOCK]; B]; Q];
+            let mut sums = [[[0.0f32; BLOCK]; B]; R];
             for d in start..end {
-                for (sums, query) in sums.iter_mut().zip(&queries) {
-                    for (sums, keys) in sums.iter_mut().zip(&keys) {
-                        for (sum, &key) in sums.iter_mut().zip(&keys[d]) {
-                            *sum = M::add(query[d], key, *sum);
+                for row in 0..R {
+                    let query = queries[row][d];
+                    for b in 0..B {
+                        let keys = &keys[row][b][d];
+                        for lane in 0..BLOCK {
+                            sums[row][b][lane] = M::add(query, keys[lane], sums[row][b][lane]);
                         }
                     }
                 }
@@ -385,25 +437,28 @@ impl Part<'_> {
             add_block(start, &mut total, &sums);
         }
         for (row, total) in total.iter().enumerate() {
-            for (b, total) in total.iter().enumerate() {
-                weights[row * stride + (block + b) * BLOCK..][..BLOCK].copy_from_slice(total);
-            }
+            let weights = &mut weights[(first + row) * stride + block * BLOCK..];
+            weights[..B * BLOCK].copy_from_slice(total.as_flattened());
         }
     }
 
     #[inline(always)]
     fn all_contexts<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, out: &mut [f32]) {
-        match self.n {
-            1 => self.contexts_of::<M, 1>(weights, stride, out),
-            2 => self.contexts_of::<M, 2>(weights, stride, out),
-            3 => self.contexts_of::<M, 3>(weights, stride, out),
-            _ => self.contexts_of::<M, 4>(weights, stride, out),
+        let (n, mut row) = (self.n_rows(), 0);
+        while row < n {
+            match n - row {
+                1 => self.contexts_of::<M, 1>(row, weights, stride, out),
+                2 | 3 => self.contexts_of::<M, 2>(row, weights, stride, out),
+                _ => self.contexts_of::<M, 4>(row, weights, stride, out),
+            }
+            row += step(n - row);
         }
     }
 
     #[inline(always)]
-    fn contexts_of<M: MultiplyAdd, const Q: usize>(
+    fn contexts_of<M: MultiplyAdd, const R: usize>(
         &self,
+        row: usize,
         weights: &[f32],
         stride: usize,
         out: &mut [f32],
@@ -411,80 +466,104 @@ impl Part<'_> {
         let d = self.heads.d_head;
         let mut column = 0;
         while column + 2 * BLOCK <= d {
-            self.context_tile::<M, Q, 2>(column, weights, stride, out);
+            self.context_tile::<M, R, 2>(row, column, weights, stride, out);
             column += 2 * BLOCK;
         }
         while column + BLOCK <= d {
-            self.context_tile::<M, Q, 1>(column, weights, stride, out);
+            self.context_tile::<M, R, 1>(row, column, weights, stride, out);
             column += BLOCK;
         }
         for column in column..d {
-            self.context_column::<M>(column, weights, stride, out);
+            self.context_column::<M, R>(row, column, weights, stride, out);
         }
     }
 
-    /// The value of position `key` from `column` of the head on.
+    /// The value of position `key` for a row of weights, from `column` of the head on.
     #[inline(always)]
-    fn value(&self, key: usize, column: usize) -> &[f32] {
+    fn value(&self, key: usize, row: usize, column: usize) -> &[f32] {
         let width = self.heads.kv_width();
         let values = &self.blocks[key / BLOCK][BLOCK * width..];
-        &values[key % BLOCK * width + self.kv_head() * self.heads.d_head + column..]
+        &values[key % BLOCK * width + self.kv_head(row) * self.heads.d_head + column..]
     }
 
-    /// `V` vectors of columns of the contexts of `Q` queries.
+    /// Where the context of a row of weights begins.
     #[inline(always)]
-    fn context_tile<M: MultiplyAdd, const Q: usize, const V: usize>(
+    fn context(&self, row: usize) -> usize {
+        let (query, head) = self.place(row);
+        query * self.heads.query_width() + head * self.heads.d_head
+    }
+
+    /// `V` vectors of columns of the contexts of `R` rows from `first` on.
+    #[inline(always)]
+    fn context_tile<M: MultiplyAdd, const R: usize, const V: usize>(
         &self,
+        first: usize,
         column: usize,
         weights: &[f32],
         stride: usize,
         out: &mut [f32],
     ) {
-        let mut total = [[[0.0f32; BLOCK]; V]; Q];
+        let mut total = [[[0.0f32; BLOCK]; V]; R];
+        let mut places = [0; R];
+        for (row, place) in places.iter_mut().enumerate() {
+            *place = self.kv_head(first + row) * self.heads.d_head + column;
+        }
+        let width = self.heads.kv_width();
         for start in (0..self.keys).step_by(TERMS) {
-            let mut sums = [[[0.0f32; BLOCK]; V]; Q];
+            let mut sums = [[[0.0f32; BLOCK]; V]; R];
             for key in start..self.keys.min(start + TERMS) {
-                let (value, _) = self.value(key, column)[..V * BLOCK].as_chunks::<BLOCK>();
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let weight = weights[row * stride + key];
-                    for (sums, value) in sums.iter_mut().zip(value) {
-                        for (sum, &value) in sums.iter_mut().zip(value) {
-                            *sum = M::add(weight, value, *sum);
+                let values = &self.blocks[key / BLOCK][(BLOCK + key % BLOCK) * width..][..width];
+                for row in 0..R {
+                    let weight = weights[(first + row) * stride + key];
+                    let (value, _) = values[places[row]..][..V * BLOCK].as_chunks::<BLOCK>();
+                    for v in 0..V {
+                        for lane in 0..BLOCK {
+                            let sum = sums[row][v][lane];
+                            sums[row][v][lane] = M::add(weight, value[v][lane], sum);
                         }
                     }
                 }
             }
             add_block(start, &mut total, &sums);
         }
-        let (width, first) = (self.heads.query_width(), self.head * self.heads.d_head);
         for (row, total) in total.iter().enumerate() {
-            let out = &mut out[row * width + first + column..][..V * BLOCK];
+            let out = &mut out[self.context(first + row) + column..][..V * BLOCK];
             out.copy_from_slice(total.as_flattened());
         }
     }
 
-    /// One column of the contexts of all queries.
+    /// One column of the contexts of `R` rows from `first` on.
     #[inline(always)]
-    fn context_column<M: MultiplyAdd>(
+    fn context_column<M: MultiplyAdd, const R: usize>(
         &self,
+        first: usize,
         column: usize,
         weights: &[f32],
         stride: usize,
         out: &mut [f32],
     ) {
-        let (width, first) = (self.heads.query_width(), self.head * self.heads.d_head);
-        for row in 0..self.n {
+        for row in first..first + R {
             let mut total = 0.0;
             for start in (0..self.keys).step_by(TERMS) {
                 let mut sum = 0.0;
                 for key in start..self.keys.min(start + TERMS) {
                     let weight = weights[row * stride + key];
-                    sum = M::add(weight, self.value(key, column)[0], sum);
+                    sum = M::add(weight, self.value(key, row, column)[0], sum);
                 }
                 total = if start == 0 { sum } else { total + sum };
             }
-            out[row * width + first + column] = total;
+            out[self.context(row) + column] = total;
         }
+    }
+}
+
+/// The rows of the next tile, of `left` rows.
+#[inline(always)]
+fn step(left: usize) -> usize {
+    match left {
+        1 => 1,
+        2 | 3 => 2,
+        _ => 4,
     }
 }
 
