@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::gemm::{Activation, Packed, Precision};
-use attentive_kernels::linear::{PackedAffine, linear_packed as kernel};
+use attentive_kernels::gemm::{Activation, Precision};
+use attentive_kernels::packed::{
+    PackedAffine, PackedF32Buf, PackedWeight, linear_packed_joined as kernel,
+};
 use burn::tensor::Tensor;
 
 use super::buffers;
@@ -21,9 +23,9 @@ pub(super) fn linear(x: &Tensor<2>, maps: &[Map], epilogue: Epilogue) -> Option<
         Weight::Packed { packed, .. } => Some(packed.clone()),
         Weight::Dense(_) => None,
     });
-    let maps_packed: Vec<Arc<Packed>> = packed.collect::<Option<_>>()?;
+    let maps_packed: Vec<Arc<PackedF32Buf>> = packed.collect::<Option<_>>()?;
     let rows = x.dims()[0];
-    let width = maps_packed.iter().map(|packed| packed.n()).sum();
+    let width = maps_packed.iter().map(|packed| packed.view().n()).sum();
     let kernel = PackedLinear {
         rows,
         width,
@@ -50,7 +52,7 @@ operands! {
 struct PackedLinear {
     rows: usize,
     width: usize,
-    maps: Vec<Arc<Packed>>,
+    maps: Vec<Arc<PackedF32Buf>>,
     activation: Activation,
 }
 
@@ -61,7 +63,7 @@ impl Kernel for PackedLinear {
     type Side = ();
 
     fn flops(&self) -> [f64; 2] {
-        let products = self.maps.iter().map(|map| map.k() * map.n());
+        let products = self.maps.iter().map(|map| map.view().k() * map.view().n());
         [2.0 * (self.rows * products.sum::<usize>()) as f64, 0.0]
     }
 
@@ -71,7 +73,10 @@ impl Kernel for PackedLinear {
             .maps
             .iter()
             .zip(biases.chain(std::iter::repeat(None)))
-            .map(|(weight, bias)| PackedAffine { weight, bias })
+            .map(|(weight, bias)| PackedAffine {
+                weight: PackedWeight::F32(weight.view()),
+                bias,
+            })
             .collect();
         let mut out = buffers::take(self.rows * self.width);
         kernel(self.rows, inputs.x, &maps, self.activation, &mut out);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::gemm::Packed;
+use attentive_kernels::packed::PackedF32Buf;
 use burn::tensor::{DType, Device, Tensor};
 
 use super::{Precision, fused};
@@ -16,8 +16,8 @@ pub enum Weight {
     Packed {
         /// The same, for operations that need a dense matrix.
         dense: Tensor<2>,
-        /// Its transpose.
-        packed: Arc<Packed>,
+        /// The packed one.
+        packed: Arc<PackedF32Buf>,
     },
 }
 
@@ -40,7 +40,7 @@ impl Weight {
         let data = weight.to_data();
         let values = data.as_slice().expect("fused operations apply to f32");
         Self::Packed {
-            packed: Arc::new(Packed::transposed(values, n, k)),
+            packed: Arc::new(PackedF32Buf::pack(values, n, k)),
             dense: weight,
         }
     }

@@ -4,9 +4,7 @@ use rayon::prelude::*;
 
 use crate::area::area;
 use crate::dropout::Dropout;
-use crate::gemm::{
-    Accumulate, Activation, Epilogue, Packed, Precision, View, gemm_into, gemm_packed,
-};
+use crate::gemm::{Accumulate, Activation, Epilogue, Precision, View, gemm_into};
 use crate::parallel::{for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
@@ -107,46 +105,6 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
     }
     if let Some(dropout) = call.dropout {
         dropout.apply(out);
-    }
-}
-
-/// Weight and bias of one layer, packed for inference in `f32`.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedAffine<'a> {
-    /// The transpose of the weight, `[d_in, d_out]`.
-    pub weight: &'a Packed,
-    /// `[d_out]`
-    pub bias: Option<&'a [f32]>,
-}
-
-/// [`linear`] in `f32` without dropout, for packed layers that need not have the same width: `out` `[rows, Σ d_out]`, equal
-/// to the bit.
-///
-/// # Panics
-/// If a slice does not fit.
-pub fn linear_packed(
-    rows: usize,
-    x: &[f32],
-    maps: &[PackedAffine<'_>],
-    activation: Activation,
-    out: &mut [f32],
-) {
-    let width = maps.iter().map(|map| map.weight.n()).sum();
-    assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
-    let tile = TileMut::new(out, rows, width, width);
-    let mut col = 0;
-    for &PackedAffine { weight, bias } in maps {
-        let (d_in, d_out) = (weight.k(), weight.n());
-        assert_eq!(x.len(), area(rows, d_in), "`x` is [{rows}, {d_in}]");
-        assert!(
-            bias.is_none_or(|bias| bias.len() == d_out),
-            "`bias` is [{d_out}]"
-        );
-        // SAFETY: the layers write disjoint columns, one layer after the other.
-        let mut part = unsafe { tile.part(0, col, rows, d_out) };
-        let epilogue = Epilogue { bias, activation };
-        gemm_packed(View::rows(x, d_in), weight, &mut part, epilogue);
-        col += d_out;
     }
 }
 

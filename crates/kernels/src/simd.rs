@@ -1,27 +1,18 @@
 //! Building blocks of the vectorised loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
 //! related functions.
 
-/// Whether AVX2 and FMA are available. The standard library caches the answer.
+use crate::instruction_set::{InstructionSet, for_loops};
+
+/// Whether AVX2 and FMA are available.
 #[inline(always)]
 pub(crate) fn has_avx2_fma() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("fma");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+    for_loops() >= InstructionSet::Avx2
 }
 
 /// Whether the parts of AVX-512 that all CPUs with more than its foundation have are available, besides AVX2 and FMA.
 #[inline(always)]
 pub(crate) fn has_avx512() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
-        && has_avx2_fma();
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+    for_loops() >= InstructionSet::Avx512
 }
 
 /// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched at run time.

@@ -23,9 +23,39 @@ vectorised! {
 
 vectorised! {
     /// Rounds all elements of `x` into `out`.
-    pub(super) fn round_into(x: &[f32], out: &mut [f32]) {
+    pub(crate) fn round_into(x: &[f32], out: &mut [f32]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = round(x);
+        }
+    }
+}
+
+/// The number whose upper half is `x`.
+#[inline(always)]
+pub(crate) fn widen(x: u16) -> f32 {
+    f32::from_bits(u32::from(x) << 16)
+}
+
+vectorised! {
+    /// The upper halves of all elements of `x`, rounded.
+    pub(crate) fn narrow_into(x: &[f32], out: &mut [u16]) {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = (round(x).to_bits() >> 16) as u16;
+        }
+    }
+}
+
+vectorised! {
+    /// Panels of pairs `[depth / 2, 16, 2]` as panels `[depth, 16]` of `f32`.
+    pub(super) fn widen_panel(pairs: &[u16], out: &mut [f32]) {
+        for (pairs, out) in pairs.as_chunks::<32>().0.iter().zip(out.chunks_mut(32)) {
+            let (even, odd) = out.split_at_mut(16);
+            for (even, pair) in even.iter_mut().zip(pairs.as_chunks::<2>().0) {
+                *even = widen(pair[0]);
+            }
+            for (odd, pair) in odd.iter_mut().zip(pairs.as_chunks::<2>().0) {
+                *odd = widen(pair[1]);
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Selection of the vector and matrix instructions at run time.
 
 use super::Precision;
+use crate::instruction_set::{InstructionSet, is_allowed};
 
 /// Defines token types whose values prove that this CPU supports an instruction set: only this file can construct
 /// them.
@@ -24,7 +25,14 @@ proofs! {
     Avx512Bf16
     /// Proof of AMX with `tdpbf16ps`, enabled by the operating system for this process, and of everything that
     /// [`Avx512Bf16`] implies.
-    Amx
+    AmxBf16
+    /// Proof of AVX-VNNI and of everything that [`Avx2`] implies.
+    AvxVnni
+    /// Proof of AVX-512 VNNI.
+    Avx512Vnni
+    /// Proof of AMX with `tdpbssd`, enabled by the operating system for this process, and of everything that
+    /// [`Avx512Vnni`] implies.
+    AmxInt8
 }
 
 /// Instruction sets with an `f32` microkernel. All except the portable one give identical bits.
@@ -41,9 +49,12 @@ pub(crate) enum Isa {
 
 impl Isa {
     /// The best instruction set of this CPU.
-    pub(super) fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx512f") && crate::simd::has_avx2_fma() {
+        if std::arch::is_x86_feature_detected!("avx512f")
+            && crate::simd::has_avx2_fma()
+            && is_allowed(InstructionSet::Avx512)
+        {
             return Self::Avx512(Avx512(()));
         }
         if crate::simd::has_avx2_fma() {
@@ -55,7 +66,7 @@ impl Isa {
 
     /// All instruction sets of this CPU.
     #[cfg(test)]
-    pub(super) fn available() -> Vec<Self> {
+    pub(crate) fn available() -> Vec<Self> {
         match Self::detect() {
             Self::Portable => vec![Self::Portable],
             best @ Self::Avx2(_) => vec![Self::Portable, best],
@@ -106,16 +117,16 @@ pub(crate) enum PairIsa {
     /// AVX-512 with `vdpbf16ps`.
     Avx512(Avx512Bf16),
     /// The matrix unit, `tdpbf16ps`.
-    Amx(Amx),
+    Amx(AmxBf16),
 }
 
 impl PairIsa {
     /// The best instruction set of this CPU, if it has one.
-    pub(super) fn detect() -> Option<Self> {
-        if !has_avx512_bf16() {
+    pub(crate) fn detect() -> Option<Self> {
+        if !has_avx512_bf16() || !is_allowed(InstructionSet::Vnni) {
             None
-        } else if has_amx_bf16() {
-            Some(Self::Amx(Amx(())))
+        } else if has_amx(AMX_BF16) {
+            Some(Self::Amx(AmxBf16(())))
         } else {
             Some(Self::Avx512(Avx512Bf16(())))
         }
@@ -123,12 +134,63 @@ impl PairIsa {
 
     /// All instruction sets of this CPU.
     #[cfg(test)]
-    pub(super) fn available() -> Vec<Self> {
+    pub(crate) fn available() -> Vec<Self> {
         match Self::detect() {
             None => vec![],
             Some(best @ Self::Avx512(_)) => vec![best],
             Some(best @ Self::Amx(_)) => vec![Self::Avx512(Avx512Bf16(())), best],
         }
+    }
+}
+
+/// Instruction sets that multiply 8-bit integers. All give identical results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) enum IntegerIsa {
+    /// The baseline of the target.
+    Portable,
+    /// AVX2.
+    Avx2(Avx2),
+    /// AVX-VNNI, `vpdpbusd` on 256 bits.
+    AvxVnni(AvxVnni),
+    /// AVX-512 VNNI, `vpdpbusd` on 512 bits.
+    Avx512Vnni(Avx512Vnni),
+    /// The matrix unit, `tdpbssd`.
+    Amx(AmxInt8),
+}
+
+impl IntegerIsa {
+    /// All instruction sets of this CPU, the fastest last.
+    fn all() -> impl Iterator<Item = Self> {
+        let avx2 = crate::simd::has_avx2_fma();
+        let vnni = avx2 && is_allowed(InstructionSet::Vnni);
+        let avx512_vnni = vnni && has_avx512_vnni();
+        [
+            Some(Self::Portable),
+            avx2.then_some(Self::Avx2(Avx2(()))),
+            (vnni && has_avx_vnni()).then_some(Self::AvxVnni(AvxVnni(()))),
+            avx512_vnni.then_some(Self::Avx512Vnni(Avx512Vnni(()))),
+            (avx512_vnni && has_amx(AMX_INT8)).then_some(Self::Amx(AmxInt8(()))),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The best instruction set of this CPU for products with `rows` rows.
+    pub(crate) fn detect(rows: usize) -> Self {
+        /// The fewest rows for which the matrix unit is worth its padding to 16.
+        const AMX_ROWS: usize = 5;
+        let best = Self::all().last().unwrap_or(Self::Portable);
+        match best {
+            Self::Amx(_) if rows < AMX_ROWS => Self::Avx512Vnni(Avx512Vnni(())),
+            best => best,
+        }
+    }
+
+    /// All instruction sets of this CPU.
+    #[cfg(test)]
+    pub(crate) fn available() -> Vec<Self> {
+        Self::all().collect()
     }
 }
 
@@ -145,7 +207,7 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// The best engine of this CPU for `precision`.
-    pub(super) fn detect(precision: Precision) -> Self {
+    pub(crate) fn detect(precision: Precision) -> Self {
         match precision {
             Precision::F32 => Self::F32(Isa::detect()),
             Precision::Bf16 => match PairIsa::detect() {
@@ -177,12 +239,44 @@ fn has_avx512_bf16() -> bool {
     return false;
 }
 
-/// Whether the CPU has `tdpbf16ps` and the operating system lets this process use it. Assumes [`has_avx512_bf16`].
-fn has_amx_bf16() -> bool {
+/// Whether the CPU has AVX-VNNI.
+fn has_avx_vnni() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avxvnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Whether the CPU has AVX-512 VNNI.
+fn has_avx512_vnni() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// CPUID bit of `tdpbf16ps`.
+const AMX_BF16: u32 = 1 << 22;
+/// CPUID bit of `tdpbssd`.
+const AMX_INT8: u32 = 1 << 25;
+
+/// Whether the CPU has the tile products of one of the bits above, and the operating system lets this process use them.
+/// Assumes AVX-512.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux")),
+    allow(unused_variables)
+)]
+fn has_amx(products: u32) -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
-        static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *ANSWER.get_or_init(|| amx::is_there() && amx::is_enabled() && amx::is_permitted())
+        static PRODUCTS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        let available = *PRODUCTS.get_or_init(|| {
+            let usable = || amx::is_enabled() && amx::is_permitted();
+            let allowed = is_allowed(InstructionSet::Amx);
+            amx::products().filter(|_| allowed && usable()).unwrap_or(0)
+        });
+        available & products != 0
     }
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     false
@@ -194,10 +288,11 @@ mod amx {
     use core::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
 
-    /// Whether the CPU supports tiles and bfloat16 tile products.
-    pub(super) fn is_there() -> bool {
-        const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
-        __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES
+    /// The CPUID bits of tile products, if the CPU has tiles.
+    pub(super) fn products() -> Option<u32> {
+        const TILES: u32 = 1 << 24;
+        let features = (__cpuid(0).eax >= 7).then(|| __cpuid_count(7, 0).edx)?;
+        (features & TILES != 0).then_some(features & (super::AMX_BF16 | super::AMX_INT8))
     }
 
     /// Whether the operating system saves the tile configuration and data (XCR0).

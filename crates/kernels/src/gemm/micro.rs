@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::isa::{Isa, NR};
+use crate::packed::PANEL;
 use crate::tile::TileMut;
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
@@ -16,12 +17,53 @@ pub(super) struct Left<'a> {
     pub(super) col: usize,
 }
 
-/// `out[rows]` = (or += for `add`) `left` `[rows, depth]` · `packed_b` `[depth, out.cols()]`.
+/// The right operand: column c of register tile t at depth k is `data[t * tile + k * step + c]` for the first 16 columns,
+/// and `data[t * tile + k * step + half + c - 16]` for further ones.
+#[derive(Clone, Copy)]
+pub(super) struct Right<'a> {
+    pub(super) data: &'a [f32],
+    pub(super) tile: usize,
+    pub(super) half: usize,
+    pub(super) step: usize,
+}
+
+impl<'a> Right<'a> {
+    /// Panels as wide as the register tile, one after the other.
+    pub(super) fn of_tiles(isa: Isa, data: &'a [f32], depth: usize) -> Self {
+        let nr = isa.nr();
+        Self {
+            data,
+            tile: depth * nr,
+            half: PANEL,
+            step: nr,
+        }
+    }
+
+    /// Panels of 16 columns with `panel` elements each.
+    pub(super) fn of_panels(isa: Isa, data: &'a [f32], panel: usize) -> Self {
+        Self {
+            data,
+            tile: isa.nr() / PANEL * panel,
+            half: panel,
+            step: PANEL,
+        }
+    }
+
+    /// The element after the last one that a product with `n` columns in tiles of `nr` reads.
+    fn end(&self, nr: usize, depth: usize, n: usize) -> usize {
+        let (panels, per_tile) = (n.div_ceil(PANEL), nr / PANEL);
+        let last = |panel: usize| panel / per_tile * self.tile + panel % per_tile * self.half;
+        let before = if panels > 1 { last(panels - 2) } else { 0 };
+        last(panels - 1).max(before) + (depth - 1) * self.step + PANEL
+    }
+}
+
+/// `out[rows]` = (or += for `add`) `left` `[rows, depth]` · `right` `[depth, out.cols()]`.
 pub(super) fn block_product(
     isa: Isa,
     depth: usize,
     left: Left<'_>,
-    packed_b: &[f32],
+    right: Right<'_>,
     out: &mut TileMut<'_>,
     rows: Range<usize>,
     add: bool,
@@ -36,36 +78,44 @@ pub(super) fn block_product(
         last + 1,
         left.data.len()
     );
-    let panels = packed_b[..n.div_ceil(nr) * depth * nr].chunks_exact(depth * nr);
-    let mut tile = |a: usize, row: usize, panel: usize, b: &[f32]| Tile {
-        depth,
-        a: left.data[a * left.panel..].as_ptr(),
-        a_row: left.row,
-        a_col: left.col,
-        b: b.as_ptr(),
-        out: out.address(rows.start + row, panel * nr),
-        out_row: out.row_stride(),
-        cols: nr.min(n - panel * nr),
-        add,
+    let end = right.end(nr, depth, n);
+    assert!(
+        end <= right.data.len(),
+        "`right` needs {end} elements but has {}",
+        right.data.len()
+    );
+    let mut tile = |a: usize, row: usize, panel: usize| {
+        let cols = nr.min(n - panel * nr);
+        Tile {
+            depth,
+            a: left.data[a * left.panel..].as_ptr(),
+            a_row: left.row,
+            a_col: left.col,
+            b: right.data[panel * right.tile..].as_ptr(),
+            b_tile: right.tile,
+            // The second half of the last tile may be missing.
+            b_half: if cols > PANEL { right.half } else { 0 },
+            b_step: right.step,
+            out: out.address(rows.start + row, panel * nr),
+            out_row: out.row_stride(),
+            cols,
+            add,
+        }
     };
     let wide = if m <= isa.wide_rows() {
         n / nr / WIDE * WIDE
     } else {
         0
     };
-    for (group, b) in packed_b
-        .chunks_exact(WIDE * depth * nr)
-        .take(wide / WIDE)
-        .enumerate()
-    {
-        // SAFETY: as below, for `WIDE` panels of `nr` columns each.
-        unsafe { tile(0, 0, group * WIDE, b).run_wide(isa, m) }
+    for panel in (0..wide).step_by(WIDE) {
+        // SAFETY: as below, for `WIDE` tiles of `nr` columns each.
+        unsafe { tile(0, 0, panel).run_wide(isa, m) }
     }
-    for (panel, b) in panels.enumerate().skip(wide) {
+    for panel in wide..n.div_ceil(nr) {
         for (a, row) in (0..m).step_by(mr).enumerate() {
-            // SAFETY: the assertion above covers `a`, `b` holds `depth * nr` elements, and the rectangle of
-            // `min(mr, m - row)` rows and `cols` columns lies inside `out`.
-            unsafe { tile(a, row, panel, b).run(isa, mr.min(m - row)) }
+            // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows and `cols`
+            // columns lies inside `out`.
+            unsafe { tile(a, row, panel).run(isa, mr.min(m - row)) }
         }
     }
 }
@@ -80,6 +130,9 @@ struct Tile {
     a_row: usize,
     a_col: usize,
     b: *const f32,
+    b_tile: usize,
+    b_half: usize,
+    b_step: usize,
     out: *mut f32,
     out_row: usize,
     cols: usize,
@@ -99,7 +152,7 @@ macro_rules! with_rows {
 impl Tile {
     /// # Safety
     /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth` rows of
-    /// `isa.nr()`; `out` is writable for `rows` rows and `cols` columns; 1 ≤ `rows` ≤ `isa.mr()`.
+    /// one tile; `out` is writable for `rows` rows and `cols` columns; 1 ≤ `rows` ≤ `isa.mr()`.
     unsafe fn run(&self, isa: Isa, rows: usize) {
         // SAFETY: the caller upholds the contract.
         unsafe {
@@ -118,7 +171,7 @@ impl Tile {
     /// [`Self::run`] for `WIDE` panels, of which all columns are wanted.
     ///
     /// # Safety
-    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` panels; `out` is
+    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` tiles; `out` is
     /// writable for `rows` rows and `WIDE * isa.nr()` columns; 1 ≤ `rows` ≤ `isa.wide_rows()`.
     unsafe fn run_wide(&self, isa: Isa, rows: usize) {
         // SAFETY: the caller upholds the contract.
@@ -139,8 +192,8 @@ impl Tile {
         const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
         let mut sums = [[0.0f32; NR]; ROWS];
         for k in 0..self.depth {
-            // SAFETY: `b` holds `depth` rows of `NR`.
-            let b = unsafe { &*self.b.add(k * NR).cast::<[f32; NR]>() };
+            // SAFETY: `b` holds `depth` rows of one tile.
+            let b = unsafe { &*self.b.add(k * self.b_step).cast::<[f32; NR]>() };
             for (row, sums) in sums.iter_mut().enumerate() {
                 // SAFETY: `a` is readable for `ROWS` rows and `depth` columns.
                 let a = unsafe { *self.a.add(row * self.a_row + k * self.a_col) };
@@ -180,7 +233,7 @@ impl Tile {
                     sums[1] = _mm256_fmadd_ps(a, b1, sums[1]);
                 }
                 a = a.wrapping_add(self.a_col);
-                b = b.add(NR);
+                b = b.wrapping_add(self.b_step);
             }
             for (row, [s0, s1]) in sums.into_iter().enumerate() {
                 if self.cols < NR {
@@ -223,14 +276,14 @@ impl Tile {
             let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
             let mut b = self.b;
             for _ in 0..self.depth {
-                let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(16)));
+                let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(self.b_half)));
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let a = _mm512_set1_ps(*a[row / 4].add(row % 4 * self.a_row));
                     sums[0] = _mm512_fmadd_ps(a, b0, sums[0]);
                     sums[1] = _mm512_fmadd_ps(a, b1, sums[1]);
                 }
                 a = a.map(|a| a.wrapping_add(self.a_col));
-                b = b.add(2 * 16);
+                b = b.wrapping_add(self.b_step);
             }
             let used = u32::MAX >> (32 - self.cols);
             for (row, sums) in sums.into_iter().enumerate() {
@@ -264,13 +317,13 @@ impl Tile {
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
                     for (panel, [s0, s1]) in sums.iter_mut().enumerate() {
-                        let b = b.add(panel * self.depth * NR);
+                        let b = b.add(panel * self.b_tile);
                         *s0 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b), *s0);
                         *s1 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b.add(8)), *s1);
                     }
                 }
                 a = a.wrapping_add(self.a_col);
-                b = b.add(NR);
+                b = b.wrapping_add(self.b_step);
             }
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {
@@ -305,15 +358,15 @@ impl Tile {
                     *of_row = _mm512_set1_ps(*a.add(row * self.a_row));
                 }
                 for panel in 0..WIDE {
-                    let b = b.add(panel * self.depth * 2 * LANES);
-                    let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(LANES)));
+                    let b = b.add(panel * self.b_tile);
+                    let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(self.b_half)));
                     for (sums, a) in sums.iter_mut().zip(of_rows) {
                         sums[panel][0] = _mm512_fmadd_ps(a, b0, sums[panel][0]);
                         sums[panel][1] = _mm512_fmadd_ps(a, b1, sums[panel][1]);
                     }
                 }
                 a = a.wrapping_add(self.a_col);
-                b = b.add(2 * LANES);
+                b = b.wrapping_add(self.b_step);
             }
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {

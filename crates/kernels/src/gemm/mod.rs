@@ -3,15 +3,18 @@
 //! The summation order of an output element depends only on constants and the instruction set, so its value is the
 //! same for any number of rows, columns and threads.
 //!
-//! `single` computes `f32` products; `pairs` uses instructions that multiply pairs of bfloat16 numbers.
+//! `single` computes `f32` products; `pairs` uses instructions that multiply pairs of bfloat16 numbers, and `int8` those that
+//! multiply bytes.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 pub(crate) mod bf16;
+pub(crate) mod int8;
 mod isa;
 mod micro;
 mod pack;
-mod packed;
 #[cfg(target_arch = "x86_64")]
-mod pairs;
+pub(crate) mod pairs;
 mod single;
 mod task;
 mod view;
@@ -20,9 +23,9 @@ use std::ops::Range;
 
 use crate::area::area;
 use crate::tile::TileMut;
-use isa::{Engine, Isa};
-pub use packed::Packed;
-use single::{Right, Single};
+pub(crate) use isa::{Engine, Isa, PairIsa};
+pub(crate) use single::{Right, Single};
+pub(crate) use task::{Grain, for_each_rectangle, wanted_tasks};
 pub use view::View;
 
 /// Whether a product replaces the output or is added to it.
@@ -129,7 +132,7 @@ pub(crate) fn gemm_into(
 }
 
 /// [`gemm_into`] with a given engine, which this CPU must support.
-fn gemm_on(
+pub(crate) fn gemm_on(
     engine: Engine,
     k: usize,
     a: View<'_>,
@@ -160,19 +163,6 @@ fn gemm_on(
     }
 }
 
-/// `out` `[m, n]` = `a` `[m, k]` · `b` in `f32`, equal to the bit to the product with the matrix that was packed.
-pub(crate) fn gemm_packed(a: View<'_>, b: &Packed, out: &mut TileMut<'_>, epilogue: Epilogue<'_>) {
-    let (m, n, k) = (out.rows(), out.cols(), b.k());
-    assert_eq!(n, b.n(), "columns of the output");
-    a.assert_holds("a", m, k);
-    let accumulate = Accumulate::Overwrite;
-    if m == 0 || n == 0 || k == 0 {
-        return without_products(out, accumulate, epilogue);
-    }
-    let single = Single::new(b.isa(), Precision::F32);
-    single.product(k, a, Right::Packed(b, 0), out, accumulate, epilogue);
-}
-
 /// [`gemm`] of `f32` operands into a tile, on the calling thread.
 pub(crate) fn gemm_tile(
     k: usize,
@@ -193,7 +183,11 @@ pub(crate) fn gemm_tile(
 }
 
 /// The output for an inner dimension of 0.
-fn without_products(out: &mut TileMut<'_>, accumulate: Accumulate, epilogue: Epilogue<'_>) {
+pub(crate) fn without_products(
+    out: &mut TileMut<'_>,
+    accumulate: Accumulate,
+    epilogue: Epilogue<'_>,
+) {
     let rows = out.rows();
     if accumulate == Accumulate::Overwrite {
         (0..rows).for_each(|row| out.row_mut(row).fill(0.0));

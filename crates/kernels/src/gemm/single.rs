@@ -3,13 +3,13 @@
 //! The inner dimension is split into blocks of `KC`. Each output element is the sum of the block sums, from the first
 //! block to the last.
 
-use super::bf16::{round_all, round_into};
+use super::bf16::{round_all, round_into, widen_panel};
 use super::isa::Isa;
 use super::pack::KC;
-use super::packed::Packed;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, Precision, View, finish, micro, pack};
 use crate::area::area;
+use crate::packed::{PANEL, PackedBf16, PackedF32};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
@@ -28,7 +28,7 @@ const PACK_WORK: usize = 8;
 
 /// An `f32` engine.
 #[derive(Clone, Copy)]
-pub(super) struct Single {
+pub(crate) struct Single {
     isa: Isa,
     /// Precision of the operands, which are rounded while they are packed.
     precision: Precision,
@@ -36,11 +36,13 @@ pub(super) struct Single {
 
 /// The right operand of a product.
 #[derive(Clone, Copy)]
-pub(super) enum Right<'a> {
+pub(crate) enum Right<'a> {
     /// Packed by every task that needs it.
     Plain(View<'a>),
-    /// Packed before, for the same instruction set, from a column on.
-    Packed(&'a Packed, usize),
+    /// Packed before, from a column on that starts a panel.
+    F32(PackedF32<'a>, usize),
+    /// The same in bfloat16, converted by every task that needs it.
+    Bf16(PackedBf16<'a>, usize),
 }
 
 impl Right<'_> {
@@ -48,18 +50,19 @@ impl Right<'_> {
     fn cols_from(self, col: usize) -> Self {
         match self {
             Self::Plain(b) => Self::Plain(b.from(0, col)),
-            Self::Packed(packed, first) => Self::Packed(packed, first + col),
+            Self::F32(packed, first) => Self::F32(packed, first + col),
+            Self::Bf16(packed, first) => Self::Bf16(packed, first + col),
         }
     }
 }
 
 impl Single {
-    pub(super) fn new(isa: Isa, precision: Precision) -> Self {
+    pub(crate) fn new(isa: Isa, precision: Precision) -> Self {
         Self { isa, precision }
     }
 
     /// `out` `[m, n]` from non-empty `a` `[m, k]` and `b` `[k, n]`, on several threads if that is faster.
-    pub(super) fn product(
+    pub(crate) fn product(
         self,
         k: usize,
         a: View<'_>,
@@ -71,7 +74,8 @@ impl Single {
         let (m, n) = (out.rows(), out.cols());
         let packing = match b {
             Right::Plain(_) => PACK_WORK,
-            Right::Packed(..) => 0,
+            Right::F32(..) => 0,
+            Right::Bf16(..) => 1,
         };
         let work = area(m.saturating_add(packing), n).saturating_mul(k);
         let wanted = wanted_tasks(work, TASK_WORK);
@@ -95,7 +99,7 @@ impl Single {
     }
 
     /// [`Self::product`] on the calling thread.
-    pub(super) fn rectangle(
+    pub(crate) fn rectangle(
         self,
         k: usize,
         a: View<'_>,
@@ -127,36 +131,62 @@ impl Single {
         let block = k.min(KC);
         let width = n.next_multiple_of(isa.nr());
         let b_len = match b {
-            Right::Plain(_) => width * block,
-            Right::Packed(..) => 0,
+            Right::Plain(_) | Right::Bf16(..) => width * block,
+            Right::F32(..) => 0,
         };
         let a_len = if in_place { 0 } else { MC * block };
         with_scratch(b_len + a_len, |scratch| {
             let (packed_b, packed_a) = scratch.split_at_mut(b_len);
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
-                let panels = match b {
-                    Right::Plain(b) => {
-                        let packed_b = &mut packed_b[..width * depth];
-                        pack::pack_b(isa, b.from(start, 0), depth, n, packed_b);
-                        if precision == Precision::Bf16 {
-                            round_all(packed_b);
-                        }
-                        &*packed_b
-                    }
-                    Right::Packed(packed, col) => packed.panels(start, depth, col),
-                };
+                let right = self.right(b, start, depth, n, packed_b);
                 let add = start > 0 || accumulate == Accumulate::Add;
                 for row in (0..m).step_by(MC) {
                     let rows = MC.min(m - row);
                     let left = self.left(a.from(row, start), rows, depth, packed_a);
-                    micro::block_product(isa, depth, left, panels, out, row..row + rows, add);
+                    micro::block_product(isa, depth, left, right, out, row..row + rows, add);
                     if start + depth == k {
                         finish(out, row..row + rows, epilogue);
                     }
                 }
             }
         });
+    }
+
+    /// The first `n` columns of `depth` rows of the right operand from row `start` on, copied to `packed` if necessary.
+    fn right<'r>(
+        self,
+        b: Right<'r>,
+        start: usize,
+        depth: usize,
+        n: usize,
+        packed: &'r mut [f32],
+    ) -> micro::Right<'r> {
+        let isa = self.isa;
+        match b {
+            Right::Plain(b) => {
+                let packed = &mut packed[..n.next_multiple_of(isa.nr()) * depth];
+                pack::pack_b(isa, b.from(start, 0), depth, n, packed);
+                if self.precision == Precision::Bf16 {
+                    round_all(packed);
+                }
+                micro::Right::of_tiles(isa, packed, depth)
+            }
+            Right::F32(weight, col) => {
+                let panel = weight.k() * PANEL;
+                let data = &weight.values()[col / PANEL * panel + start * PANEL..];
+                micro::Right::of_panels(isa, data, panel)
+            }
+            Right::Bf16(weight, col) => {
+                let panel = weight.k().next_multiple_of(2) * PANEL;
+                let values = weight.values()[col / PANEL * panel..].chunks_exact(panel);
+                let packed = &mut packed[..n.next_multiple_of(PANEL) * depth];
+                for (values, out) in values.zip(packed.chunks_exact_mut(depth * PANEL)) {
+                    widen_panel(&values[start * PANEL..], out);
+                }
+                micro::Right::of_panels(isa, packed, depth * PANEL)
+            }
+        }
     }
 
     /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if necessary.

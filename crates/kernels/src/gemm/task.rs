@@ -5,24 +5,24 @@ use crate::parallel::for_each;
 use crate::tile::TileMut;
 
 /// The task sizes preferred by an engine.
-pub(super) struct Grain {
+pub(crate) struct Grain {
     /// The largest output rectangle per task.
-    pub(super) rows: usize,
-    pub(super) cols: usize,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
     /// The smallest output rectangle per task.
-    pub(super) min_rows: usize,
-    pub(super) min_cols: usize,
+    pub(crate) min_rows: usize,
+    pub(crate) min_cols: usize,
     /// Rectangles are multiples of the register tile.
-    pub(super) tile_rows: usize,
-    pub(super) tile_cols: usize,
+    pub(crate) tile_rows: usize,
+    pub(crate) tile_cols: usize,
     /// Whether to prefer slices of the output over squares, by splitting further in the direction with more tasks.
-    pub(super) slices: bool,
+    pub(crate) slices: bool,
 }
 
 impl Grain {
     /// The largest rectangle size that gives at least `wanted` tasks, or the smallest allowed size. Sizes are
     /// balanced so that no thread waits for a task that is larger than the others.
-    pub(super) fn rectangle(&self, m: usize, n: usize, wanted: usize) -> (usize, usize) {
+    pub(crate) fn rectangle(&self, m: usize, n: usize, wanted: usize) -> (usize, usize) {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
         while m.div_ceil(rows) * n.div_ceil(cols) < wanted {
@@ -46,7 +46,7 @@ impl Grain {
 }
 
 /// The number of tasks worth starting for `work` multiply-adds at `task_work` each.
-pub(super) fn wanted_tasks(work: usize, task_work: usize) -> usize {
+pub(crate) fn wanted_tasks(work: usize, task_work: usize) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
         threads => (4 * threads).min(work / task_work),
@@ -54,7 +54,7 @@ pub(super) fn wanted_tasks(work: usize, task_work: usize) -> usize {
 }
 
 /// Calls `work(row, col, part, epilogue)` for each `rows` by `cols` rectangle of `out`.
-pub(super) fn for_each_rectangle(
+pub(crate) fn for_each_rectangle(
     (rows, cols): (usize, usize),
     parallel: bool,
     out: &mut TileMut<'_>,

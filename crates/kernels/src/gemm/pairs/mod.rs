@@ -11,13 +11,15 @@ mod avx512;
 mod operand;
 mod pack;
 
+use super::amx::Configured;
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Accumulate, Epilogue, View, finish};
 use crate::area::area;
+use crate::packed::PackedBf16;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
-use operand::{Operand, Part};
+use operand::{Operand, Panels, Part};
 use pack::Side;
 
 /// Depth of a block.
@@ -40,18 +42,19 @@ const TASK_WORK: usize = 1 << 22;
 ///
 /// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds depths 2i and 2i + 1 of
 /// 16 columns, one column after the other. Viewed as a matrix of pairs, one is the transpose of the other.
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Block([[u16; DEPTH]; WIDTH]);
+pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
 
-/// Two panels of each operand, from some depth on, and the output of their product.
-struct Tile {
-    left: [*const Block; 2],
-    right: [*const Block; 2],
-    /// Blocks per panel.
-    steps: usize,
+/// Panels of each operand, from some depth on, and the output of their product.
+struct Tile<const LEFT: usize, const RIGHT: usize> {
+    left: [*const u16; LEFT],
+    right: [*const u16; RIGHT],
+    /// Lines of the panels, of which those of the left operand are padded to whole blocks.
+    lines: usize,
     out: *mut f32,
     out_row: usize,
-    /// The wanted part of the product, at most `TILE`.
+    /// The wanted part of the product, at most `LEFT` · 16 by `RIGHT` · 16.
     rows: usize,
     cols: usize,
     add: bool,
@@ -113,6 +116,41 @@ fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
     })
 }
 
+/// The number of blocks that [`prepare`] fills.
+pub(crate) fn left_len(rows: usize, k: usize) -> usize {
+    rows.div_ceil(WIDTH) * k.div_ceil(DEPTH)
+}
+
+/// The numbers, which are aligned to 64 bytes, as blocks.
+pub(crate) fn blocks_of(numbers: &mut [u16]) -> &mut [Block] {
+    // SAFETY: every bit pattern is a valid block.
+    let (before, blocks, _) = unsafe { numbers.align_to_mut() };
+    assert!(before.is_empty(), "blocks must be aligned");
+    blocks
+}
+
+/// Rounds and packs `x` `[rows, k]`, the left operand of products with packed weights; on several threads if `parallel`.
+pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [Block], parallel: bool) {
+    if rows > 0 && k > 0 {
+        pack::pack(Side::Left, View::rows(x, k), rows, k, blocks, parallel);
+    }
+}
+
+/// `out` from rows `row..` of a left operand with `rows` rows, which [`prepare`] has packed, and columns `col..` of `weight`, on
+/// the calling thread. `row` and `col` are multiples of 16.
+pub(crate) fn product_packed(
+    isa: PairIsa,
+    (left, rows, row): (&[Block], usize, usize),
+    (weight, col): (PackedBf16<'_>, usize),
+    out: &mut TileMut<'_>,
+    epilogue: Epilogue<'_>,
+) {
+    let left = Part::packed(left, rows.div_ceil(WIDTH), row / WIDTH);
+    let right = Part::stored(weight, col, out.cols());
+    rectangle(isa, weight.k(), left, right, out, Accumulate::Overwrite);
+    finish(out, 0..out.rows(), epilogue);
+}
+
 /// Computes one task's part of the output, without the epilogue.
 fn rectangle(
     isa: PairIsa,
@@ -122,42 +160,62 @@ fn rectangle(
     out: &mut TileMut<'_>,
     accumulate: Accumulate,
 ) {
-    let (m, n) = (out.rows(), out.cols());
-    let unit = match isa {
-        PairIsa::Amx(proof) => Some(amx::Configured::new(proof)),
-        PairIsa::Avx512(_) => None,
-    };
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
+        let unit = match isa {
+            PairIsa::Amx(proof) => Some(Configured::bf16(proof)),
+            PairIsa::Avx512(_) => None,
+        };
         for start in (0..k).step_by(STEPS * DEPTH) {
             let depth = (k - start).min(STEPS * DEPTH);
             let left = left.panels(start, depth, left_room);
             let right = right.panels(start, depth, right_room);
-            for col in (0..n).step_by(TILE) {
-                let right_panels = right.two(col / WIDTH);
-                for row in (0..m).step_by(TILE) {
-                    let tile = Tile {
-                        left: left.two(row / WIDTH),
-                        right: right_panels,
-                        steps: depth.div_ceil(DEPTH),
-                        out: out.address(row, col),
-                        out_row: out.row_stride(),
-                        rows: TILE.min(m - row),
-                        cols: TILE.min(n - col),
-                        add: start > 0 || accumulate == Accumulate::Add,
-                    };
-                    // SAFETY: each panel has `steps` blocks, the wanted part lies in `out`, and this CPU supports
-                    // `isa`.
-                    unsafe {
-                        match &unit {
-                            Some(unit) => unit.multiply(&tile),
-                            None => avx512::multiply(&tile),
-                        }
-                    }
+            let add = start > 0 || accumulate == Accumulate::Add;
+            // SAFETY: the tiles lie in the panels and in `out`, and this CPU supports `isa`.
+            match &unit {
+                Some(unit) if out.rows() <= WIDTH => {
+                    for_each_tile(&left, &right, out, add, |tile| unsafe {
+                        amx::multiply(tile, |operands, out| unit.wide(operands, out));
+                    })
                 }
+                // SAFETY: as above.
+                Some(unit) => for_each_tile(&left, &right, out, add, |tile| unsafe {
+                    amx::multiply(tile, |operands, out| unit.square(operands, out));
+                }),
+                // SAFETY: as above.
+                None => for_each_tile(&left, &right, out, add, |tile| unsafe {
+                    avx512::multiply(tile);
+                }),
             }
         }
     });
+}
+
+/// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced by the last one; its
+/// part of the product is not wanted.
+fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
+    left: &Panels<'_>,
+    right: &Panels<'_>,
+    out: &mut TileMut<'_>,
+    add: bool,
+    multiply: impl Fn(&Tile<LEFT, RIGHT>),
+) {
+    let (m, n) = (out.rows(), out.cols());
+    for col in (0..n).step_by(RIGHT * WIDTH) {
+        let right_panels = right.some(col / WIDTH);
+        for row in (0..m).step_by(LEFT * WIDTH) {
+            multiply(&Tile {
+                left: left.some(row / WIDTH),
+                right: right_panels,
+                lines: right.lines(),
+                out: out.address(row, col),
+                out_row: out.row_stride(),
+                rows: (LEFT * WIDTH).min(m - row),
+                cols: (RIGHT * WIDTH).min(n - col),
+                add,
+            });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use super::pack::{Side, pack, pack_group};
 use super::{Block, DEPTH, STEPS, View, WIDTH};
+use crate::packed::PackedBf16;
+use crate::parallel::is_large;
 
 /// The left operand, or the transpose of the right one: `[count, k]`.
 #[derive(Clone, Copy)]
@@ -37,7 +39,14 @@ impl<'a> Operand<'a> {
     /// Packs the whole operand if it is shared.
     pub(super) fn pack_shared(&self, blocks: &mut [Block]) {
         if self.shared {
-            pack(self.side, self.view, self.count, self.k, blocks);
+            pack(
+                self.side,
+                self.view,
+                self.count,
+                self.k,
+                blocks,
+                is_large(self.count * self.k),
+            );
         }
     }
 
@@ -46,48 +55,63 @@ impl<'a> Operand<'a> {
     where
         'a: 'p,
     {
-        Part {
-            side: self.side,
-            view: self.view.from(row, 0),
-            rows,
-            shared: self.shared.then(|| Shared {
-                blocks: shared,
-                panels: self.count.div_ceil(WIDTH),
-                first: row / WIDTH,
-            }),
+        match self.shared {
+            true => Part::packed(shared, self.count.div_ceil(WIDTH), row / WIDTH),
+            false => Part::Own {
+                side: self.side,
+                view: self.view.from(row, 0),
+                rows,
+            },
         }
     }
-}
-
-/// A completely packed operand: all panels of the first `STEPS` blocks of depth, then those of the next, and so on.
-#[derive(Clone, Copy)]
-struct Shared<'a> {
-    blocks: &'a [Block],
-    panels: usize,
-    /// The first panel of the part.
-    first: usize,
 }
 
 /// The part of an operand used by one task.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
-    side: Side,
-    view: View<'a>,
-    rows: usize,
-    shared: Option<Shared<'a>>,
+pub(super) enum Part<'a> {
+    /// Panels from `first` on of a completely packed operand: all panels of the first `STEPS` blocks of depth, then those
+    /// of the next, and so on.
+    Shared {
+        blocks: &'a [Block],
+        panels: usize,
+        first: usize,
+    },
+    /// Packed by the task.
+    Own {
+        side: Side,
+        view: View<'a>,
+        rows: usize,
+    },
+    /// Panels of a packed weight with `panel` elements each.
+    Stored { values: &'a [u16], panel: usize },
 }
 
-impl Part<'_> {
-    /// Number of scratch blocks needed by [`Self::panels`].
-    pub(super) fn own_len(&self) -> usize {
-        match self.shared {
-            Some(_) => 0,
-            None => self.rows.div_ceil(WIDTH) * STEPS,
+impl<'a> Part<'a> {
+    /// Panels from `first` on of an operand with `panels` panels that [`pack`] has packed.
+    pub(super) fn packed(blocks: &'a [Block], panels: usize, first: usize) -> Self {
+        Self::Shared {
+            blocks,
+            panels,
+            first,
         }
     }
 
-    /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` unless the operand is
-    /// shared.
+    /// `cols` columns from `col` on of a packed weight; `col` starts a panel.
+    pub(super) fn stored(weight: PackedBf16<'a>, col: usize, cols: usize) -> Self {
+        let panel = weight.k().next_multiple_of(2) * WIDTH;
+        let values = &weight.values()[col / WIDTH * panel..][..cols.div_ceil(WIDTH) * panel];
+        Self::Stored { values, panel }
+    }
+
+    /// Number of scratch blocks needed by [`Self::panels`].
+    pub(super) fn own_len(&self) -> usize {
+        match self {
+            Self::Own { rows, .. } => rows.div_ceil(WIDTH) * STEPS,
+            Self::Shared { .. } | Self::Stored { .. } => 0,
+        }
+    }
+
+    /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` if they are the task's own.
     pub(super) fn panels<'p>(
         &'p self,
         start: usize,
@@ -95,34 +119,56 @@ impl Part<'_> {
         room: &'p mut [Block],
     ) -> Panels<'p> {
         let steps = depth.div_ceil(DEPTH);
-        let blocks = match self.shared {
-            Some(Shared {
+        let of_blocks = |blocks: &'p [Block]| Panels {
+            values: numbers(blocks),
+            panel: steps * WIDTH * DEPTH,
+            lines: steps * WIDTH,
+        };
+        match *self {
+            Self::Shared {
                 blocks,
                 panels,
                 first,
-            }) => &blocks[start / DEPTH * panels..][..panels * steps][first * steps..],
-            None => {
-                let room = &mut room[..self.rows.div_ceil(WIDTH) * steps];
-                let view = self.view.from(0, start);
-                pack_group(self.side, view, self.rows, depth, room);
-                room
+            } => of_blocks(&blocks[start / DEPTH * panels..][..panels * steps][first * steps..]),
+            Self::Own { side, view, rows } => {
+                let room = &mut room[..rows.div_ceil(WIDTH) * steps];
+                pack_group(side, view.from(0, start), rows, depth, room);
+                of_blocks(room)
             }
-        };
-        Panels { blocks, steps }
+            Self::Stored { values, panel } => Panels {
+                values: &values[start * WIDTH..],
+                panel,
+                lines: depth.div_ceil(2),
+            },
+        }
     }
 }
 
-/// Consecutive panels of `steps` blocks each.
+/// The numbers of blocks.
+fn numbers(blocks: &[Block]) -> &[u16] {
+    // SAFETY: a block consists of numbers.
+    unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), size_of_val(blocks) / 2) }
+}
+
+/// Consecutive panels, whose starts are `panel` numbers apart; the last one may end early.
 pub(super) struct Panels<'a> {
-    blocks: &'a [Block],
-    steps: usize,
+    values: &'a [u16],
+    panel: usize,
+    lines: usize,
 }
 
 impl Panels<'_> {
-    /// A panel and the next one. The last panel is returned twice; the second half of its result is discarded.
-    pub(super) fn two(&self, panel: usize) -> [*const Block; 2] {
-        let last = self.blocks.len() / self.steps - 1;
-        [panel, (panel + 1).min(last)]
-            .map(|panel| self.blocks[panel * self.steps..][..self.steps].as_ptr())
+    /// Lines of each panel.
+    pub(super) fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Panels from a given one on, of which those that are missing are the last one.
+    pub(super) fn some<const N: usize>(&self, panel: usize) -> [*const u16; N] {
+        let last = self.values.len().div_ceil(self.panel) - 1;
+        std::array::from_fn(|number| {
+            let panel = (panel + number).min(last);
+            self.values[panel * self.panel..][..self.lines * DEPTH].as_ptr()
+        })
     }
 }

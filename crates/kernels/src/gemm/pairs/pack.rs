@@ -11,7 +11,6 @@ use std::mem::transmute;
 use rayon::prelude::*;
 
 use super::{Block, DEPTH, STEPS, View, WIDTH};
-use crate::parallel::is_large;
 
 /// Panels packed by one task, so that it reads whole cache lines when a row spans several panels.
 const GROUP: usize = 4;
@@ -24,12 +23,19 @@ pub(super) enum Side {
 }
 
 /// Packs `x` `[count, k]`, the left operand or the transpose of the right one, into zero-padded panels of 16 rows.
-/// The CPU must have AVX-512BW and AVX-512 BF16.
+/// The CPU must have AVX-512BW and AVX-512 BF16. Uses several threads if `parallel`.
 ///
 /// Rounds like [`super::super::bf16::round`], but flushes subnormal numbers to zero.
-pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
+pub(super) fn pack(
+    side: Side,
+    x: View<'_>,
+    count: usize,
+    k: usize,
+    blocks: &mut [Block],
+    parallel: bool,
+) {
     x.assert_holds("operand", count, k);
-    let (panels, parallel) = (count.div_ceil(WIDTH), is_large(count * k));
+    let panels = count.div_ceil(WIDTH);
     for_chunks(parallel, blocks, panels * STEPS, |number, blocks| {
         let start = number * STEPS * DEPTH;
         let depth = (k - start).min(STEPS * DEPTH);

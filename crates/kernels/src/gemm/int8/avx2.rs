@@ -1,0 +1,96 @@
+//! The 256-bit kernels: half a line of a panel at a time.
+
+use std::arch::x86_64::{
+    __m256i, _mm256_abs_epi8, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_loadu_si256,
+    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_set1_epi32,
+    _mm256_sign_epi8, _mm256_storeu_si256,
+};
+
+use super::tile::{Room, Tile};
+
+/// Defines a kernel and the function that selects its shape. `$prepare` and `$add` see half a line of the weight and the numbers
+/// of a row.
+macro_rules! kernels {
+    ($(#[$attribute:meta])* $name:ident, $kernel:ident, $features:literal, $prepare:expr, $add:expr) => {
+        $(#[$attribute])*
+        pub(super) unsafe fn $name(panels: usize, rows: usize, tile: &Tile<'_>, room: &mut Room) {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                match (panels, rows) {
+                    (4, 1) => $kernel::<1, 4>(tile, room),
+                    (2, 1) => $kernel::<1, 2>(tile, room),
+                    (2, 2) => $kernel::<2, 2>(tile, room),
+                    (1, 1) => $kernel::<1, 1>(tile, room),
+                    (1, 2) => $kernel::<2, 1>(tile, room),
+                    (1, 3) => $kernel::<3, 1>(tile, room),
+                    (1, 4) => $kernel::<4, 1>(tile, room),
+                    _ => unreachable!("{rows} rows of {panels} panels"),
+                }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: &mut Room) {
+            const LANES: usize = 8;
+            let (mut left, mut right) = (tile.rows(ROWS), tile.panels::<PANELS>());
+            let sums_at = room.address();
+            let address = |row: usize, panel: usize, half: usize| {
+                sums_at.wrapping_add(((row * PANELS + panel) * 2 + half) * LANES).cast::<__m256i>()
+            };
+            // SAFETY: `rows` and `panels` have checked the operands; the caller guarantees room for the sums.
+            unsafe {
+                let mut sums: [[[__m256i; 2]; PANELS]; ROWS] = std::array::from_fn(|row| {
+                    std::array::from_fn(|panel| {
+                        std::array::from_fn(|half| _mm256_loadu_si256(address(row, panel, half)))
+                    })
+                });
+                for _ in 0..tile.groups {
+                    for panel in 0..PANELS {
+                        for half in 0..2 {
+                            let b = _mm256_loadu_si256(right[panel].cast::<__m256i>().add(half));
+                            let prepared = $prepare(b);
+                            for (row, sums) in sums.iter_mut().enumerate() {
+                                let a = left.add(row * tile.stride).cast::<i32>().read_unaligned();
+                                let sum = &mut sums[panel][half];
+                                *sum = $add(*sum, _mm256_set1_epi32(a), b, prepared);
+                            }
+                        }
+                    }
+                    left = left.wrapping_add(4);
+                    right = right.map(|right| right.add(64));
+                }
+                for (row, sums) in sums.into_iter().enumerate() {
+                    for (panel, sums) in sums.into_iter().enumerate() {
+                        for (half, sum) in sums.into_iter().enumerate() {
+                            _mm256_storeu_si256(address(row, panel, half), sum);
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+
+kernels! {
+    /// Adds the product of `rows` rows and `panels` panels to the sums. The magnitudes of the weights, at most 128, are unsigned
+    /// bytes and their signs go to the other operand, so that no sum of two products exceeds 16 bits.
+    ///
+    /// # Safety
+    /// The CPU has AVX2, and the room holds the sums.
+    add_product, kernel, "avx2",
+    |b| _mm256_abs_epi8(b),
+    |sum, a, b, magnitude| {
+        let pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, b));
+        _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+    }
+}
+
+kernels! {
+    /// Adds the product of `rows` rows, whose numbers are larger by 128, and `panels` panels to the sums.
+    ///
+    /// # Safety
+    /// The CPU has AVX-VNNI, and the room holds the sums.
+    add_product_vnni, kernel_vnni, "avx2,avxvnni",
+    |_| (),
+    |sum, a, b, ()| _mm256_dpbusd_avx_epi32(sum, a, b)
+}

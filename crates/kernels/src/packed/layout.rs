@@ -1,0 +1,65 @@
+//! The layout of packed matrices.
+
+use rayon::prelude::*;
+
+use super::PackedError;
+use super::lines::{Line, Number, PANEL, of_words};
+use crate::area::area;
+use crate::parallel::is_large;
+
+/// Numbers of the type `T`, which has 1, 2 or 4 bytes, in a word.
+pub(super) const fn per_word<T>() -> usize {
+    4 / size_of::<T>()
+}
+
+/// Checks the number of elements of a packed matrix.
+pub(super) fn check_len<T>(n: usize, k: usize, found: usize) -> Result<(), PackedError> {
+    let columns = n.checked_next_multiple_of(PANEL);
+    let depths = k.checked_next_multiple_of(per_word::<T>());
+    let expected = columns.zip(depths).and_then(|(n, k)| n.checked_mul(k));
+    match expected == Some(found) {
+        true => Ok(()),
+        false => Err(PackedError::Length {
+            what: "values",
+            expected,
+            found,
+        }),
+    }
+}
+
+/// Packs a matrix `[n, k]`: `convert(row, out)` gives the numbers of a row, followed by zeros.
+pub(super) fn pack<T: Number>(
+    n: usize,
+    k: usize,
+    convert: impl Fn(usize, &mut [T]) + Sync,
+) -> Vec<Line> {
+    let words = k.div_ceil(per_word::<T>());
+    let mut lines = vec![Line::ZERO; area(n.div_ceil(PANEL), words)];
+    let panel = |(panel, lines): (usize, &mut [Line])| {
+        let mut column = vec![0; words];
+        for (col, row) in (panel * PANEL..n).take(PANEL).enumerate() {
+            convert(row, &mut of_words(&mut column)[..k]);
+            for (line, &word) in lines.iter_mut().zip(&column) {
+                line.0[col] = word;
+            }
+        }
+    };
+    if words > 0 {
+        match is_large(area(n, k)) {
+            true => lines.par_chunks_mut(words).enumerate().for_each(panel),
+            false => lines.chunks_mut(words).enumerate().for_each(panel),
+        }
+    }
+    lines
+}
+
+/// Row `row` of the packed matrix, one word of numbers after the other.
+pub(super) fn row<T>(values: &[T], k: usize, row: usize) -> impl Iterator<Item = &[T]> {
+    let per_word = per_word::<T>();
+    let panel = k.next_multiple_of(per_word) * PANEL;
+    let values = values[row / PANEL * panel..][..panel].get(row % PANEL * per_word..);
+    values
+        .unwrap_or_default()
+        .chunks(PANEL * per_word)
+        .map(move |line| &line[..per_word])
+}

@@ -1,0 +1,545 @@
+use std::sync::LazyLock;
+
+use super::left::Kernel;
+use super::lines::Line;
+use super::*;
+use crate::gemm::int8::IntegerIsa;
+use crate::gemm::{Activation, Engine, Epilogue, Isa, PairIsa, Precision};
+use crate::linear::{Affine, LinearCall, linear};
+use crate::testing::{assert_same_on_all_pools, bits, random};
+use crate::tile::TileMut;
+
+const TYPES: [WeightType; 3] = [WeightType::F32, WeightType::Bf16, WeightType::Int8];
+
+/// (n, k) at and around the sizes of panels, words, tiles and blocks.
+const SHAPES: [(usize, usize); 15] = [
+    (1, 1),
+    (16, 4),
+    (15, 3),
+    (17, 5),
+    (33, 63),
+    (64, 64),
+    (31, 65),
+    (130, 66),
+    (48, 255),
+    (128, 128),
+    (40, 257),
+    (100, 513),
+    (20, 1100),
+    (0, 7),
+    (7, 0),
+];
+
+const ROWS: [usize; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 16, 17, 33, 40];
+
+/// All kernels of this CPU for a type of weights.
+fn kernels(weight_type: WeightType) -> Vec<Kernel> {
+    let of_all = |engine: fn(Isa) -> Engine| Isa::available().into_iter().map(engine);
+    match weight_type {
+        WeightType::F32 => of_all(Engine::F32).map(Kernel::Float).collect(),
+        WeightType::Bf16 => {
+            let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
+            let engines = of_all(Engine::Rounded).chain(pairs);
+            engines.map(Kernel::Float).collect()
+        }
+        WeightType::Int8 => {
+            let isas = IntegerIsa::available().into_iter();
+            isas.map(Kernel::Integer).collect()
+        }
+    }
+}
+
+/// A product using `kernel`.
+fn product_on(
+    kernel: Kernel,
+    rows: usize,
+    x: &[f32],
+    weight: PackedWeight<'_>,
+    bias: Option<&[f32]>,
+    activation: Activation,
+) -> Vec<f32> {
+    let n = weight.n();
+    let mut out = vec![7.5; rows * n];
+    let mut tile = TileMut::new(&mut out, rows, n, n);
+    let epilogue = Epilogue { bias, activation };
+    product::product(kernel, x, weight, &mut tile, epilogue);
+    out
+}
+
+/// Random numbers whose rows differ in size, some of them extreme, and some of which are zero.
+fn rows_of_many_sizes(rows: usize, k: usize, seed: u32) -> Vec<f32> {
+    let factors = [1.0, 1e-3, 0.0, 1e30, 2e-36, 1e-38, 1e-42, 5.0, 3e38, 1e-20];
+    let mut x = random(rows * k, seed);
+    for (row, x) in x.chunks_mut(k.max(1)).enumerate() {
+        let factor = if row < 3 { 1.0 } else { factors[row % 10] };
+        for (i, x) in x.iter_mut().enumerate() {
+            *x *= if i % 7 == 3 { 0.0 } else { factor };
+        }
+    }
+    x
+}
+
+/// The scale and the integers of a row, as defined.
+fn quantised(x: &[f32]) -> (f32, Vec<i64>) {
+    let largest = x.iter().fold(0.0, |largest: f32, x| match x.is_finite() {
+        true => largest.max(x.abs()),
+        false => f32::NAN,
+    });
+    if !x.iter().all(|x| x.is_finite()) {
+        return (f32::NAN, vec![0; x.len()]);
+    }
+    if largest < 127.0 * f32::MIN_POSITIVE {
+        return (0.0, vec![0; x.len()]);
+    }
+    let factor = 127.0 / largest;
+    let integers = x.iter().map(|x| (x * factor).round_ties_even() as i64);
+    (largest / 127.0, integers.collect())
+}
+
+/// [`linear_packed`] in 8-bit integers, as defined.
+fn reference_int8(x: &[f32], weight: &[f32], k: usize, bias: Option<&[f32]>) -> Vec<f32> {
+    let weight: Vec<_> = weight.chunks(k).map(quantised).collect();
+    let mut out = Vec::new();
+    for (scale, x) in x.chunks(k).map(quantised) {
+        for (n, (col_scale, w)) in weight.iter().enumerate() {
+            let sum: i64 = x.iter().zip(w).map(|(x, w)| x * w).sum();
+            let product = sum as i32 as f32 * (scale * col_scale);
+            out.push(bias.map_or(product, |bias| product + bias[n]));
+        }
+    }
+    out
+}
+
+/// The bits, with all NaN alike: their signs and payloads may differ.
+fn same_bits(x: &[f32]) -> Vec<u32> {
+    let one = |x: &f32| if x.is_nan() { f32::NAN } else { *x };
+    bits(&x.iter().map(one).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_best_kernel_is_among_the_tested_ones() {
+    for weight_type in TYPES {
+        for rows in [1, 100] {
+            let best = Kernel::detect(weight_type, rows);
+            println!("{weight_type:?}, {rows} rows: {best:?}");
+            assert!(kernels(weight_type).contains(&best));
+        }
+        println!("{weight_type:?}: {:?}", kernels(weight_type));
+    }
+}
+
+#[test]
+fn integer_products_equal_the_definition_on_every_instruction_set() {
+    for (n, k) in SHAPES.into_iter().filter(|shape| shape.1 > 0) {
+        let weight = rows_of_many_sizes(n, k, 1);
+        let packed = PackedInt8Buf::pack(&weight, n, k);
+        let bias = random(n, 2);
+        for rows in ROWS {
+            let x = rows_of_many_sizes(rows, k, 3);
+            for bias in [None, Some(&bias[..])] {
+                let expected = reference_int8(&x, &weight, k, bias);
+                for kernel in kernels(WeightType::Int8) {
+                    let weight = PackedWeight::Int8(packed.view());
+                    let found = product_on(kernel, rows, &x, weight, bias, Activation::Identity);
+                    assert!(
+                        same_bits(&found) == same_bits(&expected),
+                        "{kernel:?}: {rows} rows, [{n}, {k}]"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn integer_products_are_exact_at_the_ends_of_the_range() {
+    let (n, k) = (18, 8192);
+    let weight: Vec<f32> = (0..n * k)
+        .map(|i| if i / k % 2 == 0 { 1.0 } else { -1.0 })
+        .collect();
+    let packed = PackedInt8Buf::pack(&weight, n, k);
+    for rows in [1, 4, 20] {
+        let x: Vec<f32> = (0..rows * k)
+            .map(|i| if i / k % 3 == 0 { -2.0 } else { 2.0 })
+            .collect();
+        let expected = reference_int8(&x, &weight, k, None);
+        assert_eq!(
+            expected[0].abs(),
+            127.0 * 127.0 * 8192.0 * (2.0 / 127.0 * (1.0 / 127.0))
+        );
+        for kernel in kernels(WeightType::Int8) {
+            let weight = PackedWeight::Int8(packed.view());
+            let found = product_on(kernel, rows, &x, weight, None, Activation::Identity);
+            assert!(bits(&found) == bits(&expected), "{kernel:?}");
+        }
+    }
+}
+
+#[test]
+fn values_of_a_file_may_be_any_bytes() {
+    let (n, k) = (21, 131);
+    let words = n_panels(n) * 33;
+    let values: Vec<i8> = (0..words * 64)
+        .map(|i| [-128, 127, -1, -127, 0][i % 5])
+        .collect();
+    let full = |row: usize| -> Vec<i64> {
+        layout::row(&values, k, row)
+            .flatten()
+            .map(|&q| q.into())
+            .collect()
+    };
+    let sums: Vec<i32> = (0..n)
+        .map(|row| full(row).iter().sum::<i64>() as i32)
+        .collect();
+    let scales = vec![0.5; n];
+    let packed = PackedInt8::new(n, k, &values, &scales, &sums).unwrap();
+    let x: Vec<f32> = (0..5 * k).map(|i| (i % 255) as f32 - 127.0).collect();
+    let mut expected = Vec::new();
+    for (scale, x) in x.chunks(k).map(quantised) {
+        for row in 0..n {
+            let sum: i64 = x.iter().zip(full(row)).map(|(x, w)| x * w).sum();
+            expected.push(sum as f32 * (scale * 0.5));
+        }
+    }
+    for kernel in kernels(WeightType::Int8) {
+        let weight = PackedWeight::Int8(packed);
+        let found = product_on(kernel, 5, &x, weight, None, Activation::Identity);
+        assert!(bits(&found) == bits(&expected), "{kernel:?}");
+    }
+}
+
+fn n_panels(n: usize) -> usize {
+    n.div_ceil(PANEL)
+}
+
+#[test]
+fn numbers_that_are_not_finite_stay_in_their_rows_and_columns() {
+    let (rows, n, k) = (20, 40, 70);
+    let (mut x, mut weight) = (random(rows * k, 1), random(n * k, 2));
+    (x[3 * k + 69], x[11 * k], x[19 * k + 5]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
+    weight[33 * k + 2] = f32::INFINITY;
+    let bias = random(n, 3);
+    let packed = PackedInt8Buf::pack(&weight, n, k);
+    for kernel in kernels(WeightType::Int8) {
+        let weight = PackedWeight::Int8(packed.view());
+        for activation in [Activation::Identity, Activation::Relu] {
+            let found = product_on(kernel, rows, &x, weight, Some(&bias), activation);
+            for (i, y) in found.iter().enumerate() {
+                let nan = [3, 11, 19].contains(&(i / n)) || i % n == 33;
+                assert_eq!(y.is_nan(), nan, "{kernel:?}, {activation:?}: {i} is {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_zeros_give_the_bias() {
+    let (n, k) = (40, 70);
+    let (weight, bias) = (random(n * k, 2), random(n, 3));
+    let x = [vec![0.0; k], vec![1e-40; k], vec![-0.0; k]].concat();
+    let packed = PackedInt8Buf::pack(&weight, n, k);
+    for kernel in kernels(WeightType::Int8) {
+        let weight = PackedWeight::Int8(packed.view());
+        let found = product_on(kernel, 3, &x, weight, Some(&bias), Activation::Identity);
+        assert_eq!(found, bias.repeat(3), "{kernel:?}");
+    }
+}
+
+#[test]
+fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
+    use crate::gemm::{Accumulate, View, gemm_on};
+    for (n, k) in SHAPES {
+        let (weight, bias) = (random(n * k, 1), random(n, 2));
+        for rows in ROWS {
+            let x = random(rows * k, 3);
+            for weight_type in [WeightType::F32, WeightType::Bf16] {
+                let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+                for kernel in kernels(weight_type) {
+                    let Kernel::Float(engine) = kernel else {
+                        unreachable!("a float kernel")
+                    };
+                    let epilogue = Epilogue {
+                        bias: Some(&bias),
+                        activation: Activation::Relu,
+                    };
+                    let mut plain = vec![7.5; rows * n];
+                    let mut tile = TileMut::new(&mut plain, rows, n, n);
+                    let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
+                    gemm_on(engine, k, a, b, &mut tile, Accumulate::Overwrite, epilogue);
+                    let relu = Activation::Relu;
+                    let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
+                    assert!(
+                        bits(&found) == bits(&plain),
+                        "{kernel:?}: {rows} rows, [{n}, {k}]"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn layers_give_the_bits_of_training() {
+    for (weight_type, precision) in [
+        (WeightType::F32, Precision::F32),
+        (WeightType::Bf16, Precision::Bf16),
+    ] {
+        for (rows, d_in, d_out) in [(1, 300, 512), (5, 300, 33), (70, 64, 700), (40, 600, 1100)] {
+            let call = LinearCall {
+                rows,
+                d_in,
+                d_out,
+                activation: Activation::Relu,
+                dropout: None,
+                precision,
+            };
+            let (x, weight, bias) = (
+                random(rows * d_in, 1),
+                random(d_out * d_in, 2),
+                random(d_out, 3),
+            );
+            let bias = Some(&bias[..]);
+            let mut expected = vec![f32::NAN; rows * d_out];
+            let weight_and_bias = Affine {
+                weight: &weight,
+                bias,
+            };
+            linear(call, &x, &[weight_and_bias], &mut expected);
+            let packed = PackedWeightBuf::pack(weight_type, &weight, d_out, d_in);
+            let mut out = vec![f32::NAN; rows * d_out];
+            linear_packed(rows, &x, packed.view(), bias, Activation::Relu, &mut out);
+            assert!(bits(&out) == bits(&expected), "{call:?}");
+        }
+    }
+}
+
+#[test]
+fn a_row_does_not_depend_on_the_number_of_rows() {
+    let (n, k) = (170, 600);
+    let (x, weight) = (random(70 * k, 1), random(n * k, 2));
+    for weight_type in TYPES {
+        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+        for kernel in kernels(weight_type) {
+            let run = |first: usize, rows: usize| {
+                let x = &x[first * k..][..rows * k];
+                let (weight, none) = (packed.view(), Activation::Identity);
+                bits(&product_on(kernel, rows, x, weight, None, none))
+            };
+            let all = run(0, 70);
+            for rows in 1..70 {
+                assert!(run(0, rows) == all[..rows * n], "{kernel:?}: {rows} rows");
+            }
+            for row in [1, 15, 16, 31, 69] {
+                assert!(run(row, 1) == all[row * n..][..n], "{kernel:?}: row {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_give_the_bits_of_the_whole_product() {
+    let (n, k) = (200, 150);
+    let (weight, bias) = (random(n * k, 1), random(n, 2));
+    let mut buffer = LeftBuf::default();
+    for weight_type in TYPES {
+        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+        for rows in ROWS {
+            let x = random(rows * k, 3);
+            let mut all = vec![f32::NAN; rows * n];
+            let (bias, relu) = (Some(&bias[..]), Activation::Relu);
+            linear_packed(rows, &x, packed.view(), bias, relu, &mut all);
+            let left = Left::prepare(weight_type, rows, k, &x, &mut buffer);
+            for columns in [0..16, 16..48, 16..200, 176..200, 192..200, 0..200, 32..32] {
+                let mut out = vec![f32::NAN; rows * columns.len()];
+                let part = columns.clone();
+                linear_packed_columns(&left, packed.view(), bias, relu, part, &mut out);
+                let expected = all.chunks(n).flat_map(|row| row[columns.clone()].to_vec());
+                let expected: Vec<f32> = expected.collect();
+                assert!(
+                    bits(&out) == bits(&expected),
+                    "{weight_type:?}: {rows} rows, {columns:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
+    let (rows, k) = (9, 40);
+    let x = random(rows * k, 1);
+    for weight_type in TYPES {
+        let packed = [33, 16].map(|n| PackedWeightBuf::pack(weight_type, &random(n * k, 2), n, k));
+        let biases = [random(33, 3), random(16, 4)];
+        let maps = [0, 1].map(|i| PackedAffine {
+            weight: packed[i].view(),
+            bias: Some(&biases[i]),
+        });
+        let identity = Activation::Identity;
+        let mut out = vec![f32::NAN; rows * 49];
+        linear_packed_joined(rows, &x, &maps, identity, &mut out);
+        let mut first = 0;
+        for PackedAffine { weight, bias } in maps {
+            let mut alone = vec![f32::NAN; rows * weight.n()];
+            linear_packed(rows, &x, weight, bias, identity, &mut alone);
+            for (out, alone) in out.chunks(49).zip(alone.chunks(weight.n())) {
+                assert_eq!(bits(&out[first..][..weight.n()]), bits(alone));
+            }
+            first += weight.n();
+        }
+    }
+}
+
+#[test]
+fn the_thread_count_changes_nothing() {
+    static WEIGHT: LazyLock<Vec<f32>> = LazyLock::new(|| random(3000 * 700, 1));
+    for weight_type in TYPES {
+        for (n, k) in [(3000, 700), (700, 3000)] {
+            let packed = PackedWeightBuf::pack(weight_type, &WEIGHT, n, k);
+            for rows in [1, 40, 300] {
+                let (x, bias) = (random(rows * k, 2), random(n, 3));
+                assert_same_on_all_pools(|| {
+                    let mut out = vec![f32::NAN; rows * n];
+                    let bias = Some(&bias[..]);
+                    linear_packed(rows, &x, packed.view(), bias, Activation::Relu, &mut out);
+                    out
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_the_weight_are_those_that_were_packed() {
+    for (n, k) in SHAPES {
+        let weight = rows_of_many_sizes(n, k, 1);
+        let of = |weight_type| PackedWeightBuf::pack(weight_type, &weight, n, k);
+        let packed = TYPES.map(of);
+        for row in 0..n {
+            let exact = &weight[row * k..][..k];
+            let (scale, integers) = quantised(exact);
+            let expected: [Vec<f32>; 3] = [
+                exact.to_vec(),
+                exact.iter().map(|&x| crate::gemm::bf16::round(x)).collect(),
+                integers.iter().map(|&q| q as f32 * scale).collect(),
+            ];
+            for (packed, expected) in packed.iter().zip(expected) {
+                let mut out = vec![f32::NAN; k];
+                packed.view().row(row, &mut out);
+                assert_eq!(out, expected, "row {row} of [{n}, {k}]");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_make_the_same_weight_and_are_padded_with_zeros() {
+    for (n, k) in SHAPES {
+        let weight = random(n * k, 1);
+        let f32 = PackedF32Buf::pack(&weight, n, k);
+        let again = PackedF32::from_bytes(n, k, f32.view().as_bytes()).unwrap();
+        assert_eq!(again.values(), f32.view().values());
+        assert_eq!(again.values().len(), n_panels(n) * 16 * k);
+        let bf16 = PackedBf16Buf::pack(&weight, n, k);
+        let again = PackedBf16::from_bytes(n, k, bf16.view().as_bytes()).unwrap();
+        assert_eq!(again.values(), bf16.view().values());
+        let int8 = PackedInt8Buf::pack(&weight, n, k);
+        let [values, scales, sums] = int8.view().as_bytes();
+        let again = PackedInt8::from_bytes(n, k, values, scales, sums).unwrap();
+        assert_eq!(again.values(), int8.view().values());
+        assert_eq!(again.scales(), int8.view().scales());
+        let zeros = again.values().iter().filter(|&&q| q == 0).count();
+        assert!(zeros >= again.values().len() - n * k);
+        for (row, &sum) in again.sums().iter().enumerate() {
+            let total: i32 = quantised(&weight[row * k..][..k]).1.iter().sum::<i64>() as i32;
+            assert_eq!(sum, total);
+        }
+        for address in [values.as_ptr(), f32.view().as_bytes().as_ptr()] {
+            assert_eq!(address as usize % 64, 0);
+        }
+    }
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let (n, k) = (17, 7);
+    let weight: Vec<f32> = (0..n * k).map(|i| i as f32).collect();
+    let at = |row: usize, depth: usize| match row < n && depth < k {
+        true => weight[row * k + depth],
+        false => 0.0,
+    };
+    let f32 = PackedF32Buf::pack(&weight, n, k);
+    for (i, &x) in f32.view().values().iter().enumerate() {
+        assert_eq!(x, at(i / (k * 16) * 16 + i % 16, i / 16 % k));
+    }
+    let bf16 = PackedBf16Buf::pack(&weight, n, k);
+    for (i, &x) in bf16.view().values().iter().enumerate() {
+        let (panel, pair, col) = (i / (8 * 16), i / 32 % 4, i / 2 % 16);
+        assert_eq!(
+            crate::gemm::bf16::widen(x),
+            at(panel * 16 + col, 2 * pair + i % 2)
+        );
+    }
+    let int8 = PackedInt8Buf::pack(&weight, n, k);
+    for (i, &q) in int8.view().values().iter().enumerate() {
+        let (panel, group, col) = (i / (8 * 16), i / 64 % 2, i / 4 % 16);
+        let (row, depth) = (panel * 16 + col, 4 * group + i % 4);
+        let expected = match row < n && depth < k {
+            true => quantised(&weight[row * k..][..k]).1[depth],
+            false => 0,
+        };
+        assert_eq!(i64::from(q), expected);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let lines = vec![Line::ZERO; 8];
+    let bytes: &[u8] = lines::numbers(&lines);
+    let message = |error: PackedError| error.to_string();
+    assert_eq!(
+        message(PackedF32::from_bytes(16, 7, bytes).unwrap_err()),
+        "a packed matrix has 128 values, but its shape needs 112"
+    );
+    assert_eq!(
+        message(PackedF32::from_bytes(16, 8, &bytes[1..]).unwrap_err()),
+        "the values of a packed matrix do not start or end at a multiple of their size in bytes"
+    );
+    assert_eq!(
+        PackedBf16::from_bytes(16, 15, &bytes[..511]).unwrap_err(),
+        PackedError::Alignment { what: "values" }
+    );
+    assert!(PackedBf16::from_bytes(16, 15, bytes).is_ok());
+    assert!(matches!(
+        PackedF32::from_bytes(usize::MAX, 8, bytes).unwrap_err(),
+        PackedError::Length { expected: None, .. }
+    ));
+    let int8 = |n, k, scales: &[u8]| {
+        PackedInt8::from_bytes(n, k, bytes, scales, &bytes[..64]).unwrap_err()
+    };
+    assert_eq!(
+        message(int8(16, 29, &bytes[..60])),
+        "a packed matrix has 15 scales, but its shape needs 16"
+    );
+    assert_eq!(
+        message(int8(16, 131_072, &bytes[..64])),
+        "a matrix with 131072 columns cannot be multiplied in 8-bit integers: at most 131071 are possible"
+    );
+}
+
+#[test]
+#[should_panic(expected = "prepared for another type")]
+fn a_left_operand_of_another_type_is_refused() {
+    let packed = PackedF32Buf::pack(&[1.0; 16], 16, 1);
+    let mut buffer = LeftBuf::default();
+    let left = Left::prepare(WeightType::Int8, 1, 1, &[1.0], &mut buffer);
+    let weight = PackedWeight::F32(packed.view());
+    linear_packed_columns(
+        &left,
+        weight,
+        None,
+        Activation::Identity,
+        0..16,
+        &mut [0.0; 16],
+    );
+}

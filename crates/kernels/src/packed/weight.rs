@@ -1,0 +1,101 @@
+//! A packed weight of any type.
+
+use super::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf};
+
+/// The type of the numbers of a packed weight, to which the inputs of a product are rounded too. Products are summed exactly for
+/// `Int8` and in `f32` otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WeightType {
+    /// Single precision.
+    F32,
+    /// Bfloat16.
+    Bf16,
+    /// 8-bit integers with a scale for each row of the weight and of the input.
+    Int8,
+}
+
+/// A packed weight `[n, k]`.
+#[derive(Clone, Copy, Debug)]
+pub enum PackedWeight<'a> {
+    /// In `f32`.
+    F32(PackedF32<'a>),
+    /// In bfloat16.
+    Bf16(PackedBf16<'a>),
+    /// In 8-bit integers.
+    Int8(PackedInt8<'a>),
+}
+
+impl PackedWeight<'_> {
+    /// Output columns.
+    pub fn n(&self) -> usize {
+        match self {
+            Self::F32(weight) => weight.n(),
+            Self::Bf16(weight) => weight.n(),
+            Self::Int8(weight) => weight.n(),
+        }
+    }
+
+    /// Input columns.
+    pub fn k(&self) -> usize {
+        match self {
+            Self::F32(weight) => weight.k(),
+            Self::Bf16(weight) => weight.k(),
+            Self::Int8(weight) => weight.k(),
+        }
+    }
+
+    /// The type of its numbers.
+    pub fn weight_type(&self) -> WeightType {
+        match self {
+            Self::F32(_) => WeightType::F32,
+            Self::Bf16(_) => WeightType::Bf16,
+            Self::Int8(_) => WeightType::Int8,
+        }
+    }
+
+    /// Row `n` of the weight.
+    ///
+    /// # Panics
+    /// If `n` is not a row, or `out` does not have k elements.
+    pub fn row(&self, n: usize, out: &mut [f32]) {
+        match self {
+            Self::F32(weight) => weight.row(n, out),
+            Self::Bf16(weight) => weight.row(n, out),
+            Self::Int8(weight) => weight.row(n, out),
+        }
+    }
+}
+
+/// A packed weight that owns its values.
+#[derive(Clone, Debug)]
+pub enum PackedWeightBuf {
+    /// In `f32`.
+    F32(PackedF32Buf),
+    /// In bfloat16.
+    Bf16(PackedBf16Buf),
+    /// In 8-bit integers.
+    Int8(PackedInt8Buf),
+}
+
+impl PackedWeightBuf {
+    /// Packs the row-major `weight` `[n, k]`.
+    ///
+    /// # Panics
+    /// If `weight` does not have n · k elements, or k exceeds [`super::MAX_INT8_K`] for [`WeightType::Int8`].
+    pub fn pack(weight_type: WeightType, weight: &[f32], n: usize, k: usize) -> Self {
+        match weight_type {
+            WeightType::F32 => Self::F32(PackedF32Buf::pack(weight, n, k)),
+            WeightType::Bf16 => Self::Bf16(PackedBf16Buf::pack(weight, n, k)),
+            WeightType::Int8 => Self::Int8(PackedInt8Buf::pack(weight, n, k)),
+        }
+    }
+
+    /// The weight.
+    pub fn view(&self) -> PackedWeight<'_> {
+        match self {
+            Self::F32(weight) => PackedWeight::F32(weight.view()),
+            Self::Bf16(weight) => PackedWeight::Bf16(weight.view()),
+            Self::Int8(weight) => PackedWeight::Int8(weight.view()),
+        }
+    }
+}
