@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive::engine::Precision;
 use attentive::error::Result;
 use attentive::pipeline::{Candidate, Pipeline, TranslateOptions, Translation, Warning};
 use serde::Serialize;
@@ -47,6 +48,9 @@ pub(super) struct Args {
     /// Write one JSON object per line of the input.
     #[arg(long)]
     json: bool,
+    /// Number type of the weights and of products with them.
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    precision: Precision,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -76,7 +80,7 @@ struct Found<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.lines.model)?;
+    let pipeline = Pipeline::load(&args.lines.model)?.with_precision(args.precision);
     let options = args.search.options(pipeline.config(), args.n_best.get())?;
     let format = match args.scores || args.n_best.get() > 1 {
         _ if args.json => Format::Json,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::linear::{PackedAffine, linear_packed};
+use attentive_kernels::packed::{PackedAffine, linear_packed_joined};
 
 use super::matrix::Matrix;
 
@@ -33,7 +33,7 @@ impl Linear {
         activation: Activation,
         out: &mut [f32],
     ) {
-        linear_packed(rows, x, &[self.affine()], activation, out);
+        linear_packed_joined(rows, x, &[self.affine()], activation, out);
     }
 
     /// Adds the result to `out`.
@@ -51,12 +51,12 @@ impl Linear {
         out: &mut [f32],
     ) {
         let maps = maps.map(Self::affine);
-        linear_packed(rows, x, &maps, Activation::Identity, out);
+        linear_packed_joined(rows, x, &maps, Activation::Identity, out);
     }
 
     fn affine(&self) -> PackedAffine<'_> {
         PackedAffine {
-            weight: &self.weight.packed,
+            weight: self.weight.view(),
             bias: self.bias.as_deref(),
         }
     }

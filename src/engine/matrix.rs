@@ -1,42 +1,50 @@
 //! Weight matrices as decoding reads them.
 
-use attentive_kernels::gemm::Packed;
+use attentive_kernels::packed::{PackedWeight, PackedWeightBuf, WeightType};
 
 use super::Precision;
 
 /// A weight matrix `[d_out, d_in]`, packed for products.
 #[derive(Debug)]
-pub struct Matrix {
-    pub(super) packed: Packed,
-    rows: Vec<f32>,
-}
+pub struct Matrix(PackedWeightBuf);
 
 impl Matrix {
     /// Packs `values`, `[d_out, d_in]` row after row.
-    pub fn new(values: &[f32], d_out: usize, d_in: usize) -> Self {
-        Self {
-            packed: Packed::transposed(values, d_out, d_in),
-            rows: values.to_vec(),
-        }
+    pub fn new(precision: Precision, values: &[f32], d_out: usize, d_in: usize) -> Self {
+        let weight_type = match precision {
+            Precision::F32 => WeightType::F32,
+            Precision::Bf16 => WeightType::Bf16,
+            Precision::Int8 => WeightType::Int8,
+        };
+        Self(PackedWeightBuf::pack(weight_type, values, d_out, d_in))
+    }
+
+    /// The weight as kernels read it.
+    pub(super) fn view(&self) -> PackedWeight<'_> {
+        self.0.view()
     }
 
     /// d_out
     pub fn d_out(&self) -> usize {
-        self.packed.n()
+        self.view().n()
     }
 
     /// d_in
     pub fn d_in(&self) -> usize {
-        self.packed.k()
+        self.view().k()
     }
 
-    /// The number type of the products.
-    pub(super) fn precision(&self) -> Precision {
-        Precision::F32
+    /// The number type.
+    pub fn precision(&self) -> Precision {
+        match self.view() {
+            PackedWeight::F32(_) => Precision::F32,
+            PackedWeight::Bf16(_) => Precision::Bf16,
+            PackedWeight::Int8(_) => Precision::Int8,
+        }
     }
 
     /// Copies row `row` to `out`.
     pub(super) fn row(&self, row: usize, out: &mut [f32]) {
-        out.copy_from_slice(&self.rows[row * self.d_in()..][..self.d_in()]);
+        self.view().row(row, out);
     }
 }

@@ -95,7 +95,12 @@ impl Engine {
         let Head::Vocabulary(head) = &architecture.head else {
             panic!("a model that predicts tokens");
         };
-        let (max_len, products) = (architecture.max_len, Products::AsInMatrixProducts);
+        let max_len = architecture.max_len;
+        // With integers, all results are the same for every instruction set.
+        let products = match weights.precision() {
+            Precision::F32 | Precision::Bf16 => Products::AsInMatrixProducts,
+            Precision::Int8 => Products::Fused,
+        };
         let mut root = Scope::root(weights);
         let encoder = Encoder::new(architecture, products, &mut root);
         let shared = encoder.as_ref().map(Encoder::table);

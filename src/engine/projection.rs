@@ -1,8 +1,12 @@
 //! From the last layer to the next token.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_kernels::top_k::{largest, log_sum_exp};
+use attentive_kernels::gemm::Activation;
+use attentive_kernels::packed::{Left, LeftBuf, linear_packed_columns};
+use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
+use rayon::prelude::*;
 
 use super::LastLayer;
 use super::linear::Linear;
@@ -11,6 +15,11 @@ use super::weights::Scope;
 use crate::architecture;
 use crate::batch::TokenId;
 use crate::model::NextToken;
+
+/// Multiply-adds above which several threads share the columns; few rows count as this many, since reading the weight then
+/// takes as long.
+const LARGE: usize = 1 << 25;
+const FEW_ROWS: usize = 16;
 
 /// The output projection.
 #[derive(Debug)]
@@ -55,28 +64,91 @@ impl Projection {
         logits
     }
 
-    /// See [`crate::model::likeliest`].
+    /// See [`crate::model::likeliest`]. Logits exist only for some columns at a time.
     pub(super) fn likeliest(
         &self,
         last: LastLayer,
         count: usize,
         never: &[TokenId],
     ) -> Vec<Vec<NextToken>> {
-        let logits = self.logits(last);
-        let of_row = |row: &[f32]| {
-            let best = largest(row, count, never);
-            let Some(&(top, _)) = best.first() else {
-                return Vec::new();
-            };
-            let barred = never.iter().map(|&token| row[token as usize]);
-            let total = log_sum_exp(row, barred.fold(top, f32::max));
-            best.into_iter()
-                .map(|(logit, token)| NextToken {
-                    token,
-                    log_prob: (f64::from(logit) - total).min(0.0),
-                })
-                .collect()
+        let LastLayer { rows, mut values } = last;
+        if self.scale != 1.0 {
+            values.iter_mut().for_each(|x| *x *= self.scale);
+        }
+        let weight = self.map.weight.view();
+        let mut buffer = LeftBuf::default();
+        let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
+        let n_chunks = weight.n().div_ceil(SUM_CHUNK);
+        let work = |chunks| self.columns(&left, chunks, count, never);
+        let threads = match rows.max(FEW_ROWS) * weight.n() * weight.k() {
+            multiply_adds if multiply_adds >= LARGE => rayon::current_num_threads(),
+            _ => 1,
         };
-        logits.chunks_exact(self.map.d_out()).map(of_row).collect()
+        let parts: Vec<Part> = match threads {
+            1 => vec![work(0..n_chunks)],
+            threads => {
+                let each = n_chunks.div_ceil(threads);
+                let starts = (0..n_chunks).into_par_iter().step_by(each);
+                starts
+                    .map(|first| work(first..n_chunks.min(first + each)))
+                    .collect()
+            }
+        };
+        (0..rows).map(|row| next_tokens(&parts, row)).collect()
     }
+
+    /// What is kept of some chunks of columns.
+    fn columns(
+        &self,
+        left: &Left<'_>,
+        chunks: Range<usize>,
+        count: usize,
+        never: &[TokenId],
+    ) -> Part {
+        let (weight, bias) = (self.map.weight.view(), self.map.bias.as_deref());
+        let rows = left.rows();
+        let mut part = Part {
+            largest: vec![Largest::new(count); rows],
+            sums: vec![Vec::with_capacity(chunks.len()); rows],
+        };
+        let mut logits = vec![0.0; rows * SUM_CHUNK];
+        for chunk in chunks {
+            let first = chunk * SUM_CHUNK;
+            let columns = first..weight.n().min(first + SUM_CHUNK);
+            let logits = &mut logits[..rows * columns.len()];
+            let identity = Activation::Identity;
+            linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
+            for (row, logits) in logits.chunks_exact(columns.len()).enumerate() {
+                part.largest[row].add(logits, first as u32, never);
+                part.sums[row].push(exp_sum(logits));
+            }
+        }
+        part
+    }
+}
+
+/// What is kept of some columns of the logits, for each row.
+struct Part {
+    largest: Vec<Largest>,
+    sums: Vec<Vec<ExpSum>>,
+}
+
+/// The next tokens of row `row`, from `parts` in the order of their columns.
+fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
+    let mut of_parts = parts.iter().map(|part| part.largest[row].clone());
+    let Some(mut largest) = of_parts.next() else {
+        return Vec::new();
+    };
+    of_parts.for_each(|other| largest.append(other));
+    let sums: Vec<ExpSum> = parts
+        .iter()
+        .flat_map(|part| &part.sums[row])
+        .copied()
+        .collect();
+    let total = log_of_sums(&sums);
+    let next = |(logit, token)| NextToken {
+        token,
+        log_prob: (f64::from(logit) - total).min(0.0),
+    };
+    largest.into_sorted().into_iter().map(next).collect()
 }

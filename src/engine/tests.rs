@@ -8,7 +8,10 @@ use crate::model::{Model, parameters};
 use crate::nn::Pass;
 
 fn engine(model: &Model) -> Engine {
-    Engine::new(model.architecture(), &mut Dense::new(parameters(model)))
+    Engine::new(
+        model.architecture(),
+        &mut Dense::new(Precision::F32, parameters(model)),
+    )
 }
 
 fn state_of(engine: &Engine, sentences: std::ops::Range<usize>) -> State {

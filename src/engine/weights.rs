@@ -4,12 +4,16 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::Precision;
 use super::linear::Linear;
 use super::matrix::Matrix;
 use crate::model::Parameter;
 
 /// The weights of a model, by the names of [`crate::architecture::Architecture::parameters`]. Each is asked for once.
 pub trait Weights {
+    /// The number type of all matrices.
+    fn precision(&self) -> Precision;
+
     /// The matrix `name`.
     fn matrix(&mut self, name: &str) -> Arc<Matrix>;
 
@@ -68,31 +72,37 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Weights in `f32`, each dropped once it was asked for.
+/// Weights in single precision, each dropped once it was asked for.
 #[derive(Debug, Default)]
-pub struct Dense(HashMap<String, Parameter>);
+pub struct Dense {
+    precision: Precision,
+    parameters: HashMap<String, Parameter>,
+}
 
 impl Dense {
-    /// These weights.
-    pub fn new(parameters: impl IntoIterator<Item = Parameter>) -> Self {
-        let named = parameters.into_iter();
-        Self(
-            named
-                .map(|parameter| (parameter.name.clone(), parameter))
-                .collect(),
-        )
+    /// These weights, whose matrices become `precision`.
+    pub fn new(precision: Precision, parameters: impl IntoIterator<Item = Parameter>) -> Self {
+        let named = |parameter: Parameter| (parameter.name.clone(), parameter);
+        Self {
+            precision,
+            parameters: parameters.into_iter().map(named).collect(),
+        }
     }
 
     fn take(&mut self, name: &str) -> Parameter {
-        let found = self.0.remove(name);
+        let found = self.parameters.remove(name);
         found.unwrap_or_else(|| panic!("parameter `{name}` of the architecture"))
     }
 }
 
 impl Weights for Dense {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
         let Parameter { shape, values, .. } = self.take(name);
-        Arc::new(Matrix::new(&values, shape[0], shape[1]))
+        Arc::new(Matrix::new(self.precision, &values, shape[0], shape[1]))
     }
 
     fn vector(&mut self, name: &str) -> Vec<f32> {

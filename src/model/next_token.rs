@@ -29,12 +29,7 @@ pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec
         .par_chunks(vocab)
         .map(|row| {
             let best = largest(row, count, barred);
-            let Some(&(top, _)) = best.first() else {
-                return Vec::new();
-            };
-            let barred = barred.iter().map(|&token| row[token as usize]);
-            let max = barred.fold(top, f32::max);
-            let total = log_sum_exp(row, max);
+            let total = log_sum_exp(row);
             best.into_iter()
                 .map(|(logit, token)| NextToken {
                     token,

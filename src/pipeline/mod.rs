@@ -34,7 +34,7 @@ use crate::architecture::TokenContract;
 use crate::checkpoint;
 use crate::config::{Config, Task};
 use crate::device;
-use crate::engine::{Dense, Engine};
+use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
 use crate::model::{Model, parameters};
 use crate::nn::{Packs, Pass};
@@ -47,6 +47,7 @@ pub struct Pipeline {
     tokenizers: Tokenizers,
     model: Model,
     packs: Packs,
+    precision: Precision,
     engine: OnceLock<Engine>,
 }
 
@@ -71,7 +72,17 @@ impl Pipeline {
             tokenizers,
             model,
             packs: Packs::new(),
+            precision: Precision::F32,
             engine: OnceLock::new(),
+        }
+    }
+
+    /// The same with decoding in `precision`.
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self {
+            precision,
+            engine: OnceLock::new(),
+            ..self
         }
     }
 
@@ -101,7 +112,7 @@ impl Pipeline {
     /// If the model does not decode.
     pub(crate) fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let weights = &mut Dense::new(parameters(&self.model));
+            let weights = &mut Dense::new(self.precision, parameters(&self.model));
             Engine::new(self.model.architecture(), weights)
         })
     }

@@ -7,7 +7,12 @@
 //! The results equal those of [`mod@crate::attention`] to the bit.
 
 use crate::attention::softmax_row;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Avx2, Avx512};
+use crate::lanes::{Lanes, Portable};
 use crate::scratch::with_scratch;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{has_avx2_fma, has_avx512};
 
 #[cfg(test)]
 mod tests;
@@ -272,70 +277,45 @@ struct Part<'a> {
     keys: usize,
 }
 
-/// How a product is added to a sum.
-trait MultiplyAdd {
-    fn add(a: f32, b: f32, sum: f32) -> f32;
-}
-
-struct Fused;
-struct Separate;
-
-impl MultiplyAdd for Fused {
-    #[inline(always)]
-    fn add(a: f32, b: f32, sum: f32) -> f32 {
-        a.mul_add(b, sum)
-    }
-}
-
-impl MultiplyAdd for Separate {
-    #[inline(always)]
-    fn add(a: f32, b: f32, sum: f32) -> f32 {
-        a * b + sum
-    }
-}
-
-/// Calls `$body::<M>($($argument),*)`, compiled for the widest instruction set of this CPU.
-macro_rules! dispatch {
-    ($products:expr, $body:ident($part:expr, $weights:expr, $stride:expr $(, $out:expr)?)) => {{
+/// Calls `$part.$body::<L>($weights, $stride, $out)` with the widest lanes of this CPU.
+macro_rules! with_lanes {
+    ($products:expr, $part:ident.$body:ident($weights:expr, $stride:expr, $out:expr)) => {{
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
             fn widest(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
-                part.$body::<Fused>(weights, stride, out)
+                part.$body::<Avx512>(weights, stride, out)
             }
             #[target_feature(enable = "avx2,fma")]
             fn wide(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
-                part.$body::<Fused>(weights, stride, out)
+                part.$body::<Avx2>(weights, stride, out)
             }
-            if crate::simd::has_avx512() {
+            if has_avx512() {
                 // SAFETY: the CPU supports all of these features.
-                return unsafe { widest($part, $weights, $stride, dispatch!(@out $($out)?)) };
+                return unsafe { widest($part, $weights, $stride, $out) };
             }
-            if crate::simd::has_avx2_fma() {
+            if has_avx2_fma() {
                 // SAFETY: the CPU supports both features.
-                return unsafe { wide($part, $weights, $stride, dispatch!(@out $($out)?)) };
+                return unsafe { wide($part, $weights, $stride, $out) };
             }
         }
         const HARDWARE: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-        if HARDWARE || $products == Products::Fused {
-            $part.$body::<Fused>($weights, $stride, dispatch!(@out $($out)?))
-        } else {
-            $part.$body::<Separate>($weights, $stride, dispatch!(@out $($out)?))
+        match HARDWARE || $products == Products::Fused {
+            true => $part.$body::<Portable<true>>($weights, $stride, $out),
+            false => $part.$body::<Portable<false>>($weights, $stride, $out),
         }
     }};
-    (@out $out:expr) => { $out };
-    (@out) => { &mut [] };
 }
 
 impl Part<'_> {
     /// q·k of all keys in `blocks`, in rows of `stride`.
     fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
-        dispatch!(products, all_scores(self, weights, stride))
+        with_lanes!(products, self.all_scores(weights, stride, &mut []))
     }
 
     /// Σ weight · value, into the columns of the head.
     fn contexts(&self, products: Products, weights: &mut [f32], stride: usize, out: &mut [f32]) {
-        dispatch!(products, all_contexts(self, weights, stride, out))
+        with_lanes!(products, self.all_contexts(weights, stride, out))
     }
 
     /// The query of a row of weights.
@@ -380,7 +360,7 @@ impl Part<'_> {
     }
 
     #[inline(always)]
-    fn all_scores<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, _: &mut [f32]) {
+    fn all_scores<L: Lanes>(&self, weights: &mut [f32], stride: usize, _: &mut [f32]) {
         let (n, n_blocks) = (self.n_rows(), self.blocks.len());
         let mut block = 0;
         while block < n_blocks {
@@ -388,12 +368,12 @@ impl Part<'_> {
             let mut row = 0;
             while row < n {
                 match (n - row, two) {
-                    (1, true) => self.score_tile::<M, 1, 2>(row, block, weights, stride),
-                    (1, false) => self.score_tile::<M, 1, 1>(row, block, weights, stride),
-                    (2 | 3, true) => self.score_tile::<M, 2, 2>(row, block, weights, stride),
-                    (2 | 3, false) => self.score_tile::<M, 2, 1>(row, block, weights, stride),
-                    (_, true) => self.score_tile::<M, 4, 2>(row, block, weights, stride),
-                    (_, false) => self.score_tile::<M, 4, 1>(row, block, weights, stride),
+                    (1, true) => self.score_tile::<L, 1, 2>(row, block, weights, stride),
+                    (1, false) => self.score_tile::<L, 1, 1>(row, block, weights, stride),
+                    (2 | 3, true) => self.score_tile::<L, 2, 2>(row, block, weights, stride),
+                    (2 | 3, false) => self.score_tile::<L, 2, 1>(row, block, weights, stride),
+                    (_, true) => self.score_tile::<L, 4, 2>(row, block, weights, stride),
+                    (_, false) => self.score_tile::<L, 4, 1>(row, block, weights, stride),
                 }
                 row += step(n - row);
             }
@@ -403,7 +383,7 @@ impl Part<'_> {
 
     /// The scores of `R` rows from `first` on and `B` blocks from `block` on.
     #[inline(always)]
-    fn score_tile<M: MultiplyAdd, const R: usize, const B: usize>(
+    fn score_tile<L: Lanes, const R: usize, const B: usize>(
         &self,
         first: usize,
         block: usize,
@@ -411,52 +391,56 @@ impl Part<'_> {
         stride: usize,
     ) {
         let d_head = self.heads.d_head;
-        let mut queries: [&[f32]; R] = [&[]; R];
-        let mut keys: [[&[[f32; BLOCK]]; B]; R] = [[&[]; B]; R];
+        let mut queries = [std::ptr::null::<f32>(); R];
+        let mut keys = [[std::ptr::null::<f32>(); B]; R];
         for row in 0..R {
-            queries[row] = self.query(first + row);
+            queries[row] = self.query(first + row).as_ptr();
             for b in 0..B {
-                keys[row][b] = self.keys(block + b, first + row);
+                keys[row][b] = self.keys(block + b, first + row).as_ptr().cast();
             }
         }
-        let mut total = [[[0.0f32; BLOCK]; B]; R];
-        for start in (0..d_head).step_by(TERMS) {
-            let end = d_head.min(start + TERMS);
-            let mut sums = [[[0.0f32; BLOCK]; B]; R];
-            for d in start..end {
-                for row in 0..R {
-                    let query = queries[row][d];
-                    for b in 0..B {
-                        let keys = &keys[row][b][d];
-                        for lane in 0..BLOCK {
-                            sums[row][b][lane] = M::add(query, keys[lane], sums[row][b][lane]);
+        assert!(weights.len() >= (first + R - 1) * stride + (block + B) * BLOCK);
+        // SAFETY: the CPU supports `L`; a query has `d_head` elements and its keys `d_head` times `BLOCK`; the last row of
+        // weights has room for the last block.
+        unsafe {
+            let mut total = [[L::splat(0.0); B]; R];
+            for start in (0..d_head).step_by(TERMS) {
+                let mut sums = [[L::splat(0.0); B]; R];
+                for d in start..d_head.min(start + TERMS) {
+                    for row in 0..R {
+                        let query = L::splat(*queries[row].add(d));
+                        for b in 0..B {
+                            let keys = L::load(keys[row][b].add(d * BLOCK));
+                            sums[row][b] = sums[row][b].add_product(query, keys);
                         }
                     }
                 }
+                total = plus(start, total, sums);
             }
-            add_block(start, &mut total, &sums);
-        }
-        for (row, total) in total.iter().enumerate() {
-            let weights = &mut weights[(first + row) * stride + block * BLOCK..];
-            weights[..B * BLOCK].copy_from_slice(total.as_flattened());
+            for (row, total) in total.into_iter().enumerate() {
+                for (b, total) in total.into_iter().enumerate() {
+                    let place = (first + row) * stride + (block + b) * BLOCK;
+                    total.store(weights.as_mut_ptr().add(place));
+                }
+            }
         }
     }
 
     #[inline(always)]
-    fn all_contexts<M: MultiplyAdd>(&self, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+    fn all_contexts<L: Lanes>(&self, weights: &mut [f32], stride: usize, out: &mut [f32]) {
         let (n, mut row) = (self.n_rows(), 0);
         while row < n {
             match n - row {
-                1 => self.contexts_of::<M, 1>(row, weights, stride, out),
-                2 | 3 => self.contexts_of::<M, 2>(row, weights, stride, out),
-                _ => self.contexts_of::<M, 4>(row, weights, stride, out),
+                1 => self.contexts_of::<L, 1>(row, weights, stride, out),
+                2 | 3 => self.contexts_of::<L, 2>(row, weights, stride, out),
+                _ => self.contexts_of::<L, 4>(row, weights, stride, out),
             }
             row += step(n - row);
         }
     }
 
     #[inline(always)]
-    fn contexts_of<M: MultiplyAdd, const R: usize>(
+    fn contexts_of<L: Lanes, const R: usize>(
         &self,
         row: usize,
         weights: &[f32],
@@ -466,15 +450,15 @@ impl Part<'_> {
         let d = self.heads.d_head;
         let mut column = 0;
         while column + 2 * BLOCK <= d {
-            self.context_tile::<M, R, 2>(row, column, weights, stride, out);
+            self.context_tile::<L, R, 2>(row, column, weights, stride, out);
             column += 2 * BLOCK;
         }
         while column + BLOCK <= d {
-            self.context_tile::<M, R, 1>(row, column, weights, stride, out);
+            self.context_tile::<L, R, 1>(row, column, weights, stride, out);
             column += BLOCK;
         }
         for column in column..d {
-            self.context_column::<M, R>(row, column, weights, stride, out);
+            self.context_column::<L, R>(row, column, weights, stride, out);
         }
     }
 
@@ -495,7 +479,7 @@ impl Part<'_> {
 
     /// `V` vectors of columns of the contexts of `R` rows from `first` on.
     #[inline(always)]
-    fn context_tile<M: MultiplyAdd, const R: usize, const V: usize>(
+    fn context_tile<L: Lanes, const R: usize, const V: usize>(
         &self,
         first: usize,
         column: usize,
@@ -503,38 +487,48 @@ impl Part<'_> {
         stride: usize,
         out: &mut [f32],
     ) {
-        let mut total = [[[0.0f32; BLOCK]; V]; R];
+        let width = self.heads.kv_width();
         let mut places = [0; R];
         for (row, place) in places.iter_mut().enumerate() {
             *place = self.kv_head(first + row) * self.heads.d_head + column;
+            assert!(*place + V * BLOCK <= width, "columns of a value");
         }
-        let width = self.heads.kv_width();
-        for start in (0..self.keys).step_by(TERMS) {
-            let mut sums = [[[0.0f32; BLOCK]; V]; R];
-            for key in start..self.keys.min(start + TERMS) {
-                let values = &self.blocks[key / BLOCK][(BLOCK + key % BLOCK) * width..][..width];
-                for row in 0..R {
-                    let weight = weights[(first + row) * stride + key];
-                    let (value, _) = values[places[row]..][..V * BLOCK].as_chunks::<BLOCK>();
-                    for v in 0..V {
-                        for lane in 0..BLOCK {
-                            let sum = sums[row][v][lane];
-                            sums[row][v][lane] = M::add(weight, value[v][lane], sum);
+        assert!(
+            weights.len() >= (first + R - 1) * stride + self.keys,
+            "weights"
+        );
+        let last = self.context(first + R - 1) + column + V * BLOCK;
+        assert!(out.len() >= last, "contexts");
+        // SAFETY: the CPU supports `L`; the assertions above cover the values of a key, the weights and the results.
+        unsafe {
+            let mut total = [[L::splat(0.0); V]; R];
+            for start in (0..self.keys).step_by(TERMS) {
+                let mut sums = [[L::splat(0.0); V]; R];
+                for key in start..self.keys.min(start + TERMS) {
+                    let place = (BLOCK + key % BLOCK) * width;
+                    let values = self.blocks[key / BLOCK][place..][..width].as_ptr();
+                    for row in 0..R {
+                        let weight = L::splat(*weights.as_ptr().add((first + row) * stride + key));
+                        for v in 0..V {
+                            let value = L::load(values.add(places[row] + v * BLOCK));
+                            sums[row][v] = sums[row][v].add_product(weight, value);
                         }
                     }
                 }
+                total = plus(start, total, sums);
             }
-            add_block(start, &mut total, &sums);
-        }
-        for (row, total) in total.iter().enumerate() {
-            let out = &mut out[self.context(first + row) + column..][..V * BLOCK];
-            out.copy_from_slice(total.as_flattened());
+            for (row, total) in total.into_iter().enumerate() {
+                for (v, total) in total.into_iter().enumerate() {
+                    let place = self.context(first + row) + column + v * BLOCK;
+                    total.store(out.as_mut_ptr().add(place));
+                }
+            }
         }
     }
 
     /// One column of the contexts of `R` rows from `first` on.
     #[inline(always)]
-    fn context_column<M: MultiplyAdd, const R: usize>(
+    fn context_column<L: Lanes, const R: usize>(
         &self,
         first: usize,
         column: usize,
@@ -548,7 +542,7 @@ impl Part<'_> {
                 let mut sum = 0.0;
                 for key in start..self.keys.min(start + TERMS) {
                     let weight = weights[row * stride + key];
-                    sum = M::add(weight, self.value(key, row, column)[0], sum);
+                    sum = L::add_one_product(weight, self.value(key, row, column)[0], sum);
                 }
                 total = if start == 0 { sum } else { total + sum };
             }
@@ -567,20 +561,24 @@ fn step(left: usize) -> usize {
     }
 }
 
-/// Adds the sums of the terms from `start` on to the total.
+/// The total after the sums of the terms from `start` on.
+///
+/// # Safety
+/// The CPU supports `L`.
 #[inline(always)]
-fn add_block<const Q: usize, const V: usize>(
+unsafe fn plus<L: Lanes, const R: usize, const V: usize>(
     start: usize,
-    total: &mut [[[f32; BLOCK]; V]; Q],
-    sums: &[[[f32; BLOCK]; V]; Q],
-) {
+    mut total: [[L; V]; R],
+    sums: [[L; V]; R],
+) -> [[L; V]; R] {
     if start == 0 {
-        *total = *sums;
-        return;
+        return sums;
     }
-    let all = total.as_flattened_mut().as_flattened_mut();
-    let sums = sums.as_flattened().as_flattened();
-    for (total, sum) in all.iter_mut().zip(sums) {
-        *total += sum;
+    for row in 0..R {
+        for v in 0..V {
+            // SAFETY: the caller upholds the contract.
+            total[row][v] = unsafe { total[row][v].plus(sums[row][v]) };
+        }
     }
+    total
 }

@@ -18,6 +18,7 @@
 #[macro_use]
 mod simd;
 mod area;
+mod lanes;
 mod lengths;
 mod parallel;
 mod scratch;

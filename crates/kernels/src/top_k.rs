@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::simd::{exp_nonpositive, sum_of};
+use crate::simd::{exp_nonpositive, max_of, sum_of};
 
 /// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
 /// indices are skipped, and +∞ counts as the largest finite number.
@@ -27,42 +27,123 @@ fn sort_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
     all
 }
 
-vectorised! {
-    fn insert_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
-        // Nearly all chunks hold no value above the floor, which vector instructions can check.
-        const CHUNK: usize = 64;
-        let mut best: Vec<(f32, u32)> = Vec::with_capacity(count + 1);
-        let mut floor = f32::NEG_INFINITY;
-        for (chunk, first) in row.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
-            if !chunk.iter().fold(false, |any, &x| any | (x > floor)) {
-                continue;
-            }
-            for (&x, index) in chunk.iter().zip(first..) {
-                if x > floor && !barred.contains(&index) {
-                    let x = finite(x);
-                    let place = best.partition_point(|&(other, _)| other >= x);
-                    best.insert(place, (x, index));
-                    if best.len() > count {
-                        best.pop();
-                        floor = best.last().map_or(floor, |&(smallest, _)| smallest);
-                    }
-                }
+fn insert_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
+    let mut largest = Largest::new(count);
+    largest.add(row, 0, barred);
+    largest.into_sorted()
+}
+
+/// The largest values seen so far, with their indices, by the rules of [`largest`].
+#[derive(Clone, Debug)]
+pub struct Largest {
+    count: usize,
+    /// Largest first.
+    best: Vec<(f32, u32)>,
+    /// Values up to here are not among the largest.
+    floor: f32,
+}
+
+impl Largest {
+    /// No values yet, of which the `count` largest are kept.
+    pub fn new(count: usize) -> Self {
+        Self {
+            count,
+            best: Vec::with_capacity(count + 1),
+            floor: f32::NEG_INFINITY,
+        }
+    }
+
+    /// Adds `values`, of which the first has index `first`. Indices must be added in increasing order.
+    pub fn add(&mut self, values: &[f32], first: u32, barred: &[u32]) {
+        insert_all(self, values, first, barred);
+    }
+
+    /// Adds the values of `other`, which must have larger indices.
+    pub fn append(&mut self, other: Self) {
+        for (x, index) in other.best {
+            if x > self.floor {
+                self.insert(x, index);
             }
         }
-        best
+    }
+
+    /// The values, largest first.
+    pub fn into_sorted(self) -> Vec<(f32, u32)> {
+        self.best
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, x: f32, index: u32) {
+        let place = self.best.partition_point(|&(other, _)| other >= x);
+        self.best.insert(place, (x, index));
+        if self.best.len() > self.count {
+            self.best.pop();
+            self.floor = self.best.last().map_or(self.floor, |&(least, _)| least);
+        }
     }
 }
 
 vectorised! {
-    /// ln Σ eˣ over `row`, given its largest value `max`. NaN is left out, and +∞ counts as the largest finite number.
-    pub fn log_sum_exp(row: &[f32], max: f32) -> f64 {
-        let max = finite(max);
-        let total = sum_of(row, |x| {
+    fn insert_all(largest: &mut Largest, values: &[f32], first: u32, barred: &[u32]) {
+        // Nearly all chunks hold no value above the floor, which vector instructions can check.
+        const CHUNK: usize = 64;
+        for (chunk, first) in values.chunks(CHUNK).zip((first..).step_by(CHUNK)) {
+            let floor = largest.floor;
+            if !chunk.iter().fold(false, |any, &x| any | (x > floor)) {
+                continue;
+            }
+            for (&x, index) in chunk.iter().zip(first..) {
+                if x > largest.floor && !barred.contains(&index) {
+                    largest.insert(finite(x), index);
+                }
+            }
+        }
+    }
+}
+
+/// Values whose exponentials are summed in `f32`.
+pub const SUM_CHUNK: usize = 512;
+
+/// Part of a sum of exponentials: Σ eˣ = `sum` · e^`max`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExpSum {
+    max: f32,
+    sum: f32,
+}
+
+vectorised! {
+    /// The sum over at most [`SUM_CHUNK`] values. NaN is left out, and +∞ counts as the largest finite number.
+    pub fn exp_sum(values: &[f32]) -> ExpSum {
+        let max = finite(max_of(values));
+        if max == f32::NEG_INFINITY {
+            return ExpSum { max, sum: 0.0 };
+        }
+        let sum = sum_of(values, |x| {
             let power = exp_nonpositive(finite(x) - max);
             if x.is_nan() { 0.0 } else { power }
         });
-        f64::from(max) + f64::from(total).ln()
+        ExpSum { max, sum }
     }
+}
+
+/// The logarithm of the sum of all `parts`; −∞ if it is 0.
+pub fn log_of_sums(parts: &[ExpSum]) -> f64 {
+    let max = parts
+        .iter()
+        .map(|part| part.max)
+        .fold(f32::NEG_INFINITY, f32::max);
+    if max == f32::NEG_INFINITY {
+        return f64::NEG_INFINITY;
+    }
+    let max = f64::from(max);
+    let term = |part: &ExpSum| f64::from(part.sum) * (f64::from(part.max) - max).exp();
+    max + parts.iter().map(term).sum::<f64>().ln()
+}
+
+/// ln Σ eˣ over `row`, as [`exp_sum`] treats special values; −∞ if the sum is 0.
+pub fn log_sum_exp(row: &[f32]) -> f64 {
+    let parts: Vec<ExpSum> = row.chunks(SUM_CHUNK).map(exp_sum).collect();
+    log_of_sums(&parts)
 }
 
 /// `x` without +∞, which would turn differences into NaN.
@@ -92,18 +173,30 @@ mod tests {
     fn the_sum_equals_that_in_double_precision() {
         for len in [1, 15, 16, 1000, 32_000] {
             let row: Vec<f32> = random(len, 3).into_iter().map(|x| 30.0 * x).collect();
-            let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let exact = row.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
-            let found = log_sum_exp(&row, max);
+            let found = log_sum_exp(&row);
             assert!((found - exact).abs() < 1e-6, "{len}: {found}, not {exact}");
         }
     }
 
     #[test]
+    fn parts_give_the_same_as_the_whole() {
+        let row: Vec<f32> = (0..500).map(|i| ((i * 37) % 101) as f32).collect();
+        let mut all = Largest::new(7);
+        for (number, part) in row.chunks(130).enumerate() {
+            let mut largest = Largest::new(7);
+            largest.add(part, 130 * number as u32, &[3]);
+            all.append(largest);
+        }
+        assert_eq!(all.into_sorted(), largest(&row, 7, &[3]));
+    }
+
+    #[test]
     fn special_values_are_handled() {
         let (nan, inf) = (f32::NAN, f32::INFINITY);
-        assert!((log_sum_exp(&[nan, 0.0, -inf, 0.0], 0.0) - 2f64.ln()).abs() < 1e-7);
-        assert_eq!(log_sum_exp(&[0.0, inf, nan], inf), f64::from(f32::MAX));
+        assert!((log_sum_exp(&[nan, 0.0, -inf, 0.0]) - 2f64.ln()).abs() < 1e-7);
+        assert_eq!(log_sum_exp(&[0.0, inf, nan]), f64::from(f32::MAX));
+        assert_eq!(log_sum_exp(&[-inf; 600]), -f64::INFINITY);
         assert_eq!(largest(&[nan, -inf], 2, &[]), []);
     }
 }

@@ -1,0 +1,190 @@
+//! Vectors of 16 numbers, for kernels that the compiler does not vectorise by itself.
+
+/// 16 numbers in registers.
+pub(crate) trait Lanes: Copy {
+    /// All lanes `x`.
+    ///
+    /// # Safety
+    /// The CPU supports the implementation, here and below.
+    unsafe fn splat(x: f32) -> Self;
+
+    /// The numbers at `from`.
+    ///
+    /// # Safety
+    /// `from` is readable for 16 numbers.
+    unsafe fn load(from: *const f32) -> Self;
+
+    /// Writes the numbers to `to`.
+    ///
+    /// # Safety
+    /// `to` is writable for 16 numbers.
+    unsafe fn store(self, to: *mut f32);
+
+    /// `a` · `b` + `self`, rounded as in matrix products.
+    ///
+    /// # Safety
+    /// See [`Lanes::splat`].
+    unsafe fn add_product(self, a: Self, b: Self) -> Self;
+
+    /// `self` + `other`
+    ///
+    /// # Safety
+    /// See [`Lanes::splat`].
+    unsafe fn plus(self, other: Self) -> Self;
+
+    /// [`Lanes::add_product`] of single numbers.
+    fn add_one_product(a: f32, b: f32, sum: f32) -> f32;
+}
+
+/// Lanes for every CPU; `FUSED` products are rounded once.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable<const FUSED: bool>([f32; 16]);
+
+impl<const FUSED: bool> Lanes for Portable<FUSED> {
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        Self([x; 16])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller upholds the contract.
+        Self(unsafe { from.cast::<[f32; 16]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { to.cast::<[f32; 16]>().write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
+        for (sum, (a, b)) in self.0.iter_mut().zip(a.0.into_iter().zip(b.0)) {
+            *sum = Self::add_one_product(a, b, *sum);
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn plus(mut self, other: Self) -> Self {
+        for (sum, other) in self.0.iter_mut().zip(other.0) {
+            *sum += other;
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
+        match FUSED {
+            true => a.mul_add(b, sum),
+            false => a * b + sum,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256, __m512, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
+        _mm256_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
+        _mm512_storeu_ps,
+    };
+
+    use super::Lanes;
+
+    /// Lanes in one register of AVX-512.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512);
+
+    impl Lanes for Avx512 {
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the CPU has AVX-512F.
+            Self(unsafe { _mm512_set1_ps(x) })
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller upholds the contract.
+            Self(unsafe { _mm512_loadu_ps(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: the caller upholds the contract.
+            unsafe { _mm512_storeu_ps(to, self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn add_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: the CPU has AVX-512F.
+            Self(unsafe { _mm512_fmadd_ps(a.0, b.0, self.0) })
+        }
+
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            // SAFETY: the CPU has AVX-512F.
+            Self(unsafe { _mm512_add_ps(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
+            a.mul_add(b, sum)
+        }
+    }
+
+    /// Lanes in two registers of AVX2.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2([__m256; 2]);
+
+    impl Lanes for Avx2 {
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the CPU has AVX2.
+            Self([unsafe { _mm256_set1_ps(x) }; 2])
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller upholds the contract.
+            Self(unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] })
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: the caller upholds the contract.
+            unsafe {
+                _mm256_storeu_ps(to, self.0[0]);
+                _mm256_storeu_ps(to.add(8), self.0[1]);
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn add_product(self, a: Self, b: Self) -> Self {
+            let Self([s0, s1]) = self;
+            // SAFETY: the CPU has FMA.
+            Self(unsafe {
+                [
+                    _mm256_fmadd_ps(a.0[0], b.0[0], s0),
+                    _mm256_fmadd_ps(a.0[1], b.0[1], s1),
+                ]
+            })
+        }
+
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            let (Self([a0, a1]), Self([b0, b1])) = (self, other);
+            // SAFETY: the CPU has AVX2.
+            Self(unsafe { [_mm256_add_ps(a0, b0), _mm256_add_ps(a1, b1)] })
+        }
+
+        #[inline(always)]
+        fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
+            a.mul_add(b, sum)
+        }
+    }
+}
