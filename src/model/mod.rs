@@ -1,13 +1,17 @@
 //! The model of any architecture, and its interface for search.
 
+mod forced;
+mod logits;
 mod next_token;
 mod parameters;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod watched;
 
+pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, likeliest};
-pub(crate) use next_token::{largest, values};
+pub(crate) use next_token::{largest, likeliest_of, scored, total};
 pub use parameters::{Parameter, map_parameters, parameters, shapes, take_gradients};
 pub use steps::{LastLayer, State, Stepper, Steps};
 
@@ -371,17 +375,6 @@ impl Head {
             }
         }
     }
-}
-
-/// The index of the largest logit of each row; the first one among equals.
-pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
-    let [_, vocab] = logits.dims();
-    let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();
-    let best = |row: &[f32]| {
-        let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };
-        (0..vocab).reduce(better).unwrap_or(0) as TokenId
-    };
-    logits.chunks_exact(vocab).map(best).collect()
 }
 
 /// The target of every row; [`IGNORE`] at padding.

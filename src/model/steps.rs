@@ -2,10 +2,12 @@
 
 use burn::tensor::Tensor;
 
+use super::forced::top_cross_attention;
 use super::next_token::{NextToken, likeliest};
-use super::{Decoder, Head, Model};
+use super::watched::{Layout, Watched};
+use super::{Decoder, Head, Logits, Model};
 use crate::batch::{Batch, Padded, TokenId};
-use crate::nn::{Pass, RecurrentState, TransformerState};
+use crate::nn::{AttentionWatch, Pass, RecurrentState, TransformerState};
 use crate::ops::{self, Lengths, Starts};
 
 /// The interface of a model for search and sampling.
@@ -20,6 +22,10 @@ pub trait Stepper {
 
     /// A state without rows.
     fn start(&self) -> Self::State;
+
+    /// A state without rows that also keeps the cross-attention of the last decoding step; `None` for a model without
+    /// cross-attention.
+    fn start_watched(&self) -> Option<Self::State>;
 
     /// Encodes the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
     fn admit(&self, src: &Padded, state: &mut Self::State);
@@ -40,8 +46,15 @@ pub trait Stepper {
     /// not compute the logits of all tokens at once.
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
 
-    /// The logits `[rows, vocab]` of the next token.
-    fn logits(&self, last: Self::Last) -> Tensor<2>;
+    /// The logits of the next token of each row.
+    fn logits(&self, last: Self::Last) -> Logits;
+
+    /// The cross-attention of the last [`Stepper::step`]: for each row its weights over the positions of its source, the mean
+    /// over the heads of the top layer.
+    ///
+    /// # Panics
+    /// If the state was not made by [`Stepper::start_watched`].
+    fn cross_attention(&self, state: &Self::State) -> Vec<Vec<f32>>;
 
     /// Maximum number of tokens of a row, including the start token.
     fn max_len(&self) -> usize;
@@ -59,13 +72,17 @@ pub struct Steps<'a> {
 }
 
 /// The decoding state of a model.
+#[derive(Clone, Debug)]
+pub struct State {
+    decoder: DecoderState,
+    watched: Option<Watched>,
+}
+
 // A search has one: its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
-pub enum State {
-    /// State of a Transformer decoder.
+enum DecoderState {
     Transformer(TransformerState),
-    /// State of a recurrent decoder.
     Recurrent(RecurrentState),
 }
 
@@ -81,18 +98,42 @@ impl<'a> Steps<'a> {
         decoder.expect("a model that decodes")
     }
 
+    /// Reads the next positions of every row, and records cross-attention if the state is watched.
     fn extend(&self, ids: &[TokenId], real: &Lengths, state: &mut State) -> Tensor<2> {
-        let starts = match state {
-            State::Transformer(state) => state.starts(),
-            State::Recurrent(_) => Starts::All(0),
+        let Some(watched) = &mut state.watched else {
+            return self.extend_with(ids, real, &mut state.decoder, &self.pass);
         };
-        let x = (self.model).embed_target(ids, real.rows(), &starts, &self.pass);
+        let watch = AttentionWatch::default();
+        let pass = self.pass.watched(&watch);
+        let x = self.extend_with(ids, real, &mut state.decoder, &pass);
+        let layout = match &state.decoder {
+            DecoderState::Transformer(_) => Layout::BySource,
+            DecoderState::Recurrent(_) => Layout::ByRow,
+        };
+        if let Some(map) = top_cross_attention(watch) {
+            watched.record(map.weights, layout);
+        }
+        x
+    }
+
+    fn extend_with(
+        &self,
+        ids: &[TokenId],
+        real: &Lengths,
+        state: &mut DecoderState,
+        pass: &Pass<'_>,
+    ) -> Tensor<2> {
+        let starts = match state {
+            DecoderState::Transformer(state) => state.starts(),
+            DecoderState::Recurrent(_) => Starts::All(0),
+        };
+        let x = (self.model).embed_target(ids, real.rows(), &starts, pass);
         let x = match (self.decoder(), state) {
-            (Decoder::Transformer(stack), State::Transformer(state)) => {
-                stack.extend(x, real, state, &self.pass)
+            (Decoder::Transformer(stack), DecoderState::Transformer(state)) => {
+                stack.extend(x, real, state, pass)
             }
-            (Decoder::Recurrent(stack), State::Recurrent(state)) => {
-                stack.extend(x, real, state, &self.pass)
+            (Decoder::Recurrent(stack), DecoderState::Recurrent(state)) => {
+                stack.extend(x, real, state, pass)
             }
             _ => panic!("the state of another model"),
         };
@@ -108,10 +149,23 @@ impl Stepper for Steps<'_> {
     type Last = LastLayer;
 
     fn start(&self) -> State {
-        match self.decoder() {
-            Decoder::Transformer(stack) => State::Transformer(stack.start()),
-            Decoder::Recurrent(stack) => State::Recurrent(stack.start()),
+        let decoder = match self.decoder() {
+            Decoder::Transformer(stack) => DecoderState::Transformer(stack.start()),
+            Decoder::Recurrent(stack) => DecoderState::Recurrent(stack.start()),
+        };
+        State {
+            decoder,
+            watched: None,
         }
+    }
+
+    fn start_watched(&self) -> Option<State> {
+        let watched = Some(Watched::default());
+        let attends = self.model.architecture.has_cross_attention();
+        attends.then(|| State {
+            watched,
+            ..self.start()
+        })
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
@@ -123,15 +177,18 @@ impl Stepper for Steps<'_> {
             self.model.encode(&batch, &self.pass)
         });
         let sequence = memory.as_ref().map(|memory| &memory.sequence);
-        match (self.decoder(), state) {
-            (Decoder::Transformer(stack), State::Transformer(state)) => {
+        match (self.decoder(), &mut state.decoder) {
+            (Decoder::Transformer(stack), DecoderState::Transformer(state)) => {
                 stack.admit(src.rows(), sequence, state, &self.pass);
             }
-            (Decoder::Recurrent(stack), State::Recurrent(state)) => {
+            (Decoder::Recurrent(stack), DecoderState::Recurrent(state)) => {
                 let finals = memory.as_ref().map_or(&[][..], |memory| &memory.finals);
                 stack.admit(src.rows(), sequence, finals, state, &self.pass);
             }
             _ => panic!("the state of another model"),
+        }
+        if let Some(watched) = &mut state.watched {
+            watched.admit(src.lens());
         }
     }
 
@@ -142,14 +199,17 @@ impl Stepper for Steps<'_> {
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
         let real = tokens.lengths.clone();
         assert!(real.lens().iter().all(|&len| len > 0), "a token to read");
-        let x = self.extend(&tokens.ids, &real, state);
+        let x = self.extend_with(&tokens.ids, &real, &mut state.decoder, &self.pass);
         LastLayer(ops::select_rows(x, &real.last_rows()))
     }
 
     fn select(&self, rows: &[usize], state: &mut State) {
-        match state {
-            State::Transformer(state) => state.select(rows),
-            State::Recurrent(state) => state.select(rows),
+        match &mut state.decoder {
+            DecoderState::Transformer(state) => state.select(rows),
+            DecoderState::Recurrent(state) => state.select(rows),
+        }
+        if let Some(watched) = &mut state.watched {
+            watched.select(rows);
         }
     }
 
@@ -157,8 +217,13 @@ impl Stepper for Steps<'_> {
         likeliest(self.logits(last), count, never)
     }
 
-    fn logits(&self, LastLayer(x): LastLayer) -> Tensor<2> {
-        self.model.logits(x, &self.pass)
+    fn logits(&self, LastLayer(x): LastLayer) -> Logits {
+        self.model.logits(x, &self.pass).into()
+    }
+
+    fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
+        let watched = state.watched.as_ref();
+        watched.expect("a watched state").weights()
     }
 
     fn max_len(&self) -> usize {

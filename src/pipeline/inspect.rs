@@ -193,8 +193,8 @@ impl Pipeline {
             Task::Generate | Task::Fill => tgt_tokenizer,
         };
         Ok(Inspection {
-            src: spell(&src, reader),
-            tgt: spell(&tgt_in, tgt_tokenizer),
+            src: reader.spelled(&src),
+            tgt: tgt_tokenizer.spelled(&tgt_in),
             written,
             predicted,
             maps: watch.into_maps(),
@@ -239,10 +239,6 @@ fn written(logits: Tensor<2>, ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<Wri
         probability: row[id as usize].exp(),
     })
     .collect()
-}
-
-fn spell(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<String> {
-    ids.iter().map(|&id| token(id, tokenizer)).collect()
 }
 
 fn token(id: TokenId, tokenizer: &Tokenizer) -> String {

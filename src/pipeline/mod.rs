@@ -3,12 +3,16 @@
 //! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if
 //! the line could not be read literally, the result carries [`Warning`]s.
 
+mod align;
 pub(crate) mod batches;
 mod classify;
 mod embed;
+mod ensemble;
 mod fill;
 mod generate;
 mod inspect;
+mod request;
+mod rescore;
 mod share;
 mod source;
 mod stop;
@@ -18,11 +22,14 @@ pub(crate) mod tests;
 mod translate;
 mod warning;
 
+pub use align::Alignment;
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
 pub use inspect::{Inspection, Predicted, Written};
+pub use request::Request;
+pub use rescore::Rescored;
 pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};
 pub use warning::Warning;
@@ -34,7 +41,7 @@ use crate::checkpoint;
 use crate::config::{Config, Task};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, Steps};
 use crate::nn::{Packs, Pass};
 use crate::text::Tokenizers;
 
@@ -45,6 +52,8 @@ pub struct Pipeline {
     tokenizers: Tokenizers,
     model: Model,
     packs: Packs,
+    /// The other models of an ensemble.
+    partners: Vec<Pipeline>,
 }
 
 impl Pipeline {
@@ -68,6 +77,7 @@ impl Pipeline {
             tokenizers,
             model,
             packs: Packs::new(),
+            partners: Vec::new(),
         }
     }
 
@@ -89,6 +99,11 @@ impl Pipeline {
     /// The pass of inference, which shares packed weights with all others of this pipeline.
     pub(crate) fn pass(&self) -> Pass<'_> {
         Pass::inference().packed(&self.packs)
+    }
+
+    /// The model as search and sampling see it.
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        self.model.steps(self.pass())
     }
 
     /// The model's special tokens, for search.

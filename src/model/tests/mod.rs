@@ -4,9 +4,9 @@ mod variants;
 
 use std::ops::Range;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
-use super::{Model, State, Stepper, Steps, parameters, shapes, take_gradients};
+use super::{Logits, Model, State, Stepper, Steps, parameters, shapes, take_gradients};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use crate::nn::{Packs, Pass, Probe};
@@ -29,10 +29,8 @@ fn padded(sequences: &[&[TokenId]]) -> Padded {
     Padded::new(sequences, 0)
 }
 
-fn rows(tensor: Tensor<2>) -> Vec<Vec<f32>> {
-    let [_, width] = tensor.dims();
-    let values: Vec<f32> = tensor.into_data().iter().collect();
-    values.chunks(width).map(<[f32]>::to_vec).collect()
+fn rows(logits: impl Into<Logits>) -> Vec<Vec<f32>> {
+    logits.into().rows().map(<[f32]>::to_vec).collect()
 }
 
 const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
