@@ -173,6 +173,9 @@ fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
 fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
     let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
     let len = rows / batch;
+    if len == 1 {
+        return initial.unsqueeze_dim(1);
+    }
     let states = states.reshape([batch, len, d]).narrow(1, 0, len - 1);
     Tensor::cat(vec![initial.unsqueeze_dim(1), states], 1)
 }

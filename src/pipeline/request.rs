@@ -77,7 +77,8 @@ impl Reader<'_> {
         for phrase in phrases {
             let tokens = self.tokens(line, "phrase", phrase)?;
             job.warn(line, tokens.warnings);
-            if !job.demands.constraints.contains(&tokens.ids) {
+            let known = &job.demands.constraints;
+            if !tokens.ids.is_empty() && !known.contains(&tokens.ids) {
                 job.demands.constraints.push(tokens.ids);
                 job.demands.phrases.push(phrase.trim().to_owned());
             }

@@ -44,40 +44,8 @@ impl Pipeline {
                 hint: None,
             });
         }
-        let src = Source::read_all(first_line, src, |line| Source::read(line, self))?;
-        let tokenizer = self.tokenizers.tgt();
-        // `</s>` is left out of a translation that is cut off.
-        let read = |line: &str| Source::text(line, tokenizer, self.max_len());
-        let tgt = Source::read_all(first_line, tgt, read)?;
         let first = self.contract()?.forced_first;
-        let mut results: Vec<Rescored> = Vec::with_capacity(src.len());
-        let mut examples = Vec::new();
-        for (number, (src, tgt)) in src.into_iter().zip(tgt).enumerate() {
-            let mut result = Rescored {
-                log_prob: f64::NAN,
-                tokens: Vec::new(),
-                token_log_probs: Vec::new(),
-                warnings: [src.warnings, tgt.warnings].concat(),
-            };
-            if src.ids.is_empty() {
-                let problem = "the source is blank: its translation was not scored";
-                let warning = Warning::new(problem.into()).on_line(first_line + number);
-                result.warnings.push(warning);
-            } else {
-                let tgt: Vec<TokenId> = first.into_iter().chain(tgt.ids).collect();
-                let special = tokenizer.special();
-                let mut example = Example {
-                    src: src.ids,
-                    ..Example::text(&tgt, special, number)
-                };
-                let room = self.max_len();
-                example.tgt_in.truncate(room);
-                example.tgt_out.truncate(room);
-                result.tokens.clone_from(&example.tgt_out);
-                examples.push(example);
-            }
-            results.push(result);
-        }
+        let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
         for batch in batches(examples, self.tokenizers.sides(), None)? {
             for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
                 // The model writes this token anyway.
@@ -89,6 +57,58 @@ impl Pipeline {
             }
         }
         Ok(results)
+    }
+
+    /// Results without scores, and the examples that give the scores, numbered as the results. `first` is written by the model
+    /// anyway.
+    fn pairs<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        src: &[L],
+        tgt: &[L],
+        first: Option<TokenId>,
+    ) -> Result<(Vec<Rescored>, Vec<Example>)> {
+        let src = Source::read_all(first_line, src, |line| Source::read(line, self))?;
+        let tokenizer = self.tokenizers.tgt();
+        let tgt = Source::read_all(first_line, tgt, |line| {
+            Source::text(line, tokenizer, usize::MAX)
+        })?;
+        let mut results: Vec<Rescored> = Vec::with_capacity(src.len());
+        let mut examples = Vec::new();
+        for (number, (src, tgt)) in src.into_iter().zip(tgt).enumerate() {
+            let mut result = Rescored {
+                log_prob: f64::NAN,
+                tokens: Vec::new(),
+                token_log_probs: Vec::new(),
+                warnings: [src.warnings, tgt.warnings].concat(),
+            };
+            let mut warn = |problem: String| {
+                let warning = Warning::new(problem).on_line(first_line + number);
+                result.warnings.push(warning);
+            };
+            if src.ids.is_empty() {
+                warn("the source is blank: its translation was not scored".to_owned());
+                results.push(result);
+                continue;
+            }
+            let tgt: Vec<TokenId> = first.into_iter().chain(tgt.ids).collect();
+            let mut example = Example {
+                src: src.ids,
+                ..Example::text(&tgt, tokenizer.special(), number)
+            };
+            let (all, room) = (example.tgt_len(), self.max_len());
+            if all > room {
+                warn(format!(
+                    "too long for the model, only the first {room} of {all} tokens were scored"
+                ));
+            }
+            example.tgt_in.truncate(room);
+            example.tgt_out.truncate(room);
+            result.tokens.clone_from(&example.tgt_out);
+            results.push(result);
+            examples.push(example);
+        }
+        Ok((results, examples))
     }
 
     /// The log-probabilities of the targets of `batch`, which are the logarithms of means if there are several models.

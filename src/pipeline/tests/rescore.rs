@@ -22,7 +22,7 @@ fn scores_are_those_of_an_inspection() {
         // Each pair alone gives the same bits.
         for (number, together) in found.iter().enumerate() {
             let alone = pipeline.rescore(1, &src[number..=number], &tgt[number..=number]);
-            assert_eq!(alone.unwrap(), [together.clone()]);
+            assert_eq!(alone.unwrap().first(), Some(together));
         }
     }
 }
