@@ -106,6 +106,15 @@ impl Architecture {
         }
     }
 
+    /// Whether the decoder attends to the memory.
+    pub fn has_cross_attention(&self) -> bool {
+        match &self.decoder {
+            Some(Decoder::Transformer(stack)) => stack.cross.is_some(),
+            Some(Decoder::Recurrent(stack)) => stack.attention != AttentionKind::None,
+            None => false,
+        }
+    }
+
     /// Name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The order
     /// of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {

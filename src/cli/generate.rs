@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use attentive::config::Units;
-use attentive::decode::{Ending, SampleOptions};
+use attentive::decode::{Ending, SampleOptions, Sampling};
 use attentive::error::Result;
 use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub(super) struct Args {
     samples: NonZeroU64,
     /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, 0 always takes
     /// the most likely one.
-    #[arg(long, value_name = "T", default_value_t = SampleOptions::default().temperature, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
     temperature: f64,
     /// Top-k sampling: sample from the K most likely tokens only [default: all].
     #[arg(long, value_name = "K")]
@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
     greedy: bool,
     /// Random seed: the same seed gives the same samples.
-    #[arg(long, value_name = "S", default_value_t = SampleOptions::default().seed)]
+    #[arg(long, value_name = "S", default_value_t = Sampling::default().seed)]
     seed: u64,
     /// Maximum number of new tokens per sample.
     #[arg(long, value_name = "N", default_value_t = SampleOptions::default().max_new_tokens)]
@@ -85,13 +85,15 @@ struct Sample<'a> {
 impl Args {
     /// The options of sample `number`.
     fn options(&self, number: u64) -> GenerateOptions {
-        let defaults = SampleOptions::default();
+        let defaults = Sampling::default();
         GenerateOptions {
             sample: SampleOptions {
-                temperature: if self.greedy { 0.0 } else { self.temperature },
-                top_k: self.top_k.map_or(defaults.top_k, NonZeroUsize::get),
-                top_p: self.top_p.unwrap_or(defaults.top_p),
-                seed: self.seed,
+                sampling: Sampling {
+                    temperature: if self.greedy { 0.0 } else { self.temperature },
+                    top_k: self.top_k.map_or(defaults.top_k, NonZeroUsize::get),
+                    top_p: self.top_p.unwrap_or(defaults.top_p),
+                    seed: self.seed,
+                },
                 number,
                 max_new_tokens: self.max_new_tokens,
             },

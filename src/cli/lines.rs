@@ -27,8 +27,16 @@ pub(super) struct LinesArgs {
 impl LinesArgs {
     /// Opens the input, then the output, which must be neither the input nor the model.
     pub(super) fn open(&self) -> Result<(Lines, Output)> {
+        self.open_beside([])
+    }
+
+    /// [`LinesArgs::open`] beside `others`, none of which the output may be.
+    pub(super) fn open_beside<'a>(
+        &'a self,
+        others: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<(Lines, Output)> {
         let input = input::open(self.input.as_deref())?;
-        let inputs = self.input.iter().chain([&self.model]);
+        let inputs = self.input.iter().chain([&self.model]).chain(others);
         Ok((input, Output::open(self.output.as_deref(), inputs)?))
     }
 }

@@ -8,13 +8,14 @@ use attentive::error::Error;
 use attentive::pipeline::Warning;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 8] = [
+const FLAGS: [(&str, &str); 9] = [
     ("`RunOptions::out`", "`--out`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
     ("`SearchOptions::n_best`", "`--n-best`"),
     ("`SearchOptions::beam_width`", "`--beam-width`"),
-    ("`SampleOptions::top_p`", "`--top-p`"),
+    ("`SearchOptions::coverage_penalty`", "`--coverage-penalty`"),
+    ("`Sampling::top_p`", "`--top-p`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),
 ];

@@ -10,6 +10,7 @@ mod completions;
 mod demo;
 mod destination;
 mod embed;
+mod ensemble;
 mod evaluate;
 mod existing;
 mod fill;
@@ -24,6 +25,7 @@ mod output;
 mod plot;
 mod profile;
 mod progress;
+mod rescore;
 mod samples;
 mod score;
 mod search;
@@ -70,6 +72,7 @@ enum Command {
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Score(score::Args),
+    Rescore(rescore::Args),
     Inspect(inspect::Args),
     Average(average::Args),
     Plot(plot::Args),
@@ -91,6 +94,7 @@ impl Command {
             Self::Evaluate(args) => evaluate::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),
+            Self::Rescore(args) => rescore::run(args),
             Self::Inspect(args) => inspect::run(args),
             Self::Average(args) => average::run(args),
             Self::Plot(args) => plot::run(args),

@@ -25,6 +25,13 @@ pub(super) struct SearchArgs {
     /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
+    /// Never repeat an n-gram of N tokens within a translation [default: repeat freely].
+    #[arg(long, value_name = "N")]
+    no_repeat_ngram: Option<NonZeroUsize>,
+    /// Coverage penalty: add B times the logarithm of the attention that each source token received to the score (Wu et al.
+    /// 2016); 0.2 is usual [default: 0].
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    coverage_penalty: Option<f64>,
     /// Number of sentences to translate together; results do not depend on it [default: the model's].
     #[arg(long, value_name = "N")]
     batch_size: Option<NonZeroUsize>,
@@ -41,6 +48,8 @@ impl SearchArgs {
         decode.validate().map_err(as_option)?;
         let search = SearchOptions {
             n_best,
+            no_repeat_ngram: self.no_repeat_ngram.map_or(0, NonZeroUsize::get),
+            coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
             max_new_tokens: self.max_new_tokens.map_or(usize::MAX, NonZeroUsize::get),
             ..SearchOptions::from(&decode)
         };

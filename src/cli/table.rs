@@ -19,6 +19,15 @@ pub(super) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// Numbers with four decimals, separated by blanks.
+pub(super) fn blank_separated<T: std::fmt::Display>(numbers: &[T]) -> String {
+    let shown: Vec<String> = numbers
+        .iter()
+        .map(|number| format!("{number:.4}"))
+        .collect();
+    shown.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,31 +1,25 @@
 //! Beam search of one sentence.
 
+use super::ask::Ask;
+use super::partial::Partial;
+use super::rules::Rules;
 use super::{Hypothesis, SearchOptions};
-use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::model::NextToken;
 
 /// The hypotheses of one sentence.
+///
+/// With constraints, the places of the beam are shared among hypotheses that have met different numbers of constraint tokens
+/// (Post and Vilar 2018), and a hypothesis ends only when it has met all.
 #[derive(Debug)]
 pub(super) struct Beam<'a> {
-    options: &'a SearchOptions,
-    contract: &'a TokenContract,
-    /// Maximum length of a hypothesis, including `</s>`.
-    limit: usize,
+    rules: Rules<'a>,
     /// Partial hypotheses, most likely first, all of the same length.
     live: Vec<Partial>,
     /// Hypotheses closed by `</s>`, best first, at most `n_best`.
     finished: Vec<Hypothesis>,
     /// Hypotheses that ended without `</s>`.
     cut_off: Vec<Hypothesis>,
-}
-
-/// A partial hypothesis.
-#[derive(Clone, Debug, Default)]
-struct Partial {
-    tokens: Vec<TokenId>,
-    token_log_probs: Vec<f32>,
-    log_prob: f64,
 }
 
 /// A partial hypothesis with a next token.
@@ -38,26 +32,15 @@ struct Candidate {
 }
 
 impl<'a> Beam<'a> {
-    /// The initial beam for a source of `src_len` tokens and a model that decodes at most `max_len` tokens.
-    pub(super) fn new(
-        options: &'a SearchOptions,
-        contract: &'a TokenContract,
-        src_len: usize,
-        max_len: usize,
-    ) -> Self {
-        let limit = match src_len {
-            0 => 0,
-            _ => options.limit(src_len, max_len),
-        };
+    /// The initial beam.
+    pub(super) fn new(rules: Rules<'a>) -> Self {
         let mut beam = Self {
-            options,
-            contract,
-            limit,
-            live: vec![Partial::default()],
+            live: vec![rules.start()],
+            rules,
             finished: Vec::new(),
             cut_off: Vec::new(),
         };
-        if limit == 0 {
+        if beam.rules.limit == 0 {
             beam.cut_off_live();
         }
         beam
@@ -69,33 +52,51 @@ impl<'a> Beam<'a> {
     }
 
     /// The last token of each partial hypothesis; the start token if it is empty.
-    pub(super) fn last_tokens(&self) -> impl Iterator<Item = TokenId> {
-        let start = self.contract.start;
-        let last = move |partial: &Partial| partial.tokens.last().copied().unwrap_or(start);
-        self.live.iter().map(last)
+    pub(super) fn last_tokens(&self) -> Vec<TokenId> {
+        let last = |partial| self.rules.last_token(partial);
+        self.live.iter().map(last).collect()
     }
 
-    /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the likeliest next tokens of
-    /// hypothesis `i`, best first; none if the model's logits are NaN.
-    pub(super) fn advance(&mut self, next: &[Vec<NextToken>]) -> Vec<usize> {
-        let width = self.options.beam_width;
+    /// What each partial hypothesis needs of its logits, in a search that reads all of them.
+    pub(super) fn asks(&self) -> Vec<Ask> {
+        let ask = |partial: &Partial| match self.rules.of_prefix(partial) {
+            Some(token) => Ask::Token(token),
+            None => Ask::Likeliest {
+                count: self.options().n_candidates(),
+                barred: self.rules.barred(partial),
+                wanted: self.rules.constraints.wanted(&partial.progress),
+            },
+        };
+        self.live.iter().map(ask).collect()
+    }
+
+    /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens that may follow
+    /// hypothesis `i`, none if the model's logits are NaN; `attention[i]` its weights over the source, if coverage counts.
+    pub(super) fn advance(
+        &mut self,
+        next: &[Vec<NextToken>],
+        attention: Option<&[Vec<f32>]>,
+    ) -> Vec<usize> {
+        let attention_of = |parent: usize| attention.map(|rows| rows[parent].as_slice());
         let candidates = self.candidates(next);
-        let mut parents = Vec::with_capacity(width);
-        let mut grown = Vec::with_capacity(width);
-        for (rank, candidate) in candidates.into_iter().enumerate() {
-            let parent = &self.live[candidate.parent];
-            if candidate.next.token != self.contract.end {
-                if grown.len() < width {
-                    parents.push(candidate.parent);
-                    grown.push(parent.grow(candidate));
-                }
-            } else if rank < width {
-                let finished = parent.finish(candidate, self.options);
-                self.keep(finished);
-            }
+        let (ends, open) = self.divided(candidates);
+        for end in ends {
+            let parent = &self.live[end.parent];
+            let attention = attention_of(end.parent);
+            self.keep(self.rules.finish(parent, end.next, attention));
+        }
+        let (mut parents, mut grown) = (Vec::new(), Vec::new());
+        for Candidate { parent, next, .. } in open {
+            let attention = attention_of(parent);
+            grown.push(self.rules.grow(&self.live[parent], next, attention));
+            parents.push(parent);
         }
         self.live = grown;
-        if self.live.first().is_some_and(|p| p.len() == self.limit) {
+        if self
+            .live
+            .first()
+            .is_some_and(|p| p.len() == self.rules.limit)
+        {
             self.cut_off_live();
         }
         self.drop_hopeless();
@@ -103,48 +104,89 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, best first, with finished hypotheses before those that were cut off. Empty if NaN logits ended
-    /// all hypotheses.
+    /// Up to `n_best` results, best first, with finished hypotheses before those that were cut off, and of those the ones
+    /// that lack the fewest constraints first. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
+        let n_best = self.options().n_best;
         let Self {
             mut finished,
             mut cut_off,
-            options,
             ..
         } = self;
-        cut_off.sort_by(|a, b| b.score.total_cmp(&a.score));
+        cut_off.sort_by(|a, b| {
+            let missing = a.unmet.len().cmp(&b.unmet.len());
+            missing.then(b.score.total_cmp(&a.score))
+        });
         finished.append(&mut cut_off);
-        finished.truncate(options.n_best);
+        finished.truncate(n_best);
         finished
     }
 
-    /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token.
-    fn candidates(&self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
+    fn options(&self) -> &'a SearchOptions {
+        self.rules.options
+    }
+
+    /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token. Hypotheses without a
+    /// permitted continuation are cut off.
+    fn candidates(&mut self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
+        let end = self.rules.contract.end;
         let mut candidates: Vec<Candidate> = Vec::new();
         for (parent, (partial, next)) in self.live.iter().zip(next).enumerate() {
-            let forced = self.forced(partial).map(|token| NextToken {
-                token,
-                log_prob: 0.0,
-            });
-            let next = match &forced {
+            let certain = self.rules.certain(partial);
+            let next = match &certain {
                 Some(token) => std::slice::from_ref(token),
                 None => next,
             };
-            candidates.extend(next.iter().map(|&next| Candidate {
+            let may_end = self.rules.may_end(partial);
+            let permitted = next.iter().filter(|next| may_end || next.token != end);
+            let before = candidates.len();
+            candidates.extend(permitted.map(|&next| Candidate {
                 parent,
                 next,
                 log_prob: partial.log_prob + next.log_prob,
             }));
+            if candidates.len() == before && !next.is_empty() {
+                self.cut_off.push(self.rules.cut_off(partial.clone()));
+            }
         }
         candidates.sort_by(|a, b| b.log_prob.total_cmp(&a.log_prob));
         candidates
     }
 
-    /// The token that must follow `partial`; it has probability 1.
-    fn forced(&self, partial: &Partial) -> Option<TokenId> {
-        let first = self.contract.forced_first.filter(|_| partial.len() == 0);
-        let is_last = partial.len() + 1 == self.limit;
-        first.or(self.contract.forced_last.filter(|_| is_last))
+    /// The candidates that end a hypothesis, and those that take the places of the beam, most likely first.
+    ///
+    /// Candidates are divided by the number of constraint tokens that they meet. The groups take places in turn, the one
+    /// that has met most first, until all places are taken.
+    fn divided(&self, candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+        let (width, constraints) = (self.options().beam_width, &self.rules.constraints);
+        let total = constraints.total();
+        let mut groups: Vec<Vec<(usize, Candidate)>> = vec![Vec::new(); total + 1];
+        let (mut ends, mut n_complete) = (Vec::new(), 0);
+        for (rank, candidate) in candidates.into_iter().enumerate() {
+            if candidate.next.token == self.rules.contract.end {
+                if n_complete < width {
+                    ends.push(candidate);
+                }
+                n_complete += 1;
+                continue;
+            }
+            let met = match total {
+                0 => 0,
+                _ => {
+                    let progress = &self.live[candidate.parent].progress;
+                    constraints.met(&constraints.advance(progress, candidate.next.token))
+                }
+            };
+            n_complete += usize::from(met == total);
+            groups[met].push((rank, candidate));
+        }
+        let mut places: Vec<(usize, Candidate)> = Vec::with_capacity(width);
+        for turn in 0..width {
+            let of_turn = groups.iter().rev().filter_map(|group| group.get(turn));
+            places.extend(of_turn.take(width - places.len()));
+        }
+        places.sort_by_key(|(rank, _)| *rank);
+        (ends, places.into_iter().map(|(_, place)| place).collect())
     }
 
     fn keep(&mut self, hypothesis: Hypothesis) {
@@ -152,25 +194,25 @@ impl<'a> Beam<'a> {
             .finished
             .partition_point(|other| other.score >= hypothesis.score);
         self.finished.insert(place, hypothesis);
-        self.finished.truncate(self.options.n_best);
+        self.finished.truncate(self.options().n_best);
     }
 
     /// Drops partial hypotheses that can no longer become results. This never changes the results: log-probabilities only
-    /// fall, so a score is bounded by that of the current log-probability at the length which the penalty favours most. Live
-    /// hypotheses are sorted, so the dropped ones are the last, and none of their continuations could have displaced a
-    /// remaining one.
+    /// fall and the coverage penalty is at most 0, so a score is bounded by that of the current log-probability at the
+    /// length which the length penalty favours most. Live hypotheses are sorted, so the dropped ones are the last, and
+    /// without constraints none of their continuations could have displaced a remaining one.
     fn drop_hopeless(&mut self) {
-        if self.finished.len() < self.options.n_best {
+        let (options, limit) = (self.options(), self.rules.limit);
+        if self.finished.len() < options.n_best {
             return;
         }
         // A beam of width 1 is greedy search, which ends at the first `</s>`.
-        if self.options.beam_width == 1 {
+        if options.beam_width == 1 {
             self.live.clear();
         }
         let Some(worst) = self.finished.last().map(|hypothesis| hypothesis.score) else {
             return;
         };
-        let (options, limit) = (self.options, self.limit);
         self.live.retain(|partial| {
             let soonest = options.score(partial.log_prob, partial.len() + 1);
             let latest = options.score(partial.log_prob, limit);
@@ -180,52 +222,7 @@ impl<'a> Beam<'a> {
 
     fn cut_off_live(&mut self) {
         for partial in self.live.drain(..) {
-            self.cut_off.push(partial.cut_off(self.options));
-        }
-    }
-}
-
-impl Partial {
-    fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    fn grow(&self, candidate: Candidate) -> Self {
-        let mut grown = self.clone();
-        grown.tokens.push(candidate.next.token);
-        grown.token_log_probs.push(candidate.next.log_prob as f32);
-        grown.log_prob = candidate.log_prob;
-        grown
-    }
-
-    fn finish(&self, candidate: Candidate, options: &SearchOptions) -> Hypothesis {
-        let Self {
-            tokens,
-            mut token_log_probs,
-            ..
-        } = self.clone();
-        token_log_probs.push(candidate.next.log_prob as f32);
-        Hypothesis {
-            score: options.score(candidate.log_prob, token_log_probs.len()),
-            log_prob: candidate.log_prob,
-            tokens,
-            token_log_probs,
-            finished: true,
-        }
-    }
-
-    fn cut_off(&self, options: &SearchOptions) -> Hypothesis {
-        let Self {
-            tokens,
-            token_log_probs,
-            log_prob,
-        } = self.clone();
-        Hypothesis {
-            score: options.score(log_prob, tokens.len()),
-            log_prob,
-            tokens,
-            token_log_probs,
-            finished: false,
+            self.cut_off.push(self.rules.cut_off(partial));
         }
     }
 }

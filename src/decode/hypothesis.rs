@@ -7,7 +7,7 @@ use crate::batch::TokenId;
 pub struct Hypothesis {
     /// The tokens, without `<s>` and `</s>`.
     pub tokens: Vec<TokenId>,
-    /// `log_prob` after the length penalty, by which hypotheses are compared.
+    /// `log_prob` after the length penalty, plus the coverage penalty; hypotheses are compared by it.
     pub score: f64,
     /// Σ log P of all tokens (natural logarithm), including `</s>` if `finished`.
     pub log_prob: f64,
@@ -16,4 +16,6 @@ pub struct Hypothesis {
     /// Whether it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were NaN; such
     /// hypotheses come after all finished ones.
     pub finished: bool,
+    /// The numbers of the constraints that it lacks; none if it is finished.
+    pub unmet: Vec<usize>,
 }

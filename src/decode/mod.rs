@@ -1,18 +1,34 @@
 //! Search and sampling: the most likely outputs of a model, or random ones, one token at a time.
 //!
-//! Both work with any [`crate::model::Stepper`]. Each sentence has its own `Beam`, and the rows of a decoding step are the
-//! partial hypotheses of all beams. Sentences are admitted and dropped at any decoding step, and none influences another.
+//! Both work with any [`crate::model::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and the rows of a
+//! decoding step are the partial hypotheses of all sentences. Sentences are admitted and dropped at any decoding step, and none
+//! influences another.
+//!
+//! Plain search asks the model for the likeliest tokens only. Whatever needs the probability of a given token, or bars tokens
+//! of single hypotheses, reads all logits.
 
+mod ask;
 mod beam;
+mod constraints;
+mod draws;
+mod ensemble;
 mod hypothesis;
 mod options;
+mod outputs;
+mod partial;
+mod rules;
 mod sample;
+mod sampling;
 mod search;
+mod sentence;
 
 #[cfg(test)]
 mod tests;
 
+pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;
 pub use options::SearchOptions;
 pub use sample::{Drawn, Ending, SampleOptions, sample};
+pub use sampling::Sampling;
 pub use search::{Capacity, Search, search};
+pub use sentence::Sentence;

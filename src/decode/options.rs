@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::Sampling;
 use crate::config::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 use crate::error::{Error, Result};
 
-/// Options of beam search.
+/// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
     /// Hypotheses kept at each decoding step; 1 for greedy search.
@@ -20,8 +21,35 @@ pub struct SearchOptions {
     pub max_new_extra: usize,
     /// Maximum number of tokens of a hypothesis, including `</s>`, for any source.
     pub max_new_tokens: usize,
-    /// Hypotheses to return, at most `beam_width`.
+    /// Hypotheses to return, at most `beam_width`; when sampling, the number of independent samples.
     pub n_best: usize,
+    /// Length of n-grams that no hypothesis may contain twice; 0 to allow all. Prefixes and tokens that the model forces are
+    /// exempt.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub no_repeat_ngram: usize,
+    /// Weight β of the coverage penalty (Wu et al. 2016, equation 14), which is added to the score of a hypothesis:
+    /// β Σ_i log(min(Σ_j p_ij, 1)) over source positions i and target positions j, `</s>` included, where p is the
+    /// cross-attention, averaged over the heads of the top layer.
+    #[serde(skip_serializing_if = "is_off")]
+    pub coverage_penalty: f64,
+    /// Draws outputs at random instead of looking for the likeliest; `beam_width` is not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+    /// Whether sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that none
+    /// depends on what is demanded of another.
+    #[serde(skip)]
+    pub guided: bool,
+}
+
+// The signature that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_off(weight: &f64) -> bool {
+    *weight == 0.0
 }
 
 impl From<&DecodeConfig> for SearchOptions {
@@ -35,6 +63,10 @@ impl From<&DecodeConfig> for SearchOptions {
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
             n_best: 1,
+            no_repeat_ngram: 0,
+            coverage_penalty: 0.0,
+            sampling: None,
+            guided: false,
         }
     }
 }
@@ -58,13 +90,27 @@ impl SearchOptions {
                 format!("the maximum is {MAX_BEAM_WIDTH}; widths above 10 rarely help"),
             ));
         }
-        if self.n_best == 0 || self.n_best > self.beam_width {
+        if let Some(sampling) = self.sampling {
+            sampling.check()?;
+            if !(1..=MAX_BEAM_WIDTH).contains(&self.n_best) {
+                return Err(Error::usage(
+                    format!("cannot draw {} samples of a sentence", self.n_best),
+                    format!("`SearchOptions::n_best` is between 1 and {MAX_BEAM_WIDTH}"),
+                ));
+            }
+        } else if self.n_best == 0 || self.n_best > self.beam_width {
             return Err(Error::usage(
                 format!(
                     "cannot return the {} best hypotheses of a beam of width {}",
                     self.n_best, self.beam_width
                 ),
                 "`SearchOptions::n_best` is between 1 and the beam width: widen the beam with `SearchOptions::beam_width`",
+            ));
+        }
+        if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {
+            return Err(Error::usage(
+                format!("a coverage penalty of {}", self.coverage_penalty),
+                "`SearchOptions::coverage_penalty` is a finite number, 0 or more; 0.2 is usual",
             ));
         }
         for (name, value) in [
@@ -79,6 +125,25 @@ impl SearchOptions {
             }
         }
         Ok(())
+    }
+
+    /// Number of rows that a sentence may take.
+    pub(super) fn rows(&self) -> usize {
+        match self.sampling {
+            Some(_) => self.n_best,
+            None => self.beam_width,
+        }
+    }
+
+    /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least `beam_width`
+    /// others remain.
+    pub(super) fn n_candidates(&self) -> usize {
+        self.beam_width + 1
+    }
+
+    /// Whether the search needs more than the likeliest tokens of each row.
+    pub(super) fn reads_logits(&self) -> bool {
+        self.guided || self.sampling.is_some() || self.no_repeat_ngram > 0
     }
 
     /// Maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`, but at most
@@ -97,5 +162,15 @@ impl SearchOptions {
             LengthPenalty::Length => length,
         };
         log_prob / base.powf(self.alpha)
+    }
+
+    /// The coverage penalty of a hypothesis whose source positions received these sums of attention: 0 or less. Sums that
+    /// underflow count as the smallest positive number.
+    pub fn coverage(&self, sums: &[f32]) -> f64 {
+        if self.coverage_penalty == 0.0 {
+            return 0.0;
+        }
+        let seen = sums.iter().map(|sum| sum.clamp(f32::MIN_POSITIVE, 1.0));
+        self.coverage_penalty * seen.map(|sum| f64::from(sum).ln()).sum::<f64>()
     }
 }

@@ -4,28 +4,22 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::Sampling;
 use crate::batch::{Padded, TokenId};
 use crate::config::Units;
 use crate::error::{Error, Result};
-use crate::model::{Stepper, largest, values};
+use crate::model::{Logits, Stepper};
 use crate::random::Random;
 use crate::text::SpecialTokens;
 
 /// Sample number `n` is drawn from this stream of the seed plus `n`.
 const FIRST_STREAM: u64 = 0x7361_6d70_6c65_0000;
 
-/// Options of sampling.
+/// Options for continuing a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleOptions {
-    /// Divisor of the logits; values below 1 favour likely tokens. 0 for greedy decoding.
-    pub temperature: f64,
-    /// Number of most likely tokens to draw from (Fan et al. 2018); 0 for all.
-    pub top_k: usize,
-    /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities sum to this,
-    /// among those left by `top_k`; 1 for all.
-    pub top_p: f64,
-    /// Seed; the same seed gives the same samples.
-    pub seed: u64,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
     /// Number of the sample, which does not depend on other samples of the seed.
     pub number: u64,
     /// Maximum number of tokens to draw.
@@ -36,10 +30,10 @@ impl Default for SampleOptions {
     /// A temperature of 0.8.
     fn default() -> Self {
         Self {
-            temperature: 0.8,
-            top_k: 0,
-            top_p: 1.0,
-            seed: 0,
+            sampling: Sampling {
+                temperature: 0.8,
+                ..Sampling::default()
+            },
             number: 0,
             max_new_tokens: 500,
         }
@@ -50,30 +44,15 @@ impl SampleOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a negative or infinite temperature, a `top_p` that is not above 0 and at most 1, or 0 tokens.
+    /// [`Error::Usage`] for 0 tokens, and those of [`Sampling::check`].
     pub fn check(&self) -> Result<()> {
-        let Self {
-            temperature, top_p, ..
-        } = *self;
-        if !(temperature >= 0.0 && temperature.is_finite()) {
-            return Err(Error::usage(
-                format!("cannot sample at a temperature of {temperature}"),
-                "use a finite number, 0 or more: 0 always picks the most likely token, 1 samples from the model's distribution",
-            ));
-        }
-        if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(Error::usage(
-                format!("cannot sample from a share of {top_p} of the probability"),
-                "`SampleOptions::top_p` must be above 0 and at most 1, which keeps all tokens",
-            ));
-        }
         if self.max_new_tokens == 0 {
             return Err(Error::usage(
                 "cannot generate 0 new tokens",
                 "ask for at least 1 token",
             ));
         }
-        Ok(())
+        self.sampling.check()
     }
 }
 
@@ -123,7 +102,7 @@ pub fn sample<S: Stepper>(
     let mut sampler = Sampler::new(options, special, units);
     let mut tokens = Vec::new();
     let ending = loop {
-        let token = match sampler.draw(logits) {
+        let token = match sampler.draw(logits.values()) {
             Some(token) if token == special.eos => break Some(Ending::EndOfText),
             Some(token) => token,
             None => break None,
@@ -153,7 +132,7 @@ struct Context<'a, S: Stepper> {
 
 impl<'a, S: Stepper> Context<'a, S> {
     /// Reads `text` and returns the logits of the next token.
-    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Vec<f32>) {
+    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Logits) {
         let (given, room) = (text.len(), model.max_len());
         assert!(
             (1..=room).contains(&given),
@@ -170,7 +149,7 @@ impl<'a, S: Stepper> Context<'a, S> {
     }
 
     /// Reads one more token and returns the logits of the next, unless the context is full.
-    fn push(&mut self, token: TokenId) -> Option<Vec<f32>> {
+    fn push(&mut self, token: TokenId) -> Option<Logits> {
         let room = self.model.max_len();
         if self.window.len() < room {
             return Some(self.read(&[token]));
@@ -187,11 +166,11 @@ impl<'a, S: Stepper> Context<'a, S> {
         }
     }
 
-    fn read(&mut self, tokens: &[TokenId]) -> Vec<f32> {
+    fn read(&mut self, tokens: &[TokenId]) -> Logits {
         self.window.extend(tokens);
         let tokens = Padded::single(tokens);
         let last = self.model.read(&tokens, &mut self.state);
-        values(self.model.logits(last))
+        self.model.logits(last)
     }
 }
 
@@ -202,9 +181,9 @@ fn start<S: Stepper>(model: &S) -> S::State {
     state
 }
 
-/// Draws tokens from logits.
+/// Draws the tokens of a text.
 struct Sampler {
-    options: SampleOptions,
+    sampling: Sampling,
     barred: Vec<TokenId>,
     random: Random,
 }
@@ -212,50 +191,19 @@ struct Sampler {
 impl Sampler {
     fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
         let is_barred = |id: &TokenId| *id != special.eos || units == Units::Stream;
+        let stream = FIRST_STREAM.wrapping_add(options.number);
         Self {
-            options: *options,
+            sampling: options.sampling,
             barred: special.ids().filter(is_barred).collect(),
-            random: Random::new(options.seed, FIRST_STREAM.wrapping_add(options.number)),
+            random: Random::new(options.sampling.seed, stream),
         }
     }
 
-    /// Draws a token from `logits`; `None` if all are NaN.
-    fn draw(&mut self, logits: Vec<f32>) -> Option<TokenId> {
-        let SampleOptions {
-            temperature,
-            top_k,
-            top_p,
-            ..
-        } = self.options;
-        let count = match (temperature, top_k) {
-            (0.0, _) => 1,
-            (_, 0) => logits.len(),
-            (_, k) => k.min(logits.len()),
-        };
-        let candidates = largest(&logits, count, &self.barred);
-        let &(top, likeliest) = candidates.first()?;
-        if count == 1 {
-            return Some(likeliest);
-        }
-        let weights: Vec<f64> = candidates
-            .iter()
-            .map(|&(logit, _)| ((f64::from(logit) - f64::from(top)) / temperature).exp())
-            .collect();
-        let nucleus = reaching(&weights, top_p * weights.iter().sum::<f64>());
-        let total: f64 = weights[..nucleus].iter().sum();
-        let chosen = reaching(&weights[..nucleus], self.random.uniform() * total);
-        Some(candidates[chosen - 1].1)
+    /// Draws a token from a row of logits; `None` if all are NaN.
+    fn draw(&mut self, row: &[f32]) -> Option<TokenId> {
+        let uniform = self.random.uniform();
+        self.sampling.draw(row, &self.barred, uniform)
     }
-}
-
-/// The number of leading `weights` needed to reach `sum`: at least one, and all if rounding keeps them below it.
-fn reaching(weights: &[f64], sum: f64) -> usize {
-    let sums = weights.iter().scan(0.0, |sum, weight| {
-        *sum += weight;
-        Some(*sum)
-    });
-    let before = sums.take_while(|&reached| reached < sum).count();
-    (before + 1).min(weights.len())
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The search against naive implementations, on toy models.
 
+mod demands;
 mod toy;
+mod variations;
 
 use toy::*;
 
-use super::{Capacity, SearchOptions, search};
+use super::{Capacity, Sampling, SearchOptions, Sentence, search};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::config::LengthPenalty;
@@ -112,8 +114,8 @@ fn sentences_are_taken_when_there_is_room() {
         sentences: 2,
         positions: usize::MAX,
     };
-    let sentences = sentences.map(|sentence| sentence.to_vec());
-    let mut found = search(&toy, sentences, &contract, &options, capacity);
+    let sentences = sentences.map(|sentence| sentence.to_vec().into());
+    let mut found = search(&toy, sentences, contract, &options, capacity);
     assert_eq!(taken.get(), 0, "nothing is read before it is asked for");
     let first = found.next().expect("a result");
     assert_eq!(first[0].tokens.len(), 9);
@@ -133,7 +135,8 @@ fn long_sentences_are_decoded_alone() {
     };
     let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
     let options = options(1, LengthPenalty::Gnmt, 0.6);
-    let found: Vec<_> = search(&toy, sentences.into_iter(), &contract(), &options, capacity)
+    let sentences = sentences.into_iter().map(Sentence::from);
+    let found: Vec<_> = search(&toy, sentences, contract(), &options, capacity)
         .map(|results| results[0].tokens.len())
         .collect();
     assert_eq!(found, [1, 1, 1, 1]);
@@ -148,7 +151,7 @@ fn forced_tokens_are_first_and_last() {
     let forcing = TokenContract {
         forced_first: Some(6),
         forced_last: Some(SPECIAL.eos),
-        ..contract()
+        ..contract().clone()
     };
     let capacity = Capacity {
         sentences: 1,
@@ -156,7 +159,7 @@ fn forced_tokens_are_first_and_last() {
     };
     for width in [1, 3] {
         let options = options(width, LengthPenalty::Length, 1.0);
-        let sentences = std::iter::once(vec![4]);
+        let sentences = std::iter::once(vec![4].into());
         let found = search(&toy, sentences, &forcing, &options, capacity).next();
         let best = &found.expect("a result")[0];
         assert_eq!(best.tokens, [6, 4, 4]);
@@ -282,6 +285,22 @@ fn invalid_options_are_refused() {
         SearchOptions { n_best: 0, ..fits },
         SearchOptions {
             alpha: f64::NAN,
+            ..fits
+        },
+        SearchOptions {
+            coverage_penalty: -0.1,
+            ..fits
+        },
+        SearchOptions {
+            sampling: Some(Sampling {
+                top_p: 2.0,
+                ..Sampling::default()
+            }),
+            ..fits
+        },
+        SearchOptions {
+            sampling: Some(Sampling::default()),
+            n_best: 0,
             ..fits
         },
     ] {

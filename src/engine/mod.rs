@@ -42,7 +42,7 @@ use self::transformer::TransformerDecoder;
 use self::weights::Scope;
 use crate::architecture::{self, Architecture, Head};
 use crate::batch::{Padded, TokenId};
-use crate::model::{NextToken, Stepper};
+use crate::model::{Logits, NextToken, Stepper};
 
 /// The number type of a model's weights, and of the products with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +161,18 @@ impl Stepper for Engine {
         }
     }
 
+    fn start_watched(&self) -> Option<State> {
+        let attends = match &self.decoder {
+            Decoder::Transformer(stack) => stack.attends(),
+            Decoder::Recurrent(stack) => stack.attends(),
+        };
+        attends.then(|| {
+            let mut state = self.start();
+            state.attention = Some(Vec::new());
+            state
+        })
+    }
+
     fn admit(&self, src: &Padded, state: &mut State) {
         let Some(encoder) = &self.encoder else {
             (0..src.rows()).for_each(|_| state.admit(None, None));
@@ -209,12 +221,12 @@ impl Stepper for Engine {
         self.projection.likeliest(last, count, never)
     }
 
-    fn logits(&self, last: LastLayer) -> burn::tensor::Tensor<2> {
-        let rows = last.rows;
-        let values = self.projection.logits(last);
-        let vocab = values.len() / rows.max(1);
-        let data = burn::tensor::TensorData::new(values, [rows, vocab]);
-        burn::tensor::Tensor::from_data(data, &burn::tensor::Device::flex())
+    fn logits(&self, last: LastLayer) -> Logits {
+        self.projection.logits(last)
+    }
+
+    fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
+        state.attention.clone().expect("a watched state")
     }
 
     fn max_len(&self) -> usize {

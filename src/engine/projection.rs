@@ -14,7 +14,7 @@ use super::matrix::Matrix;
 use super::weights::Scope;
 use crate::architecture;
 use crate::batch::TokenId;
-use crate::model::NextToken;
+use crate::model::{Logits, NextToken};
 
 /// Multiply-adds above which several threads share the columns; few rows count as this many, since reading the weight then
 /// takes as long.
@@ -54,14 +54,14 @@ impl Projection {
     }
 
     /// The logits of all rows, row after row.
-    pub(super) fn logits(&self, last: LastLayer) -> Vec<f32> {
+    pub(super) fn logits(&self, last: LastLayer) -> Logits {
         let LastLayer { rows, mut values } = last;
         if self.scale != 1.0 {
             values.iter_mut().for_each(|x| *x *= self.scale);
         }
         let mut logits = vec![0.0; rows * self.map.d_out()];
         self.map.apply(rows, &values, &mut logits);
-        logits
+        Logits::new(logits, self.map.d_out())
     }
 
     /// See [`crate::model::likeliest`]. Logits exist only for some columns at a time.
@@ -146,9 +146,6 @@ fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
         .copied()
         .collect();
     let total = log_of_sums(&sums);
-    let next = |(logit, token)| NextToken {
-        token,
-        log_prob: (f64::from(logit) - total).min(0.0),
-    };
+    let next = |(logit, token)| NextToken::new(token, logit, total);
     largest.into_sorted().into_iter().map(next).collect()
 }

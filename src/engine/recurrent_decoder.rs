@@ -61,6 +61,11 @@ impl RecurrentDecoder {
         }
     }
 
+    /// Whether it attends to a source.
+    pub(super) fn attends(&self) -> bool {
+        self.attention.is_some()
+    }
+
     /// Widths of the states of all layers.
     pub(super) fn state_widths(&self) -> Vec<usize> {
         self.layers

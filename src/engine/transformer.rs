@@ -134,6 +134,11 @@ impl TransformerDecoder {
         }
     }
 
+    /// Whether it attends to a source.
+    pub(super) fn attends(&self) -> bool {
+        self.layers.iter().any(|layer| layer.cross.is_some())
+    }
+
     /// Elements of a block of the cache.
     pub(super) fn block_len(&self) -> usize {
         self.layers.iter().map(DecoderLayer::block_len).sum()

@@ -152,12 +152,12 @@ mod tests {
 
     /// −log₂ P of `targets`, each predicted from the tokens of `read` before it, one step at a time.
     fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
-        let steps = pipeline.model().steps(pipeline.pass());
+        let steps = pipeline.engine();
         let mut state = steps.start();
         steps.admit(&Padded::new::<&[TokenId]>(&[&[]], 0), &mut state);
         let each = read.iter().zip(targets).map(|(&token, &target)| {
             let logits = steps.logits(steps.step(&[token], &mut state));
-            let logits: Vec<f32> = logits.into_data().iter().collect();
+            let logits = logits.values();
             let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
             (total.ln() - f64::from(logits[target as usize])) / LN_2
         });

@@ -1,15 +1,18 @@
 //! The model of any architecture, and its interface for search.
 
+mod forced;
+mod logits;
 mod next_token;
 mod parameters;
-mod steps;
+mod stepper;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, likeliest};
-pub(crate) use next_token::{largest, values};
+pub(crate) use next_token::{largest, likeliest_of, scored, total};
 pub use parameters::{Parameter, map_parameters, parameters, shapes, take_gradients};
-pub use steps::{LastLayer, State, Stepper, Steps};
+pub use stepper::Stepper;
 
 use std::sync::Arc;
 
@@ -238,25 +241,25 @@ impl Model {
     }
 
     /// The linear map from the last layer to logits.
-    fn projection(&self, pass: &Pass<'_>) -> Map {
+    fn projection(&self) -> Map {
         match (&self.head, &self.decoder) {
-            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table()), pass),
+            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
             (Head::Vocabulary(head), None) => {
                 let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
-                head.as_map(table, pass)
+                head.as_map(table)
             }
-            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(pass),
+            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(),
         }
     }
 
     fn device(&self) -> Device {
-        self.projection(&Pass::inference()).weight.device()
+        self.projection().weight.device()
     }
 
     /// The label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
-        let (projection, targets) = (self.projection(pass), targets(&batch.tgt_out));
+        let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
         let precision = pass.precision();
         let loss = ops::cross_entropy(x, projection, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
@@ -294,14 +297,9 @@ impl Model {
     fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
         ops::linear(
             x,
-            vec![self.projection(pass)],
+            vec![self.projection()],
             Epilogue::plain(pass.precision()),
         )
-    }
-
-    /// The model's interface for search, whose decoding steps use `pass`.
-    pub fn steps<'a>(&'a self, pass: Pass<'a>) -> Steps<'a> {
-        Steps::new(self, pass)
     }
 }
 
@@ -371,17 +369,6 @@ impl Head {
             }
         }
     }
-}
-
-/// The index of the largest logit of each row; the first one among equals.
-pub fn argmax(logits: Tensor<2>) -> Vec<TokenId> {
-    let [_, vocab] = logits.dims();
-    let logits: Vec<f32> = logits.into_data().convert::<f32>().iter().collect();
-    let best = |row: &[f32]| {
-        let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };
-        (0..vocab).reduce(better).unwrap_or(0) as TokenId
-    };
-    logits.chunks_exact(vocab).map(best).collect()
 }
 
 /// The target of every row; [`IGNORE`] at padding.

@@ -1,10 +1,10 @@
-//! The most likely tokens of each row of logits.
+//! Tokens with their probabilities.
 
 pub(crate) use attentive_kernels::top_k::largest;
 use attentive_kernels::top_k::log_sum_exp;
-use burn::tensor::Tensor;
 use rayon::prelude::*;
 
+use super::Logits;
 use crate::batch::TokenId;
 
 /// A predicted token.
@@ -20,40 +20,59 @@ pub struct NextToken {
 ///
 /// `barred` tokens are left out without renormalising the probabilities of the others. NaN counts as impossible, so a row of
 /// NaN has no next token.
-///
-/// # Shapes
-/// - `logits`: `[rows, vocab]`
-pub fn likeliest(logits: Tensor<2>, count: usize, barred: &[TokenId]) -> Vec<Vec<NextToken>> {
-    let [_, vocab] = logits.dims();
-    values(logits)
-        .par_chunks(vocab)
-        .map(|row| {
-            let best = largest(row, count, barred);
-            let total = log_sum_exp(row);
-            best.into_iter()
-                .map(|(logit, token)| NextToken {
-                    token,
-                    log_prob: (f64::from(logit) - total).min(0.0),
-                })
-                .collect()
-        })
+pub fn likeliest(
+    logits: impl Into<Logits>,
+    count: usize,
+    barred: &[TokenId],
+) -> Vec<Vec<NextToken>> {
+    let logits = logits.into();
+    let rows = logits.values().par_chunks(logits.vocab());
+    rows.map(|row| likeliest_of(row, count, barred)).collect()
+}
+
+/// [`likeliest`] of one row.
+pub(crate) fn likeliest_of(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<NextToken> {
+    let total = log_sum_exp(row);
+    let scored = |(logit, token)| NextToken::new(token, logit, total);
+    largest(row, count, barred)
+        .into_iter()
+        .map(scored)
         .collect()
 }
 
-/// The values of `logits`, row after row.
-pub(crate) fn values(logits: Tensor<2>) -> Vec<f32> {
-    let data = logits.into_data().convert::<f32>();
-    data.try_into_vec().expect("logits were made f32")
+/// `tokens` with their probabilities in a row of logits, without those that are impossible.
+pub(crate) fn scored(row: &[f32], tokens: &[TokenId]) -> Vec<NextToken> {
+    let Some(total) = total(row) else {
+        return Vec::new();
+    };
+    let possible = tokens.iter().filter_map(|&token| {
+        let logit = row[token as usize];
+        (logit > f32::NEG_INFINITY).then(|| NextToken::new(token, logit, total))
+    });
+    possible.collect()
+}
+
+/// The logarithm of the sum of the exponentials of a row; `None` if all of its logits are NaN or −∞.
+pub(crate) fn total(row: &[f32]) -> Option<f64> {
+    Some(log_sum_exp(row)).filter(|&total| total > f64::NEG_INFINITY)
+}
+
+impl NextToken {
+    /// The token with this logit in a row whose exponentials sum to e^`total`.
+    pub(crate) fn new(token: TokenId, logit: f32, total: f64) -> Self {
+        Self {
+            token,
+            log_prob: (f64::from(logit) - total).min(0.0),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, TensorData};
 
-    fn rows(values: &[f32], vocab: usize) -> Tensor<2> {
-        let data = TensorData::new(values.to_vec(), [values.len() / vocab, vocab]);
-        Tensor::from_data(data, &Device::flex())
+    fn rows(values: &[f32], vocab: usize) -> Logits {
+        Logits::new(values.to_vec(), vocab)
     }
 
     #[test]
@@ -81,6 +100,17 @@ mod tests {
         assert_eq!(tokens(2, &[]), [1, 3]);
         assert_eq!(tokens(4, &[0, 3]), [1, 5, 2, 4]);
         assert_eq!(tokens(9, &[0, 1]), [3, 5, 2, 4]);
+    }
+
+    #[test]
+    fn the_probability_of_a_given_token_is_that_of_the_list() {
+        let logits: Vec<f32> = (0..200).map(|i| ((i * 37) % 101) as f32 * 0.1).collect();
+        for next in likeliest_of(&logits, 200, &[]) {
+            assert_eq!(scored(&logits, &[next.token]), [next]);
+        }
+        let odd = [f32::NAN, f32::NEG_INFINITY, 1.0];
+        assert_eq!(scored(&odd, &[0, 1, 2]).len(), 1);
+        assert_eq!(scored(&[f32::NAN; 3], &[0]), []);
     }
 
     #[test]

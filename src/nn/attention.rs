@@ -118,21 +118,6 @@ impl MultiHeadAttention {
         self.attend(Attended::Itself(all), batch, visible, pass)
     }
 
-    /// Queries, keys and values of the next positions of `batch` sequences, which start at `starts`.
-    pub fn project_next(
-        &self,
-        x: Tensor<2>,
-        batch: usize,
-        starts: &Starts,
-        pass: &Pass<'_>,
-    ) -> (Tensor<2>, KeysValues) {
-        let all = self.project(x, batch, starts, pass);
-        let d_query = self.heads.n_heads * self.heads.d_head;
-        let [_, width] = all.dims();
-        let queries = all.clone().narrow(1, 0, d_query);
-        (queries, KeysValues(all.narrow(1, d_query, width - d_query)))
-    }
-
     /// Cross-attention of `batch` sequences to a memory.
     ///
     /// # Shapes

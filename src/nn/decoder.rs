@@ -1,16 +1,14 @@
-//! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences and token by token.
+//! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::decoder_state::{LayerState, TransformerState};
-use super::sources::Groups;
 use super::{
-    AttentionSite, DistanceBias, FeedForward, KeysValues, MultiHeadAttention, Norm, Pass,
-    RecurrentLayer, Residual, Scope, Sequence, Visible,
+    AttentionSite, DistanceBias, FeedForward, MultiHeadAttention, Norm, Pass, RecurrentLayer,
+    Residual, Scope, Sequence, Visible,
 };
 use crate::architecture::{SelfMixing, TransformerStack};
-use crate::ops::{Causality, Direction, Lengths, ScoreBias, Starts, select_rows};
+use crate::ops::{Causality, Direction, Lengths};
 
 /// A stack of decoder layers.
 #[derive(Module, Debug)]
@@ -46,8 +44,9 @@ impl TransformerDecoder {
     /// cross-attention.
     pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Tensor<2> {
         let (batch, lengths) = (tgt.batch(), &tgt.lengths);
-        let bias = self.distance_bias(&Starts::All(0), lengths.width(), lengths.width());
-        self.run(tgt.x, pass, |layer, _, x| {
+        let bias = self.distance_bias.as_ref();
+        let bias = bias.map(|bias| bias.forward(lengths.width()));
+        self.run(tgt.x, pass, |layer, x| {
             let x = layer.self_attention_residual.forward(x, pass, |x| {
                 let visible = Visible {
                     keys: None,
@@ -65,105 +64,15 @@ impl TransformerDecoder {
         })
     }
 
-    /// A state without rows.
-    pub fn start(&self) -> TransformerState {
-        TransformerState::new(self.layers.iter().map(|layer| match &layer.self_attention {
-            SelfMixer::Attention(_) => LayerState::with_keys(),
-            SelfMixer::Recurrent(layer) => LayerState::with_cell(layer.state_width()),
-        }))
-    }
-
-    /// Adds a row for each sequence of `memory`, or `count` rows for a stack without cross-attention.
-    pub fn admit(
-        &self,
-        count: usize,
-        memory: Option<&Sequence>,
-        state: &mut TransformerState,
-        pass: &Pass<'_>,
-    ) {
-        let keys_values = self.layers.iter().map(|layer| {
-            let (memory, cross) = memory.zip(layer.cross_attention.as_ref())?;
-            let KeysValues(x) = cross.keys_values(memory.x.clone(), pass);
-            Some(memory.with(x))
-        });
-        let device = self.layers[0].feed_forward.inner.weight.val().device();
-        state.admit(count, keys_values, &device);
-    }
-
-    /// Computes the next positions of every row, of which the first `real[i]` of row i are real.
-    ///
-    /// # Shapes
-    /// - `x`, result: `[rows · len, d_model]`
-    ///
-    /// # Panics
-    /// If rows at different positions get more than one position each.
-    pub fn extend(
-        &self,
-        x: Tensor<2>,
-        real: &Lengths,
-        state: &mut TransformerState,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let (rows, len) = (real.rows(), real.width());
-        let starts = state.starts();
-        let causality = match (len, &starts) {
-            (1, _) => Causality::Full,
-            (_, Starts::All(_)) => Causality::Causal,
-            (_, Starts::Each(_)) => {
-                panic!("rows at different positions extend one token at a time")
-            }
-        };
-        // The same in every layer, but as wide as the cache that the first layer makes room in.
-        let mut bias = None;
-        let groups = state.groups();
-        let x = self.run(x, pass, |layer, number, x| {
-            let layer_state = &mut state.layers[number];
-            let x =
-                layer
-                    .self_attention_residual
-                    .forward(x, pass, |x| match &layer.self_attention {
-                        SelfMixer::Attention(attention) => {
-                            let (queries, KeysValues(new)) =
-                                attention.project_next(x, rows, &starts, pass);
-                            let (all, lengths) = layer_state.append(new, real);
-                            let width = lengths.width();
-                            let bias =
-                                bias.get_or_insert_with(|| self.distance_bias(&starts, len, width));
-                            let visible = Visible {
-                                keys: Some(&lengths),
-                                causality,
-                                bias: bias.clone(),
-                            };
-                            attention.attend_keys(queries, KeysValues(all), rows, visible, pass)
-                        }
-                        SelfMixer::Recurrent(cell) => {
-                            let states = cell.forward(x, real, layer_state.cell(), pass);
-                            layer_state.set_cell(cell.last(&states, real));
-                            cell.hidden_part(states)
-                        }
-                    });
-            layer.finish(x, pass, |attention, x| {
-                attend_sources(attention, x, layer_state, &groups, len, pass)
-            })
-        });
-        state.advance(real.lens());
-        x
-    }
-
-    fn distance_bias(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> Option<ScoreBias> {
-        let bias = self.distance_bias.as_ref()?;
-        Some(bias.forward(starts, tgt_len, src_len))
-    }
-
-    /// Applies `run_layer(layer, number, x)` for each layer, then the final norm.
+    /// Applies `run_layer(layer, x)` for each layer, then the final norm.
     fn run(
         &self,
         mut x: Tensor<2>,
         pass: &Pass<'_>,
-        mut run_layer: impl FnMut(&DecoderLayer, usize, Tensor<2>) -> Tensor<2>,
+        mut run_layer: impl FnMut(&DecoderLayer, Tensor<2>) -> Tensor<2>,
     ) -> Tensor<2> {
         for (number, layer) in self.layers.iter().enumerate() {
-            x = run_layer(layer, number, x);
+            x = run_layer(layer, x);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
         }
         if let Some(norm) = &self.norm {
@@ -171,28 +80,6 @@ impl TransformerDecoder {
             pass.observe(|| "decoder.norm".into(), &x);
         }
         x
-    }
-}
-
-/// Cross-attention of `len` positions of each row to the memory of its source. All rows of a source are queries of one
-/// sequence.
-fn attend_sources(
-    attention: &MultiHeadAttention,
-    x: Tensor<2>,
-    state: &mut LayerState,
-    groups: &Groups,
-    len: usize,
-    pass: &Pass<'_>,
-) -> Tensor<2> {
-    let (source, lengths) = state.memory();
-    let (source, visible) = (KeysValues(source), Visible::all(&lengths));
-    match groups.order_of(len) {
-        Some((row_at, place_of)) => {
-            let x = select_rows(x, &row_at);
-            let out = attention.attend_memory(x, source, groups.n_groups, visible, pass);
-            select_rows(out, &place_of)
-        }
-        None => attention.attend_memory(x, source, groups.n_groups, visible, pass),
     }
 }
 

@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Scope;
 use crate::architecture::{Attention, RelativePositions, bucket, earlier_bucket};
-use crate::ops::{Causality, ScoreBias, Starts};
+use crate::ops::{Causality, ScoreBias};
 
 /// A learned bias for each head and bucket of distances between a query and a key.
 #[derive(Module, Debug)]
@@ -31,36 +31,18 @@ impl DistanceBias {
         })
     }
 
-    /// The biases between `tgt_len` queries of each row, which start at `starts`, and `src_len` keys from position 0 on.
-    pub fn forward(&self, starts: &Starts, tgt_len: usize, src_len: usize) -> ScoreBias {
+    /// The biases between the positions of sequences of `len`, `[n_heads, len, len]`.
+    pub fn forward(&self, len: usize) -> ScoreBias {
         let table = self.table.val();
-        let [_, n_heads] = table.dims();
-        let firsts = match starts {
-            Starts::All(first) => std::slice::from_ref(first),
-            Starts::Each(firsts) => firsts,
-        };
-        let rows = firsts.len();
-        let biases = table
-            .select(0, self.buckets(firsts, tgt_len, src_len))
-            .reshape([rows, tgt_len * src_len, n_heads])
-            .swap_dims(1, 2);
-        match starts {
-            Starts::All(_) => ScoreBias::Shared(biases.reshape([n_heads, tgt_len, src_len])),
-            Starts::Each(_) => ScoreBias::Each(biases.reshape([rows, n_heads, tgt_len, src_len])),
-        }
-    }
-
-    /// The bucket of every pair of query and key in every row.
-    fn buckets(&self, firsts: &[usize], tgt_len: usize, src_len: usize) -> Tensor<1, Int> {
-        let table = self.table.val();
-        let [n_buckets, _] = table.dims();
-        let queries = firsts.iter().flat_map(|first| *first..first + tgt_len);
-        let buckets: Vec<i64> = queries
-            .flat_map(|query| (0..src_len).map(move |key| (query, key)))
+        let [n_buckets, n_heads] = table.dims();
+        let pairs = (0..len).flat_map(|query| (0..len).map(move |key| (query, key)));
+        let buckets: Vec<i64> = pairs
             .map(|(query, key)| self.bucket(query, key, n_buckets) as i64)
             .collect();
-        let data = TensorData::new(buckets, [firsts.len() * tgt_len * src_len]);
-        Tensor::from_data(data, &table.device())
+        let data = TensorData::new(buckets, [len * len]);
+        let buckets = Tensor::<1, Int>::from_data(data, &table.device());
+        let biases = table.select(0, buckets).swap_dims(0, 1);
+        ScoreBias::Shared(biases.reshape([n_heads, len, len]))
     }
 
     fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
@@ -121,23 +103,6 @@ mod tests {
         ] {
             let key = (600 + distance) as usize;
             assert_eq!(causal.bucket(600, key, 32), bucket, "{distance}");
-        }
-    }
-
-    #[test]
-    fn a_decoding_step_has_its_row_of_the_full_bias() {
-        let causal = bias(Causality::Causal);
-        let ScoreBias::Shared(whole) = causal.forward(&Starts::All(0), 6, 6) else {
-            panic!("rows with the same start share their biases");
-        };
-        let starts = Starts::Each([4, 2].into());
-        let ScoreBias::Each(steps) = causal.forward(&starts, 1, 6) else {
-            panic!("rows at different positions have separate biases");
-        };
-        for (row, position) in [(0, 4), (1, 2)] {
-            let expected = whole.clone().narrow(1, position, 1);
-            let found = steps.clone().narrow(0, row, 1).squeeze_dim::<3>(0);
-            assert_eq!(found.into_data(), expected.into_data());
         }
     }
 }

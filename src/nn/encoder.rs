@@ -7,7 +7,7 @@ use super::{
     Sequence, Visible,
 };
 use crate::architecture::{Attention, SelfMixing, TransformerStack};
-use crate::ops::{Causality, Starts};
+use crate::ops::Causality;
 
 /// A stack of encoder layers.
 #[derive(Module, Debug)]
@@ -44,7 +44,7 @@ impl TransformerEncoder {
         let mut memory = src;
         let width = memory.lengths.width();
         let bias = self.distance_bias.as_ref();
-        let bias = bias.map(|bias| bias.forward(&Starts::All(0), width, width));
+        let bias = bias.map(|bias| bias.forward(width));
         for (number, layer) in self.layers.iter().enumerate() {
             let visible = Visible {
                 keys: Some(&memory.lengths.clone()),

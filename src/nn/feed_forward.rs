@@ -46,7 +46,6 @@ impl FeedForward {
                     dropout,
                     precision: pass.precision(),
                 },
-                pass,
             ),
             (None, kind) => {
                 let x = self.inner.forward(x, pass);

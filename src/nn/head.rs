@@ -48,12 +48,12 @@ impl Vocabulary {
     }
 
     /// The linear map to logits, which uses `embedding` if tied.
-    pub fn as_map(&self, embedding: Option<&Embedding>, pass: &Pass<'_>) -> Map {
+    pub fn as_map(&self, embedding: Option<&Embedding>) -> Map {
         let tied = embedding.map(|embedding| &embedding.weight);
         let weight = self.weight.as_ref().or(tied);
         let weight = weight.expect("a tied projection needs an embedding");
         Map {
-            weight: pass.weight(weight),
+            weight: weight.val(),
             bias: self.bias.as_ref().map(Param::val),
         }
     }
@@ -75,9 +75,9 @@ impl Labels {
     }
 
     /// The linear map to logits.
-    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
+    pub fn as_map(&self) -> Map {
         Map {
-            weight: pass.weight(&self.weight),
+            weight: self.weight.val(),
             bias: Some(self.bias.val()),
         }
     }

@@ -28,12 +28,12 @@ impl Linear {
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`
     pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        self.forward_with(x, Epilogue::plain(pass.precision()), pass)
+        self.forward_with(x, Epilogue::plain(pass.precision()))
     }
 
     /// As [`Linear::forward`], followed by `epilogue`.
-    pub fn forward_with(&self, x: Tensor<2>, epilogue: Epilogue, pass: &Pass<'_>) -> Tensor<2> {
-        ops::linear(x, vec![self.as_map(pass)], epilogue)
+    pub fn forward_with(&self, x: Tensor<2>, epilogue: Epilogue) -> Tensor<2> {
+        ops::linear(x, vec![self.as_map()], epilogue)
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.
@@ -42,10 +42,8 @@ impl Linear {
         x: Tensor<2>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let maps = maps.map(|map| map.as_map(pass));
-        let same = maps
-            .iter()
-            .all(|map| map.weight.rows() == maps[0].weight.rows());
+        let maps = maps.map(Self::as_map);
+        let same = maps.iter().all(|map| map.d_out() == maps[0].d_out());
         let epilogue = Epilogue::plain(pass.precision());
         if same {
             return ops::linear(x, maps.into(), epilogue);
@@ -54,15 +52,10 @@ impl Linear {
         Tensor::cat(parts.into(), 1)
     }
 
-    /// Weight and bias, for kernels that need a dense weight.
-    pub fn as_dense_map(&self) -> Map {
-        Map::dense(self.weight.val(), self.bias.as_ref().map(Param::val))
-    }
-
-    /// Weight and bias in the form that the products of `pass` read.
-    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
+    /// Weight and bias.
+    pub fn as_map(&self) -> Map {
         Map {
-            weight: pass.weight(&self.weight),
+            weight: self.weight.val(),
             bias: self.bias.as_ref().map(Param::val),
         }
     }

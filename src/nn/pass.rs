@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
-use burn::module::Param;
 use burn::tensor::Tensor;
 
-use super::{AttentionPlace, AttentionWatch, Dropout, Packs};
-use crate::ops::{self, Precision, Weight};
+use super::{AttentionPlace, AttentionWatch, Dropout};
+use crate::ops::{self, Precision};
 
 /// One forward pass: inference or training, with or without recording.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +14,6 @@ pub struct Pass<'a> {
     precision: Precision,
     probe: Option<&'a Probe>,
     watch: Option<&'a AttentionWatch>,
-    packs: Option<&'a Packs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +35,6 @@ impl<'a> Pass<'a> {
             precision,
             probe: None,
             watch: None,
-            packs: None,
         }
     }
 
@@ -49,7 +46,6 @@ impl<'a> Pass<'a> {
             precision,
             probe: None,
             watch: None,
-            packs: None,
         }
     }
 
@@ -71,22 +67,6 @@ impl<'a> Pass<'a> {
         Self {
             watch: Some(watch),
             ..self
-        }
-    }
-
-    /// The same pass with packed weights, which must be those of the model that it runs.
-    pub fn packed(self, packs: &'a Packs) -> Self {
-        Self {
-            packs: Some(packs),
-            ..self
-        }
-    }
-
-    /// A weight in the form that products of this pass read.
-    pub fn weight(&self, param: &Param<Tensor<2>>) -> Weight {
-        match (self.packs, self.precision) {
-            (Some(packs), Precision::F32) => packs.weight(param),
-            (None, _) | (_, Precision::Bf16) => param.val().into(),
         }
     }
 

@@ -107,7 +107,7 @@ impl RecurrentLayer {
     /// The recurrence of the states.
     pub(super) fn recurrence(&self, initial: Option<Tensor<2>>) -> Recurrence {
         Recurrence {
-            hidden: self.hidden.as_ref().map(Linear::as_dense_map),
+            hidden: self.hidden.as_ref().map(Linear::as_map),
             initial,
         }
     }

@@ -100,9 +100,9 @@ impl AdditiveAttention {
         let [_, d_value] = values.dims();
         let recurrence = || AttentiveRecurrence {
             state: layer.recurrence(Some(initial.clone())),
-            query: self.query.weight.val().into(),
+            query: self.query.weight.val(),
             score: self.score.val(),
-            context: self.context.weight.val().into(),
+            context: self.context.weight.val(),
             keys: memory.keys.clone(),
             values: values.clone(),
             src_lengths: memory.lengths.clone(),
@@ -173,6 +173,9 @@ fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
 fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
     let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
     let len = rows / batch;
+    if len == 1 {
+        return initial.unsqueeze_dim(1);
+    }
     let states = states.reshape([batch, len, d]).narrow(1, 0, len - 1);
     Tensor::cat(vec![initial.unsqueeze_dim(1), states], 1)
 }

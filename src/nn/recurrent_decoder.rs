@@ -1,14 +1,13 @@
-//! The recurrent decoder, with and without attention, for whole sequences and token by token.
+//! The recurrent decoder, with and without attention, for whole sequences.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
 
 use super::recurrent_attention::{Memory, RecurrentAttention};
-use super::sources::Sources;
-use super::{Dropout, Linear, Pass, Ragged, RecurrentLayer, Scope, Sequence};
+use super::{Dropout, Linear, Pass, RecurrentLayer, Scope, Sequence};
 use crate::architecture::{self, InitialState};
-use crate::ops::{self, Direction, Lengths};
+use crate::ops::{self, Direction};
 
 #[cfg(test)]
 mod tests;
@@ -28,20 +27,6 @@ pub struct RecurrentDecoder {
     /// Act on the output of each layer, and on t.
     #[module(skip)]
     dropouts: Vec<Dropout>,
-}
-
-/// The decoding state of a recurrent decoder.
-#[derive(Clone, Debug)]
-pub struct RecurrentState {
-    /// The state of each layer, `[rows, states · d_hidden]`; empty without rows.
-    layers: Vec<Tensor<2>>,
-    /// [`Memory::keys`], one row per source.
-    keys: Ragged,
-    /// [`Memory::values`], one row per source.
-    values: Ragged,
-    sources: Sources,
-    /// The memory of each row, cached while the sources of the rows do not change.
-    of_rows: Option<Memory>,
 }
 
 impl RecurrentDecoder {
@@ -68,7 +53,7 @@ impl RecurrentDecoder {
     }
 
     /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
-    fn before(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
+    fn initial(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
         let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
             _ => {
@@ -91,82 +76,13 @@ impl RecurrentDecoder {
         finals: &[Tensor<2>],
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let mut before = self.before(tgt.batch(), finals);
+        let initial = self.initial(tgt.batch(), finals);
         let memory = memory.and_then(|memory| self.memory_of(memory, pass));
-        self.run(tgt.x, &tgt.lengths, &mut before, memory.as_ref(), pass)
-    }
-
-    /// A state without rows.
-    pub fn start(&self) -> RecurrentState {
-        RecurrentState {
-            layers: Vec::new(),
-            keys: Ragged::new(),
-            values: Ragged::new(),
-            sources: Sources::default(),
-            of_rows: None,
-        }
-    }
-
-    /// Adds `count` rows, one for each sequence of `memory` if there is one.
-    pub fn admit(
-        &self,
-        count: usize,
-        memory: Option<&Sequence>,
-        finals: &[Tensor<2>],
-        state: &mut RecurrentState,
-        pass: &Pass<'_>,
-    ) {
-        let new = self.before(count, finals);
-        state.layers = match std::mem::take(&mut state.layers) {
-            old if old.is_empty() => new,
-            old => {
-                let both = old.into_iter().zip(new);
-                both.map(|(old, new)| Tensor::cat(vec![old, new], 0))
-                    .collect()
-            }
-        };
-        if let Some(memory) = memory.and_then(|memory| self.memory_of(memory, pass)) {
-            let lengths = &memory.lengths;
-            state.keys.extend(Ragged::padded(memory.keys, lengths));
-            if let Some(values) = memory.values {
-                state.values.extend(Ragged::padded(values, lengths));
-            }
-        }
-        state.sources.admit(count);
-        state.of_rows = None;
-    }
-
-    /// The readout t of the next positions of every row, `[rows · len, d_model]`.
-    pub fn extend(
-        &self,
-        x: Tensor<2>,
-        real: &Lengths,
-        state: &mut RecurrentState,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        if self.attention.is_some() && state.of_rows.is_none() {
-            state.of_rows = Some(state.memory_of_rows());
-        }
-        let RecurrentState {
-            layers, of_rows, ..
-        } = state;
-        self.run(x, real, layers, of_rows.as_ref(), pass)
-    }
-
-    /// The readout t of all positions after the state `before`, which is replaced by the final state.
-    fn run(
-        &self,
-        x: Tensor<2>,
-        lengths: &Lengths,
-        before: &mut [Tensor<2>],
-        memory: Option<&Memory>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let mut x = x;
+        let Sequence { mut x, lengths } = tgt;
+        let (memory, lengths) = (memory.as_ref(), &lengths);
         let mut context = None;
         let top = self.layers.len() - 1;
-        for (number, layer) in self.layers.iter().enumerate() {
-            let initial = before[number].clone();
+        for ((number, layer), initial) in self.layers.iter().enumerate().zip(initial) {
             let states = match (number, &self.attention, memory) {
                 (0, Some(RecurrentAttention::Additive(attention)), Some(memory)) => {
                     let (states, found) = attention.run(layer, x, lengths, initial, memory, pass);
@@ -175,7 +91,6 @@ impl RecurrentDecoder {
                 }
                 _ => layer.forward(x, lengths, Some(initial), pass),
             };
-            before[number] = layer.last(&states, lengths);
             x = layer.hidden_part(states);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
             if number < top {
@@ -193,51 +108,5 @@ impl RecurrentDecoder {
         };
         let out = tanh(self.readout.forward(read, pass));
         ops::dropout_add(out, None, pass.dropout(self.dropouts[top]))
-    }
-}
-
-impl RecurrentState {
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.sources.rows()
-    }
-
-    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
-    pub fn select(&mut self, rows: &[usize]) {
-        if rows.iter().copied().eq(0..self.rows()) {
-            return;
-        }
-        if rows.is_empty() {
-            self.layers.clear();
-        }
-        for layer in &mut self.layers {
-            *layer = ops::select_rows(layer.clone(), rows);
-        }
-        let before = self.sources.slots().to_vec();
-        let kept = self.sources.select(rows);
-        if let Some(kept) = &kept {
-            self.keys.select(kept);
-            self.values.select(kept);
-        }
-        if kept.is_some() || self.sources.slots() != before {
-            self.of_rows = None;
-        }
-    }
-
-    /// The memory of each row.
-    fn memory_of_rows(&mut self) -> Memory {
-        let slots = self.sources.slots().to_vec();
-        let of_rows = |memory: &mut Ragged| {
-            let mut memory = memory.clone();
-            memory.select(&slots);
-            memory.view()
-        };
-        let (keys, lengths) = of_rows(&mut self.keys);
-        let has_values = self.values.rows() > 0;
-        Memory {
-            keys,
-            values: has_values.then(|| of_rows(&mut self.values).0),
-            lengths,
-        }
     }
 }

@@ -12,8 +12,9 @@ use burn::tensor::activation::{softmax, tanh};
 use burn::tensor::{Tensor, TensorData};
 
 use super::fused::{self, Context, Kernel, Mode, Output};
+use super::map::product;
 use super::recurrent::{real_at, step};
-use super::{Cell, Direction, Lengths, Map, Precision, Recurrence, Weight, buffers};
+use super::{Cell, Direction, Lengths, Precision, Recurrence, buffers};
 
 /// Parameters and context of the state update.
 #[derive(Clone, Debug)]
@@ -21,11 +22,11 @@ pub struct AttentiveRecurrence {
     /// The recurrence of the layer itself.
     pub state: Recurrence,
     /// `[d_key, d]`: projects the previous state to the query q.
-    pub query: Weight,
+    pub query: Tensor<2>,
     /// `[d_key]`: v of the score vᵀ tanh(q + key).
     pub score: Tensor<1>,
     /// `[gates · d, d_value]`: projects the context to the gates.
-    pub context: Weight,
+    pub context: Tensor<2>,
     /// `[batch · src_len, d_key]`
     pub keys: Tensor<2>,
     /// `[batch · src_len, d_value]`
@@ -60,7 +61,7 @@ pub fn attentive_recurrent(
         values,
         src_lengths,
     } = recurrence;
-    let (d_key, d, [_, d_value]) = (query.rows(), query.cols(), values.dims());
+    let ([d_key, d], [_, d_value]) = (query.dims(), values.dims());
     assert_eq!(
         width,
         cell.gates() * d,
@@ -75,12 +76,12 @@ pub fn attentive_recurrent(
         src_lengths,
         precision,
     };
-    let (weight, bias) = state.hidden.map(Map::into_parts).unzip();
+    let (weight, bias) = state.hidden.map(|map| (map.weight, map.bias)).unzip();
     let operands = AttentiveOperands {
         projected: projected.into(),
-        query: query.into_dense().into(),
+        query: query.into(),
         score: score.into(),
-        context: context.into_dense().into(),
+        context: context.into(),
         keys: keys.into(),
         values: values.into(),
         weight: weight.map(Into::into),
@@ -114,7 +115,7 @@ pub(super) fn portable(
         let context = attend(&recurrence, hidden.clone(), precision);
         let x = inputs.clone().narrow(1, position, 1);
         let x: Tensor<2> = x.reshape([batch, width]);
-        let x = x + recurrence.context.product(context.clone(), precision);
+        let x = x + product(context.clone(), &recurrence.context, precision);
         let product = recurrence.state.hidden.as_ref();
         let product = product.map(|map| map.portable(hidden, precision));
         let next = step(cell, x, product, state.clone(), d) * real.clone();
@@ -159,7 +160,7 @@ fn weights(recurrence: &AttentiveRecurrence, h: Tensor<2>, precision: Precision)
     let [rows, d_key] = recurrence.keys.dims();
     let src_len = rows / batch;
     let options = (&h.device(), h.dtype());
-    let query: Tensor<3> = recurrence.query.product(h, precision).unsqueeze_dim(1);
+    let query: Tensor<3> = product(h, &recurrence.query, precision).unsqueeze_dim(1);
     let keys: Tensor<3> = recurrence.keys.clone().reshape([batch, src_len, d_key]);
     let v: Tensor<3> = recurrence.score.clone().reshape([1, 1, d_key]);
     let scores: Tensor<2> = (tanh(keys + query) * v)

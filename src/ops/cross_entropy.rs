@@ -42,7 +42,7 @@ pub fn cross_entropy(
         return portable(x, projection, targets, label_smoothing, precision);
     }
     let [rows, d_model] = x.dims();
-    let vocab = projection.weight.rows();
+    let vocab = projection.d_out();
     let kernel = CrossEntropyKernel {
         shape: ProjectionShape {
             rows,
@@ -55,7 +55,7 @@ pub fn cross_entropy(
     };
     let operands = ProjectionOperands {
         x: x.into(),
-        weight: projection.weight.into_dense().into(),
+        weight: projection.weight.into(),
         bias: projection.bias.map(Into::into),
     };
     let (loss, sums) = fused::apply_with_side(kernel, operands, [1]);
@@ -70,7 +70,7 @@ pub(super) fn portable(
     precision: Precision,
 ) -> CrossEntropy {
     let device = x.device();
-    let vocab = projection.weight.rows();
+    let vocab = projection.d_out();
     let real: Vec<i64> = (0..targets.len() as i64)
         .filter(|&row| targets[row as usize] != IGNORE)
         .collect();

@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::fused::{self, Context, Kernel, Mode, Operand, Output};
-use super::{Epilogue, Map, buffers, packed_linear};
+use super::{Epilogue, Map, buffers};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
 ///
@@ -17,16 +17,13 @@ use super::{Epilogue, Map, buffers, packed_linear};
 /// - `maps`: at most three layers with weights of the same shape; all or none have a bias
 /// - result: `[rows, maps.len() · d_out]`
 pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
-    if let Some(out) = packed_linear::linear(&x, &maps, epilogue) {
-        return out;
-    }
     // The backward pass of the kernel recovers the mask from the zeros in the output.
     let hidden = epilogue.dropout.is_none() || epilogue.activation == Activation::Relu;
     if !(fused::applies(&x) && hidden) {
         return portable(x, maps, epilogue);
     }
     let [rows, d_in] = x.dims();
-    let (d_out, weight_in) = (maps[0].weight.rows(), maps[0].weight.cols());
+    let (d_out, weight_in) = (maps[0].d_out(), maps[0].weight.dims()[1]);
     assert_eq!(
         d_in, weight_in,
         "linear: rows have {d_in} columns, the weight expects {weight_in}"
@@ -49,7 +46,7 @@ pub fn linear(x: Tensor<2>, maps: Vec<Map>, epilogue: Epilogue) -> Tensor<2> {
         biases: Vec::new(),
     };
     for Map { weight, bias } in maps {
-        operands.weights.push(weight.into_dense().into());
+        operands.weights.push(weight.into());
         operands.biases.extend(bias.map(Operand::from));
     }
     fused::apply(kernel, operands, [rows, width])

@@ -19,17 +19,16 @@ mod embedding;
 mod epilogue;
 mod fused;
 mod linear;
+mod map;
 mod mean;
 mod nonlinearity;
 mod norm;
-mod packed_linear;
 mod profile;
 mod recurrent;
 mod rotary;
 mod rows;
 #[cfg(test)]
 mod tests;
-mod weight;
 
 pub use attention::{
     Attended, AttentionShape, Causality, ScoreBias, Scores, attention, attention_weights,
@@ -49,6 +48,7 @@ pub use dropout::dropout_add;
 pub use embedding::{PositionRows, embedding};
 pub use epilogue::Epilogue;
 pub use linear::linear;
+pub use map::Map;
 pub use mean::mean_rows;
 pub use nonlinearity::{Nonlinearity, gated, nonlinear};
 pub use norm::{norm, residual_norm};
@@ -56,4 +56,3 @@ pub use profile::{Spent, profiled};
 pub use recurrent::{Cell, Direction, Recurrence, recurrent};
 pub use rotary::Rotary;
 pub use rows::select_rows;
-pub use weight::{Map, Weight};

@@ -47,7 +47,7 @@ pub fn recurrent(
         precision,
     };
     let states = cell.states() * kernel.d;
-    let (weight, bias) = recurrence.hidden.map(Map::into_parts).unzip();
+    let (weight, bias) = recurrence.hidden.map(|map| (map.weight, map.bias)).unzip();
     let operands = RecurrentOperands {
         projected: projected.into(),
         weight: weight.map(Into::into),

@@ -22,13 +22,26 @@ pub(crate) fn batches(
     special: impl Into<Sides>,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
+    batches_within(POSITIONS, examples, special, masking)
+}
+
+/// [`batches`] of about `positions` positions.
+///
+/// # Errors
+/// Those of [`fixed_batches`].
+pub(super) fn batches_within(
+    positions: usize,
+    examples: Vec<Example>,
+    special: impl Into<Sides>,
+    masking: Option<Masking>,
+) -> Result<Vec<Batch>> {
     let lens = examples
         .iter()
         .map(|example| example.src_len().max(example.tgt_len()));
     match lens.max() {
         None => Ok(Vec::new()),
         Some(longest) => {
-            let budget = Budget::new(POSITIONS.max(longest));
+            let budget = Budget::new(positions.max(longest));
             fixed_batches(examples, budget, special, masking)
         }
     }

@@ -10,6 +10,7 @@ use crate::config::Task;
 use crate::data::Example;
 use crate::error::{Error, Result};
 use crate::model::{NextToken, likeliest};
+use crate::nn::Pass;
 use crate::text::{SpecialTokens, Tokenizer};
 
 /// The labels of a text.
@@ -53,7 +54,7 @@ impl Pipeline {
             .collect();
         let mut labels = vec![Vec::new(); lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
-            let logits = self.model.forward(&batch, &self.pass());
+            let logits = self.model.forward(&batch, &Pass::inference());
             let found = likeliest_labels(logits, count, self.tokenizers.tgt())?;
             for (&line, best) in batch.lines.iter().zip(found) {
                 labels[line] = best;

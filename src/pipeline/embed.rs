@@ -8,6 +8,7 @@ use crate::batch::Batch;
 use crate::config::Task;
 use crate::data::Example;
 use crate::error::{Error, Result};
+use crate::nn::Pass;
 
 /// The vector of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,7 @@ impl Pipeline {
 
     /// The mean of each row's vectors except the last, which belongs to `</s>`.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
-        let encoded = self.model.encode(batch, &self.pass()).sequence.x;
+        let encoded = self.model.encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
         let values: Vec<f32> = data.try_into_vec().expect("the vectors are f32");

@@ -6,6 +6,7 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::config::Task;
 use crate::error::{Error, Result};
 use crate::model::{NextToken, likeliest};
+use crate::nn::Pass;
 use crate::text::{Joint, MASK};
 
 /// A text with its gaps filled.
@@ -53,7 +54,7 @@ impl Pipeline {
             src: Padded::single(&ids),
             ..Batch::default()
         };
-        let logits = self.model.forward(&batch, &self.pass());
+        let logits = self.model.forward(&batch, &Pass::inference());
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
         let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
         let gaps = places.filter(|(_, id)| **id == mask);

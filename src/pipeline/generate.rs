@@ -184,12 +184,12 @@ mod tests {
     use crate::pipeline::tests::{damaged, language_model, untrained, untrained_language_model};
 
     fn options(seed: u64) -> GenerateOptions {
-        let sample = SampleOptions {
-            seed,
-            temperature: 1.5,
+        let mut sample = SampleOptions {
             max_new_tokens: 60,
             ..SampleOptions::default()
         };
+        sample.sampling.seed = seed;
+        sample.sampling.temperature = 1.5;
         GenerateOptions {
             sample,
             ..GenerateOptions::default()

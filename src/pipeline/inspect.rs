@@ -10,7 +10,7 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{StackKind, Task, Units};
 use crate::data::Example;
 use crate::error::{Error, Result};
-use crate::nn::{AttentionMap, AttentionWatch};
+use crate::nn::{AttentionMap, AttentionWatch, Pass};
 use crate::text::Tokenizer;
 
 /// Number of labels shown for a text.
@@ -180,7 +180,9 @@ impl Pipeline {
             ..Batch::default()
         };
         let watch = AttentionWatch::default();
-        let logits = self.model.forward(&batch, &self.pass().watched(&watch));
+        let logits = self
+            .model
+            .forward(&batch, &Pass::inference().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();
         let predicted = predicted(task, &logits, tgt_tokenizer)?;
@@ -193,8 +195,8 @@ impl Pipeline {
             Task::Generate | Task::Fill => tgt_tokenizer,
         };
         Ok(Inspection {
-            src: spell(&src, reader),
-            tgt: spell(&tgt_in, tgt_tokenizer),
+            src: reader.spelled(&src),
+            tgt: tgt_tokenizer.spelled(&tgt_in),
             written,
             predicted,
             maps: watch.into_maps(),
@@ -239,10 +241,6 @@ fn written(logits: Tensor<2>, ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<Wri
         probability: row[id as usize].exp(),
     })
     .collect()
-}
-
-fn spell(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<String> {
-    ids.iter().map(|&id| token(id, tokenizer)).collect()
 }
 
 fn token(id: TokenId, tokenizer: &Tokenizer) -> String {

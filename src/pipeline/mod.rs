@@ -3,12 +3,16 @@
 //! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if
 //! the line could not be read literally, the result carries [`Warning`]s.
 
+mod align;
 pub(crate) mod batches;
 mod classify;
 mod embed;
+mod ensemble;
 mod fill;
 mod generate;
 mod inspect;
+mod request;
+mod rescore;
 mod share;
 mod source;
 mod stop;
@@ -18,11 +22,14 @@ pub(crate) mod tests;
 mod translate;
 mod warning;
 
+pub use align::Alignment;
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation, Prompt};
 pub use inspect::{Inspection, Predicted, Written};
+pub use request::Request;
+pub use rescore::Rescored;
 pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};
 pub use warning::Warning;
@@ -37,7 +44,6 @@ use crate::device;
 use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
 use crate::model::{Model, parameters};
-use crate::nn::{Packs, Pass};
 use crate::text::Tokenizers;
 
 /// A model with everything needed to process text.
@@ -46,9 +52,10 @@ pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     model: Model,
-    packs: Packs,
     precision: Precision,
     engine: OnceLock<Engine>,
+    /// The other models of an ensemble.
+    partners: Vec<Pipeline>,
 }
 
 impl Pipeline {
@@ -71,9 +78,9 @@ impl Pipeline {
             config,
             tokenizers,
             model,
-            packs: Packs::new(),
             precision: Precision::F32,
             engine: OnceLock::new(),
+            partners: Vec::new(),
         }
     }
 
@@ -99,11 +106,6 @@ impl Pipeline {
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
-    }
-
-    /// The pass of inference, which shares packed weights with all others of this pipeline.
-    pub(crate) fn pass(&self) -> Pass<'_> {
-        Pass::inference().packed(&self.packs)
     }
 
     /// The model as search reads it.

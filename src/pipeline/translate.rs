@@ -1,13 +1,18 @@
 //! Translation.
 
+use rayon::prelude::*;
+
 use super::batches::SEARCH_POSITIONS;
+use super::request::{Job, Reader, Request};
 use super::share::share;
 use super::source::Source;
 use super::{Pipeline, Warning};
+use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
-use crate::decode::{Capacity, Hypothesis, SearchOptions, search};
+use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, search};
 use crate::error::{Error, Result};
+use crate::model::Stepper;
 
 /// Options of translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +36,7 @@ impl From<&DecodeConfig> for TranslateOptions {
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// Best first; at least one, which is empty for a blank line.
+    /// Best first, or samples in the order of their numbers; at least one, which is empty for a blank line.
     pub hypotheses: Vec<Candidate>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
@@ -50,14 +55,18 @@ impl Translation {
 pub struct Candidate {
     /// Its text.
     pub text: String,
-    /// Its log-probability after the length penalty, by which candidates are ranked.
+    /// Its log-probability after the length penalty, plus the coverage penalty; candidates are ranked by it.
     pub score: f64,
     /// Its natural log-probability, including that of `</s>`.
     pub log_prob: f64,
     /// Its tokens, excluding `<s>` and `</s>`.
     pub tokens: Vec<TokenId>,
+    /// The natural log-probability of each token: one more than `tokens`, that of `</s>`, if `finished`.
+    pub token_log_probs: Vec<f32>,
     /// Whether it ended with `</s>` rather than at the length limit.
     pub finished: bool,
+    /// The demanded phrases that it lacks; none if `finished`.
+    pub unmet: Vec<String>,
 }
 
 impl Pipeline {
@@ -89,17 +98,59 @@ impl Pipeline {
     }
 
     /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings
-    /// name the right lines.
+    /// name the right lines, and each line has its own random numbers.
     ///
     /// # Errors
-    /// [`Error::Usage`] for invalid options and for a model that does not translate; [`Error::Data`] if its outputs are
-    /// NaN or infinite.
+    /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty with a model
+    /// without attention to the source; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn translate_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
+        self.check(options)?;
+        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        let jobs = sources.into_iter().map(Job::from).collect();
+        self.translate_jobs(first_line, jobs, options)
+    }
+
+    /// [`Pipeline::translate_from`] for lines that come with demands. If no translation within the length limit contains all
+    /// demanded phrases, the best unfinished one that lacks the fewest is returned, with a warning.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no translation can contain, before
+    /// anything is translated; [`Error::Usage`] for phrases when translations are sampled.
+    pub fn translate_requests(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        self.check(options)?;
+        if options.search.sampling.is_some() && requests.iter().any(|one| !one.phrases.is_empty()) {
+            return Err(Error::usage(
+                "random translations cannot be made to contain phrases",
+                "search with a beam instead of sampling",
+            ));
+        }
+        let search = SearchOptions {
+            guided: true,
+            ..options.search
+        };
+        let reader = Reader {
+            pipeline: self,
+            contract: &self.contract()?,
+            search: &search,
+        };
+        let numbered = requests.par_iter().enumerate();
+        let jobs = numbered.map(|(number, request)| reader.job(first_line + number, request));
+        let jobs = jobs.collect::<Result<_>>()?;
+        self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
+    }
+
+    /// Refuses options that this model cannot follow.
+    fn check(&self, options: &TranslateOptions) -> Result<()> {
         self.require(Task::Translate)?;
         options.search.check()?;
         if options.batch_size == 0 {
@@ -108,40 +159,71 @@ impl Pipeline {
                 "use a batch size of at least 1",
             ));
         }
-        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        if options.search.coverage_penalty > 0.0 {
+            self.require_cross_attention("a coverage penalty")?;
+        }
+        Ok(())
+    }
 
-        let order = longest_first(&sources);
-        let sentences = order.iter().map(|&line| sources[line].ids.clone());
-        let mut found: Vec<Vec<Candidate>> = vec![vec![Candidate::default()]; lines.len()];
-        for (&line, hypotheses) in order.iter().zip(self.search(sentences, options)?) {
-            if hypotheses.is_empty() {
+    fn translate_jobs(
+        &self,
+        first_line: usize,
+        jobs: Vec<Job>,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
+        let sentence = |&line: &usize| {
+            let Job { source, demands } = &jobs[line];
+            Sentence {
+                src: source.ids.clone(),
+                prefix: demands.prefix.clone(),
+                constraints: demands.constraints.clone(),
+                stream: (first_line + line) as u64,
+            }
+        };
+        let sentences = order.iter().map(sentence);
+        let results = self.search(sentences, options)?;
+        let read = |(&line, hypotheses): (&usize, Vec<Hypothesis>)| {
+            let phrases = &jobs[line].demands.phrases;
+            let unmet = hypotheses.first().map_or(&[][..], |best| &best.unmet);
+            let lacking = unmet.iter().map(|&number| lacks(&phrases[number]));
+            let warnings: Vec<Warning> = lacking.map(|w| w.on_line(first_line + line)).collect();
+            (
+                self.candidates(hypotheses, phrases, &options.search),
+                warnings,
+            )
+        };
+        let read: Vec<_> = order.par_iter().zip(results).map(read).collect();
+        let blank = |job: Job| Translation {
+            hypotheses: vec![Candidate::default()],
+            warnings: job.source.warnings,
+        };
+        let mut translations: Vec<Translation> = jobs.into_iter().map(blank).collect();
+        for (line, (candidates, warnings)) in order.into_iter().zip(read) {
+            if candidates.is_empty() {
                 let effect = "the model gives no probability to any next token";
                 return Err(Error::damaged_model(effect));
             }
-            found[line] = hypotheses;
+            translations[line].hypotheses = candidates;
+            translations[line].warnings.extend(warnings);
         }
-        let answers = found.into_iter().zip(sources);
-        Ok(answers
-            .map(|(hypotheses, source)| Translation {
-                hypotheses,
-                warnings: source.warnings,
-            })
-            .collect())
+        Ok(translations)
     }
 
     /// The search results for each of `sentences`, in order.
     fn search(
         &self,
-        sentences: impl Iterator<Item = Vec<TokenId>> + Send,
+        sentences: impl Iterator<Item = Sentence> + Send,
         options: &TranslateOptions,
-    ) -> Result<Vec<Vec<Candidate>>> {
-        let wanted = options.search.n_best;
+    ) -> Result<Vec<Vec<Hypothesis>>> {
+        let SearchOptions {
+            n_best, beam_width, ..
+        } = options.search;
         // Different token sequences may spell the same text; further hypotheses of the beam then fill the list.
         let search_options = SearchOptions {
-            n_best: if wanted > 1 {
-                options.search.beam_width
-            } else {
-                1
+            n_best: match options.search.sampling {
+                None if n_best > 1 => beam_width,
+                _ => n_best,
             },
             ..options.search
         };
@@ -151,28 +233,41 @@ impl Pipeline {
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
-        let engine = self.engine();
-        let found = share(sentences, workers, |sentences| {
-            search(engine, sentences, &contract, &search_options, capacity)
-                .map(|hypotheses| self.candidates(hypotheses, wanted))
-                .collect()
-        });
-        Ok(found)
+        let with = Setting {
+            contract: &contract,
+            options: &search_options,
+            capacity,
+        };
+        Ok(share(sentences, workers, |sentences| {
+            match self.ensemble() {
+                None => with.search(self.engine(), sentences),
+                Some(ensemble) => with.search(&ensemble, sentences),
+            }
+        }))
     }
 
-    /// The best `wanted` hypotheses with distinct texts.
-    fn candidates(&self, hypotheses: Vec<Hypothesis>, wanted: usize) -> Vec<Candidate> {
+    /// The best `n_best` hypotheses with distinct texts, or all samples. `phrases` are those that were demanded.
+    fn candidates(
+        &self,
+        hypotheses: Vec<Hypothesis>,
+        phrases: &[String],
+        options: &SearchOptions,
+    ) -> Vec<Candidate> {
         let tgt = self.tokenizers.tgt();
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(wanted);
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(options.n_best);
         for found in hypotheses {
             let text = tgt.decode(&found.tokens);
-            if candidates.len() < wanted && candidates.iter().all(|other| other.text != text) {
+            let is_new = || candidates.iter().all(|other| other.text != text);
+            if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
+                let unmet = found.unmet.iter().map(|&number| phrases[number].clone());
                 candidates.push(Candidate {
                     text,
                     score: found.score,
                     log_prob: found.log_prob,
                     tokens: found.tokens,
+                    token_log_probs: found.token_log_probs,
                     finished: found.finished,
+                    unmet: unmet.collect(),
                 });
             }
         }
@@ -181,8 +276,32 @@ impl Pipeline {
 
     /// Maximum number of source tokens, including `</s>`.
     pub(super) fn max_src_len(&self) -> usize {
-        self.model.max_len()
+        self.max_len()
     }
+}
+
+/// How all sentences are searched.
+struct Setting<'a> {
+    contract: &'a TokenContract,
+    options: &'a SearchOptions,
+    capacity: Capacity,
+}
+
+impl Setting<'_> {
+    fn search<S: Stepper>(
+        &self,
+        model: &S,
+        sentences: &mut dyn Iterator<Item = Sentence>,
+    ) -> Vec<Vec<Hypothesis>> {
+        search(model, sentences, self.contract, self.options, self.capacity).collect()
+    }
+}
+
+/// A warning that the best translation lacks a demanded phrase.
+fn lacks(phrase: &str) -> Warning {
+    Warning::new(format!(
+        "the translation lacks `{phrase}`: the search found none within the length limit that has all phrases"
+    ))
 }
 
 /// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
@@ -193,11 +312,11 @@ fn workers(batch_size: usize) -> usize {
     rayon::current_num_threads().min(batch_size / FEWEST).max(1)
 }
 
-/// The indices of non-blank lines, longest first: sentences of similar length are encoded together, and the largest
-/// batch comes first.
-pub(super) fn longest_first(sources: &[Source]) -> Vec<usize> {
-    let len = |&line: &usize| sources[line].ids.len();
-    let mut order: Vec<usize> = (0..sources.len()).filter(|line| len(line) > 0).collect();
-    order.sort_by_key(|line| std::cmp::Reverse(len(line)));
+/// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded
+/// together, and the largest batch comes first.
+pub(super) fn longest_first(lens: impl Iterator<Item = usize>) -> Vec<usize> {
+    let lens: Vec<usize> = lens.collect();
+    let mut order: Vec<usize> = (0..lens.len()).filter(|&line| lens[line] > 0).collect();
+    order.sort_by_key(|&line| std::cmp::Reverse(lens[line]));
     order
 }

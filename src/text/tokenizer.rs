@@ -141,6 +141,27 @@ impl Tokenizer {
         }
     }
 
+    /// For each of the tokens of [`Tokenizer::encode`], the number of its word, counted from 0; words are separated by white
+    /// space. A token between words belongs to the next one.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn words(&self, text: &str) -> Result<Vec<usize>> {
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let place = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+        let starts: Vec<usize> = text.split_whitespace().map(place).collect();
+        let word = |&(start, end): &(usize, usize)| {
+            let token = text.get(start..end).unwrap_or_default().trim_end();
+            let last = start + token.len().saturating_sub(1);
+            let begun = starts.partition_point(|&start| start <= last);
+            let is_blank = token.is_empty();
+            let word = begun.saturating_sub(usize::from(!is_blank));
+            word.min(starts.len().saturating_sub(1))
+        };
+        Ok(encoding.get_offsets().iter().map(word).collect())
+    }
+
     /// The token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
     /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
     ///
@@ -211,6 +232,12 @@ impl Tokenizer {
     /// The token with this id, as spelled in the vocabulary.
     pub fn token(&self, id: TokenId) -> Option<String> {
         self.inner.id_to_token(id)
+    }
+
+    /// Each of `ids` as spelled in the vocabulary; empty for ids outside of it.
+    pub fn spelled(&self, ids: &[TokenId]) -> Vec<String> {
+        let spelled = ids.iter().map(|&id| self.token(id).unwrap_or_default());
+        spelled.collect()
     }
 
     /// A token as displayed, and how it is joined to the text before it. The word mark is removed, which may leave an

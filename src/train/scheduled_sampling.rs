@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{Config, SamplingConfig, SamplingKind};
-use crate::model::{Decoder, Model, Stepper, argmax};
-use crate::nn::Pass;
+use crate::engine::{Dense, Engine, Precision};
+use crate::model::{Decoder, Model, Stepper, argmax, parameters};
 use crate::random::Random;
 
 /// Random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
@@ -96,7 +96,7 @@ fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     let mut mixed = batch.tgt_in.clone();
     let width = mixed.width();
-    let steps = model.steps(Pass::inference());
+    let steps = engine(model);
     let mut state = steps.start();
     steps.admit(&sources(batch), &mut state);
     for position in 1..width {
@@ -116,6 +116,12 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     mixed
 }
 
+/// The model in the form that decodes.
+fn engine(model: &Model) -> Engine {
+    let weights = &mut Dense::new(Precision::F32, parameters(model));
+    Engine::new(model.architecture(), weights)
+}
+
 /// The source sequences of `batch`; empty sequences for a model without an encoder.
 fn sources(batch: &Batch) -> Padded {
     match batch.src.rows() {
@@ -128,7 +134,6 @@ fn sources(batch: &Batch) -> Padded {
 mod tests {
     use super::*;
     use crate::config::{Family, ModelConfig, RecurrentConfig};
-    use crate::model::parameters;
     use crate::train::{Learner, Unwatched};
     use burn::tensor::Device;
 
@@ -198,7 +203,7 @@ mod tests {
         let (model, batch) = (model(Family::Seq2seq), batch());
         let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
         let mixed = mixed.mix(&batch, 0, || model.clone()).tgt_in.clone();
-        let steps = model.steps(Pass::inference());
+        let steps = engine(&model);
         let mut state = steps.start();
         steps.admit(&sources(&batch), &mut state);
         let mut last = vec![2, 2];
@@ -234,7 +239,7 @@ mod tests {
                 .flat_map(|row| [&[0], &row[..width - 1]].concat())
                 .collect();
         };
-        let steps = model.steps(Pass::inference());
+        let steps = engine(model);
         let mut state = steps.start();
         steps.admit(&sources(batch), &mut state);
         let mut all = vec![0; mixed.ids.len()];

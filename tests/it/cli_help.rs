@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "train",
     "translate",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 16] = [
     "evaluate",
     "compare",
     "score",
+    "rescore",
     "inspect",
     "average",
     "plot",
@@ -54,6 +55,7 @@ fn the_columns_of_n_best_are_documented() {
         "tab-separated",
         "number of the input line",
         "score",
+        "rescore",
         "length penalty",
     ] {
         assert!(help.contains(word), "`{word}` is not in {help}");

@@ -25,6 +25,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("ops", &[]),
     ("nn", &["architecture", "random", "ops"]),
     ("model", &["architecture", "batch", "ops", "nn"]),
+    ("engine", &["architecture", "batch", "ops", "nn", "model"]),
     ("metrics", &[]),
     (
         "checkpoint",

@@ -5,6 +5,7 @@
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
+mod cli_decode;
 mod cli_errors;
 mod cli_families;
 mod cli_generate;

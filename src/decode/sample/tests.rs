@@ -1,7 +1,5 @@
 use std::cell::RefCell;
 
-use burn::tensor::{Device, Tensor, TensorData};
-
 use super::*;
 use crate::model::NextToken;
 
@@ -35,25 +33,31 @@ impl Toy {
 
 impl Stepper for Toy {
     type State = usize;
-    type Last = Tensor<2>;
+    type Last = Logits;
 
     fn start(&self) -> usize {
         self.read.borrow_mut().push(Vec::new());
         0
     }
 
+    fn start_watched(&self) -> Option<usize> {
+        None
+    }
+
     fn admit(&self, src: &Padded, _: &mut usize) {
         assert_eq!(src.rows(), 1);
     }
 
-    fn step(&self, next: &[TokenId], position: &mut usize) -> Tensor<2> {
+    fn step(&self, next: &[TokenId], position: &mut usize) -> Logits {
         assert!(*position < self.max_len);
         self.read.borrow_mut().last_mut().unwrap().extend(next);
         let place = std::mem::replace(position, *position + 1);
-        tensor(&(self.logits)(next[0], place))
+        let logits = (self.logits)(next[0], place);
+        let vocab = logits.len();
+        Logits::new(logits, vocab)
     }
 
-    fn read(&self, tokens: &Padded, position: &mut usize) -> Tensor<2> {
+    fn read(&self, tokens: &Padded, position: &mut usize) -> Logits {
         let steps = tokens
             .ids
             .iter()
@@ -65,22 +69,21 @@ impl Stepper for Toy {
         unreachable!("there is one row")
     }
 
-    fn likeliest(&self, _: Tensor<2>, _: usize, _: &[TokenId]) -> Vec<Vec<NextToken>> {
+    fn likeliest(&self, _: Logits, _: usize, _: &[TokenId]) -> Vec<Vec<NextToken>> {
         unreachable!("sampling reads logits")
     }
 
-    fn logits(&self, logits: Tensor<2>) -> Tensor<2> {
+    fn logits(&self, logits: Logits) -> Logits {
         logits
+    }
+
+    fn cross_attention(&self, _: &usize) -> Vec<Vec<f32>> {
+        unreachable!("there is no source")
     }
 
     fn max_len(&self) -> usize {
         self.max_len
     }
-}
-
-fn tensor(logits: &[f32]) -> Tensor<2> {
-    let data = TensorData::new(logits.to_vec(), [1, logits.len()]);
-    Tensor::from_data(data, &Device::flex())
 }
 
 /// Logits under which special tokens are most likely, then 5, 6, 7, … in this order.
@@ -95,12 +98,24 @@ fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -
     .unwrap()
 }
 
+fn sampling(temperature: f64, top_k: usize, top_p: f64) -> SampleOptions {
+    SampleOptions {
+        sampling: Sampling {
+            temperature,
+            top_k,
+            top_p,
+            seed: 0,
+        },
+        ..SampleOptions::default()
+    }
+}
+
 /// Frequency of each token drawn from the logits of [`falling`].
 fn counts(options: SampleOptions) -> [usize; 12] {
     let mut sampler = Sampler::new(&options, SPECIAL, Units::Stream);
     let mut counts = [0; 12];
     for _ in 0..4000 {
-        let token = sampler.draw(falling(0, 0)).unwrap();
+        let token = sampler.draw(&falling(0, 0)).unwrap();
         counts[token as usize] += 1;
     }
     counts
@@ -108,11 +123,7 @@ fn counts(options: SampleOptions) -> [usize; 12] {
 
 #[test]
 fn frequencies_match_probabilities() {
-    let options = SampleOptions {
-        temperature: 0.7,
-        ..SampleOptions::default()
-    };
-    let counts = counts(options);
+    let counts = counts(sampling(0.7, 0, 1.0));
     let weight = |token: usize| (-0.4 * token as f64 / 0.7).exp();
     let total: f64 = (5..12).map(weight).sum();
     assert_eq!(counts[..5], [0; 5]);
@@ -129,12 +140,7 @@ fn frequencies_match_probabilities() {
 #[test]
 fn only_the_top_tokens_are_drawn() {
     let drawn = |temperature, top_k, top_p| -> Vec<usize> {
-        let counts = counts(SampleOptions {
-            temperature,
-            top_k,
-            top_p,
-            ..SampleOptions::default()
-        });
+        let counts = counts(sampling(temperature, top_k, top_p));
         (0..12).filter(|&token| counts[token] > 0).collect()
     };
     assert_eq!(drawn(1.0, 3, 1.0), [5, 6, 7]);
@@ -154,12 +160,12 @@ fn only_the_top_tokens_are_drawn() {
 fn a_sample_depends_only_on_seed_and_number() {
     let toy = Toy::new(50, falling);
     let tokens = |seed, number| {
-        let options = SampleOptions {
-            seed,
+        let mut options = SampleOptions {
             number,
             max_new_tokens: 20,
             ..SampleOptions::default()
         };
+        options.sampling.seed = seed;
         draw_all(&toy, &[2], Units::Stream, options).tokens
     };
     assert_eq!(tokens(1, 2), tokens(1, 2));
@@ -178,9 +184,8 @@ fn counting(last: TokenId, _: usize) -> Vec<f32> {
 #[test]
 fn the_reason_of_an_ending_is_reported() {
     let greedy = |max_new_tokens| SampleOptions {
-        temperature: 0.0,
         max_new_tokens,
-        ..SampleOptions::default()
+        ..sampling(0.0, 0, 1.0)
     };
     let end = |max_len, max_new_tokens| {
         let toy = Toy::new(max_len, counting);
@@ -222,9 +227,8 @@ fn a_stream_restarts_with_the_last_half_of_its_context() {
             .collect()
     });
     let options = SampleOptions {
-        temperature: 0.0,
         max_new_tokens: 9,
-        ..SampleOptions::default()
+        ..sampling(0.0, 0, 1.0)
     };
     let drawn = draw_all(&toy, &[9, 5, 6], Units::Stream, options);
     assert_eq!(drawn.tokens, [7, 8, 9, 10, 11, 5, 6, 7, 8]);
@@ -243,24 +247,12 @@ fn invalid_options_are_refused() {
     let good = SampleOptions::default();
     assert!(good.check().is_ok());
     for wrong in [
-        SampleOptions {
-            temperature: -0.1,
-            ..good
-        },
-        SampleOptions {
-            temperature: f64::NAN,
-            ..good
-        },
-        SampleOptions {
-            temperature: f64::INFINITY,
-            ..good
-        },
-        SampleOptions { top_p: 0.0, ..good },
-        SampleOptions { top_p: 1.1, ..good },
-        SampleOptions {
-            top_p: f64::NAN,
-            ..good
-        },
+        sampling(-0.1, 0, 1.0),
+        sampling(f64::NAN, 0, 1.0),
+        sampling(f64::INFINITY, 0, 1.0),
+        sampling(1.0, 0, 0.0),
+        sampling(1.0, 0, 1.1),
+        sampling(1.0, 0, f64::NAN),
         SampleOptions {
             max_new_tokens: 0,
             ..good

@@ -2,13 +2,11 @@
 
 use std::cell::RefCell;
 
-use burn::tensor::{Device, Tensor, TensorData};
-
 use super::super::{Capacity, Hypothesis, SearchOptions, search};
 use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::config::LengthPenalty;
-use crate::model::{NextToken, Stepper, likeliest};
+use crate::model::{Logits, NextToken, Stepper, likeliest};
 use crate::random::Random;
 use crate::text::SpecialTokens;
 
@@ -24,16 +22,16 @@ pub(super) const VOCAB: usize = 8;
 pub(super) const MAX_LEN: usize = 40;
 
 /// Logits of the next token, given the source and the tokens so far.
-pub(super) type Logits = dyn Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB];
+pub(super) type Formula<'a> = dyn Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] + 'a;
 
 pub(super) struct Toy<'a> {
-    logits: &'a Logits,
+    logits: &'a Formula<'a>,
     /// The number of rows in each decoding step.
     pub(super) rows: RefCell<Vec<usize>>,
 }
 
 impl<'a> Toy<'a> {
-    pub(super) fn new(logits: &'a Logits) -> Self {
+    pub(super) fn new(logits: &'a Formula<'a>) -> Self {
         Self {
             logits,
             rows: RefCell::default(),
@@ -55,10 +53,14 @@ pub(super) struct Row {
 
 impl Stepper for Toy<'_> {
     type State = Vec<Row>;
-    type Last = Tensor<2>;
+    type Last = Logits;
 
     fn start(&self) -> Vec<Row> {
         Vec::new()
+    }
+
+    fn start_watched(&self) -> Option<Vec<Row>> {
+        Some(Vec::new())
     }
 
     fn admit(&self, src: &Padded, state: &mut Vec<Row>) {
@@ -69,7 +71,7 @@ impl Stepper for Toy<'_> {
         }));
     }
 
-    fn step(&self, next: &[TokenId], state: &mut Vec<Row>) -> Tensor<2> {
+    fn step(&self, next: &[TokenId], state: &mut Vec<Row>) -> Logits {
         assert_eq!(next.len(), state.len());
         self.rows.borrow_mut().push(next.len());
         let mut values = Vec::new();
@@ -86,11 +88,10 @@ impl Stepper for Toy<'_> {
                 row.prefix.as_deref().unwrap_or_default(),
             ));
         }
-        let data = TensorData::new(values, [next.len(), VOCAB]);
-        Tensor::from_data(data, &Device::flex())
+        Logits::new(values, VOCAB)
     }
 
-    fn read(&self, _: &Padded, _: &mut Vec<Row>) -> Tensor<2> {
+    fn read(&self, _: &Padded, _: &mut Vec<Row>) -> Logits {
         unreachable!("a search reads token by token")
     }
 
@@ -98,12 +99,17 @@ impl Stepper for Toy<'_> {
         *state = rows.iter().map(|&row| state[row].clone()).collect();
     }
 
-    fn likeliest(&self, logits: Tensor<2>, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+    fn likeliest(&self, logits: Logits, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
         likeliest(logits, count, never)
     }
 
-    fn logits(&self, logits: Tensor<2>) -> Tensor<2> {
+    fn logits(&self, logits: Logits) -> Logits {
         logits
+    }
+
+    fn cross_attention(&self, state: &Vec<Row>) -> Vec<Vec<f32>> {
+        let attention = |row: &Row| attention(&row.src, row.prefix.as_deref().unwrap_or_default());
+        state.iter().map(attention).collect()
     }
 
     fn max_len(&self) -> usize {
@@ -111,15 +117,26 @@ impl Stepper for Toy<'_> {
     }
 }
 
-pub(super) fn contract() -> TokenContract {
-    TokenContract {
-        start: SPECIAL.bos,
-        end: SPECIAL.eos,
-        pad: SPECIAL.pad,
-        never: vec![SPECIAL.pad, SPECIAL.bos],
-        forced_first: None,
-        forced_last: None,
-    }
+/// The weights over the positions of the source with which the toy predicts the token after `prefix`.
+pub(super) fn attention(src: &[TokenId], prefix: &[TokenId]) -> Vec<f32> {
+    let seed = prefix.iter().fold(7, |hash, &id| hash * 31 + u64::from(id));
+    let mut random = Random::new(seed, 1);
+    let powers: Vec<f64> = src.iter().map(|_| (2.0 * random.normal()).exp()).collect();
+    let total: f64 = powers.iter().sum();
+    powers.iter().map(|power| (power / total) as f32).collect()
+}
+
+pub(super) fn contract() -> &'static TokenContract {
+    static CONTRACT: std::sync::LazyLock<TokenContract> =
+        std::sync::LazyLock::new(|| TokenContract {
+            start: SPECIAL.bos,
+            end: SPECIAL.eos,
+            pad: SPECIAL.pad,
+            never: vec![SPECIAL.pad, SPECIAL.bos],
+            forced_first: None,
+            forced_last: None,
+        });
+    &CONTRACT
 }
 
 /// The results for `sentences`, of which `together` are decoded at a time.
@@ -133,8 +150,8 @@ pub(super) fn find(
         sentences: together,
         positions: usize::MAX,
     };
-    let sentences = sentences.iter().map(|sentence| sentence.to_vec());
-    search(toy, sentences, &contract(), options, capacity).collect()
+    let sentences = sentences.iter().map(|sentence| sentence.to_vec().into());
+    search(toy, sentences, contract(), options, capacity).collect()
 }
 
 pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
@@ -164,6 +181,10 @@ pub(super) fn options(
         max_new_extra: 3,
         max_new_tokens: usize::MAX,
         n_best: beam_width.min(10),
+        no_repeat_ngram: 0,
+        coverage_penalty: 0.0,
+        sampling: None,
+        guided: false,
     }
 }
 

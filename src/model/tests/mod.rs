@@ -4,12 +4,12 @@ pub(crate) mod variants;
 
 use std::ops::Range;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
-use super::{Model, State, Stepper, Steps, parameters, shapes, take_gradients};
+use super::{Logits, Model, parameters, shapes, take_gradients};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
-use crate::nn::{Packs, Pass, Probe};
+use crate::nn::{Pass, Probe};
 use crate::ops::Precision;
 
 use variants::{base, variants};
@@ -29,10 +29,8 @@ pub(crate) fn padded(sequences: &[&[TokenId]]) -> Padded {
     Padded::new(sequences, 0)
 }
 
-pub(crate) fn rows(tensor: Tensor<2>) -> Vec<Vec<f32>> {
-    let [_, width] = tensor.dims();
-    let values: Vec<f32> = tensor.into_data().iter().collect();
-    values.chunks(width).map(<[f32]>::to_vec).collect()
+pub(crate) fn rows(logits: impl Into<Logits>) -> Vec<Vec<f32>> {
+    logits.into().rows().map(<[f32]>::to_vec).collect()
 }
 
 pub(crate) const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
@@ -88,19 +86,6 @@ fn a_sentence_does_not_depend_on_its_batch() {
     }
 }
 
-#[test]
-fn packed_weights_give_the_same_bits() {
-    for config in variants() {
-        let (model, packs) = (model(&config), Packs::new());
-        let all = batch_of(&config, 0..3);
-        let plain = rows(model.forward(&all, &Pass::inference()));
-        for _ in 0..2 {
-            let packed = rows(model.forward(&all, &Pass::inference().packed(&packs)));
-            assert_eq!(packed, plain, "{config:?}");
-        }
-    }
-}
-
 pub(crate) fn decodes(config: &ModelConfig) -> bool {
     matches!(config.family.task(), Task::Translate | Task::Generate)
 }
@@ -118,157 +103,6 @@ fn parameters_match_the_architecture() {
         expected.sort();
         assert_eq!(found, expected, "{config:?}");
     }
-}
-
-fn assert_close(found: &[f32], expected: &[f32], config: &ModelConfig) {
-    assert_eq!(found.len(), expected.len());
-    for (found, expected) in found.iter().zip(expected) {
-        assert!(
-            (found - expected).abs() < 1e-5,
-            "{found} and {expected}: {config:?}"
-        );
-    }
-}
-
-/// A state with a row for each of the sentences `rows`.
-fn state_of(steps: &Steps<'_>, sentences: Range<usize>) -> State {
-    let mut state = steps.start();
-    steps.admit(&padded(&SRC[sentences]), &mut state);
-    state
-}
-
-fn step(steps: &Steps<'_>, next: &[TokenId], state: &mut State) -> Vec<Vec<f32>> {
-    rows(steps.logits(steps.step(next, state)))
-}
-
-#[test]
-fn cached_steps_equal_the_full_forward_pass() {
-    for config in variants().into_iter().filter(decodes) {
-        let (model, packs) = (model(&config), Packs::new());
-        let steps = model.steps(Pass::inference().packed(&packs));
-        let full = rows(model.forward(&batch_of(&config, 0..3), &Pass::inference()));
-        let mut state = state_of(&steps, 0..3);
-        for position in 0..3 {
-            let last: Vec<TokenId> = TGT
-                .iter()
-                .map(|tgt| tgt.get(position).copied().unwrap_or(0))
-                .collect();
-            let step = step(&steps, &last, &mut state);
-            for row in [0, 2] {
-                let expected = &full[row * TGT[0].len() + position];
-                assert_close(&step[row], expected, &config);
-            }
-        }
-    }
-}
-
-#[test]
-fn tokens_read_at_once_equal_the_full_forward_pass() {
-    for config in variants().into_iter().filter(decodes) {
-        let model = model(&config);
-        let steps = model.steps(Pass::inference());
-        let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));
-        for first in 1..5 {
-            let mut state = state_of(&steps, 0..1);
-            let all = TGT[0];
-            for (tokens, row) in [(&all[..first], first - 1), (&all[first..], all.len() - 1)] {
-                let last = steps.read(&padded(&[tokens]), &mut state);
-                let read = rows(steps.logits(last));
-                assert_eq!(read.len(), 1);
-                assert_close(&read[0], &full[row], &config);
-            }
-        }
-    }
-}
-
-/// Prefixes of different lengths are read together, which does not affect the following tokens.
-#[test]
-fn prefixes_of_different_lengths_are_read_together() {
-    for config in variants().into_iter().filter(decodes) {
-        let model = model(&config);
-        let steps = model.steps(Pass::inference());
-        let mut together = state_of(&steps, 0..3);
-        let read = steps.read(&padded(&TGT), &mut together);
-        let read = rows(steps.logits(read));
-        let after = step(&steps, &[4, 5, 6], &mut together);
-        for row in 0..3 {
-            let mut alone = state_of(&steps, row..row + 1);
-            let last = steps.read(&padded(&TGT[row..=row]), &mut alone);
-            assert_eq!(rows(steps.logits(last))[0], read[row], "{config:?}");
-            let next = [4, 5, 6][row];
-            assert_eq!(
-                step(&steps, &[next], &mut alone)[0],
-                after[row],
-                "{config:?}"
-            );
-        }
-    }
-}
-
-#[test]
-fn selected_rows_continue_unchanged() {
-    for config in variants().into_iter().filter(decodes) {
-        let model = model(&config);
-        let steps = model.steps(Pass::inference());
-        let mut state = state_of(&steps, 0..3);
-        step(&steps, &[2, 2, 2], &mut state);
-        let mut chosen = state.clone();
-        steps.select(&[2, 0, 0], &mut chosen);
-        let before = step(&steps, &[5, 6, 7], &mut state);
-        let after = step(&steps, &[7, 5, 5], &mut chosen);
-        assert_eq!(
-            after,
-            [before[2].clone(), before[0].clone(), before[0].clone()]
-        );
-    }
-}
-
-/// Rows are admitted, repeated and dropped between any two decoding steps; the results of each are bit-identical to those
-/// alone.
-#[test]
-fn a_row_does_not_depend_on_other_rows() {
-    for config in variants().into_iter().filter(decodes) {
-        let model = model(&config);
-        let steps = model.steps(Pass::inference());
-        let alone = |sentence: usize, tokens: &[TokenId]| {
-            let mut state = state_of(&steps, sentence..sentence + 1);
-            let all = tokens
-                .iter()
-                .map(|&token| step(&steps, &[token], &mut state));
-            all.last().expect("a step").remove(0)
-        };
-        let mut state = state_of(&steps, 0..2);
-        step(&steps, &[2, 2], &mut state);
-        steps.select(&[1, 0, 0], &mut state);
-        let found = step(&steps, &[4, 5, 6], &mut state);
-        assert_eq!(found[0], alone(1, &[2, 4]), "{config:?}");
-        assert_eq!(found[2], alone(0, &[2, 6]), "{config:?}");
-        steps.admit(&padded(&SRC[2..3]), &mut state);
-        let found = step(&steps, &[7, 8, 9, 2], &mut state);
-        assert_eq!(found[0], alone(1, &[2, 4, 7]), "{config:?}");
-        assert_eq!(found[1], alone(0, &[2, 5, 8]), "{config:?}");
-        assert_eq!(found[3], alone(2, &[2]), "{config:?}");
-        steps.select(&[3, 2], &mut state);
-        let found = step(&steps, &[10, 11], &mut state);
-        assert_eq!(found[0], alone(2, &[2, 10]), "{config:?}");
-        assert_eq!(found[1], alone(0, &[2, 6, 9, 11]), "{config:?}");
-        steps.select(&[], &mut state);
-        steps.admit(&padded(&SRC[..1]), &mut state);
-        assert_eq!(
-            step(&steps, &[2], &mut state)[0],
-            alone(0, &[2]),
-            "{config:?}"
-        );
-    }
-}
-
-#[test]
-fn likeliest_tokens_match_the_logits() {
-    let model = model(&base());
-    let steps = model.steps(Pass::inference());
-    let last = steps.step(&[2, 2, 2], &mut state_of(&steps, 0..3));
-    let expected = super::likeliest(steps.logits(last.clone()), 4, &[0, 2]);
-    assert_eq!(steps.likeliest(last, 4, &[0, 2]), expected);
 }
 
 #[test]

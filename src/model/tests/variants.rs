@@ -6,7 +6,7 @@ use crate::config::{
     TieEmbeddings,
 };
 
-pub(super) fn base() -> ModelConfig {
+pub(crate) fn base() -> ModelConfig {
     ModelConfig {
         d_model: 12,
         d_ff: 20,

@@ -6,6 +6,7 @@ use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
 use crate::architecture::{AttentionKind, CellKind, Init};
 use crate::config::{Family, ModelConfig, RecurrentConfig};
+use crate::ops::Lengths;
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];

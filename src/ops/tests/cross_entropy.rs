@@ -32,7 +32,7 @@ fn cross_entropy_matches() {
             }
             Case::new(10, &shapes).check(&|form, inputs| {
                 let x = inputs[0].clone();
-                let projection = Map::dense(inputs[1].clone(), inputs.get(2).map(vector));
+                let projection = map_of(inputs[1].clone(), inputs.get(2).map(vector));
                 let found = match form {
                     Form::Fused => full_precision(x, projection, &targets, label_smoothing),
                     Form::Portable => {
@@ -51,7 +51,7 @@ fn cross_entropy_sums_match() {
     let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
     let targets = [2, IGNORE, 0, 6, 2, IGNORE];
     let sums = |run: fn(Tensor<2>, Map, &[u32], f64) -> CrossEntropy| {
-        let projection = Map::dense(inputs[1].clone(), None);
+        let projection = map_of(inputs[1].clone(), None);
         run(inputs[0].clone(), projection, &targets, 0.1).sums
     };
     let (fused, portable) = (sums(full_precision), sums(full_precision_portable));

@@ -165,7 +165,7 @@ fn linear_matches() {
                     };
                     let map = |map: usize| {
                         let bias = inputs.get(1 + maps + map).map(vector);
-                        Map::dense(inputs[1 + map].clone(), bias)
+                        map_of(inputs[1 + map].clone(), bias)
                     };
                     let epilogue = Epilogue {
                         activation,
@@ -280,7 +280,7 @@ fn embedding_matches() {
 fn bf16_products_match() {
     let case = Case::new(12, &[[6, 40], [7, 40]]);
     let inputs = case.tensors(&case.values, DType::F32, &Device::flex());
-    let map = || Map::dense(inputs[1].clone(), None);
+    let map = || map_of(inputs[1].clone(), None);
     let targets = [2, IGNORE, 0, 6, 2, 1];
     let results = |precision| {
         let epilogue = Epilogue::plain(precision);
@@ -333,4 +333,9 @@ fn rotary_matches() {
             Form::Portable => super::rotary::portable(&table, inputs[0].clone(), 2, &starts, 2),
         });
     }
+}
+
+/// A linear layer.
+fn map_of(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Map {
+    Map { weight, bias }
 }

@@ -28,7 +28,7 @@ fn recurrent_matches() {
                     let recurrence = Recurrence {
                         hidden: hidden.then(|| {
                             let bias = biased.then(|| vector(&inputs[2]));
-                            Map::dense(inputs[1].clone(), bias)
+                            map_of(inputs[1].clone(), bias)
                         }),
                         initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     };
@@ -83,7 +83,7 @@ fn attentive_recurrent_matches() {
                     state: Recurrence {
                         hidden: hidden.then(|| {
                             let bias = biased.then(|| vector(&inputs[7]));
-                            Map::dense(inputs[6].clone(), bias)
+                            map_of(inputs[6].clone(), bias)
                         }),
                         initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     },

@@ -1,5 +1,7 @@
+mod demands;
 mod inspect;
 mod labels;
+mod rescore;
 mod tokens;
 
 use std::sync::OnceLock;
@@ -283,13 +285,9 @@ fn a_source_is_limited_by_the_model() {
 #[test]
 fn lines_are_decoded_by_length() {
     let mut random = Random::new(2, 0);
-    let source = |len: usize| Source {
-        ids: vec![4; len],
-        warnings: Vec::new(),
-    };
-    let sources: Vec<Source> = (0..1000).map(|_| source(random.below(600))).collect();
-    let mut order = longest_first(&sources);
-    let len = |line: usize| sources[line].ids.len();
+    let lens: Vec<usize> = (0..1000).map(|_| random.below(600)).collect();
+    let mut order = longest_first(lens.iter().copied());
+    let len = |line: usize| lens[line];
     assert!(order.is_sorted_by(|&a, &b| len(a) >= len(b)));
     order.sort_unstable();
     let real: Vec<usize> = (0..1000).filter(|&line| len(line) > 0).collect();

@@ -1,0 +1,30 @@
+//! The models of an ensemble.
+
+use std::path::{Path, PathBuf};
+
+use attentive::error::Result;
+use attentive::pipeline::Pipeline;
+
+/// Further models that work together with the first.
+#[derive(clap::Args)]
+pub(super) struct EnsembleArgs {
+    /// Use this model as well and average the probabilities; may be repeated. It needs the same vocabularies.
+    #[arg(long, value_name = "MODEL2")]
+    with: Vec<PathBuf>,
+}
+
+impl EnsembleArgs {
+    /// The directories of the further models.
+    pub(super) fn models(&self) -> &[PathBuf] {
+        &self.with
+    }
+
+    /// Loads `model` and the further models.
+    pub(super) fn load(&self, model: &Path) -> Result<Pipeline> {
+        let join = |together: Pipeline, path: &PathBuf| {
+            let joined = together.with(Pipeline::load(path)?);
+            joined.map_err(|error| error.about(format_args!("`{}`", path.display())))
+        };
+        self.with.iter().try_fold(Pipeline::load(model)?, join)
+    }
+}

@@ -1,0 +1,129 @@
+//! `attentive rescore`: probabilities of given translations.
+
+use std::path::PathBuf;
+
+use attentive::error::Result;
+use attentive::pipeline::{Pipeline, Rescored};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::ensemble::EnsembleArgs;
+use super::input;
+use super::lines::LINES_PER_CHUNK;
+use super::message;
+use super::output::Output;
+use super::table::blank_separated;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive rescore runs/multi30k --src test.en --tgt test.de
+  attentive rescore runs/multi30k --src test.en --tgt test.de --tokens
+  attentive rescore runs/a --with runs/b --src test.en --tgt out.de --format jsonl | jq .log_prob
+
+Output:
+  One line for each pair: the natural log-probability of the translation, and the number of its tokens, `</s>` included, \
+separated by a tab. `--tokens` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, \
+given the source and the tokens before it. With `--format jsonl`, each pair is an object with `line`, `log_prob` and \
+`n_tokens`, and with `--tokens` the lists `tokens` and `token_log_probs`.
+  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, only \
+the beginning is. Warnings name such lines.";
+
+/// Score given translations: their log-probabilities under a model, in all and for each token.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    ensemble: EnsembleArgs,
+    /// The source sentences, one per line; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    src: PathBuf,
+    /// Their translations, one per line; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    tgt: PathBuf,
+    /// Add the tokens of each translation and their log-probabilities.
+    #[arg(long)]
+    tokens: bool,
+    /// Form of the output.
+    #[arg(long, value_name = "FORMAT", default_value = "tsv")]
+    format: Format,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Columns separated by tabs.
+    Tsv,
+    /// One JSON object per pair.
+    Jsonl,
+}
+
+/// A pair as JSON.
+#[derive(Serialize)]
+struct Pair<'a> {
+    line: usize,
+    log_prob: f64,
+    n_tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_log_probs: Option<&'a [f64]>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = args.ensemble.load(&args.model)?;
+    let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
+    let inputs = [&args.src, &args.tgt, &args.model].into_iter();
+    let inputs = inputs.chain(args.ensemble.models());
+    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let chunks = src
+        .chunks(LINES_PER_CHUNK)
+        .zip(tgt[0].chunks(LINES_PER_CHUNK));
+    let mut line = 1;
+    for (src, tgt) in chunks {
+        for scored in pipeline.rescore(line, src, tgt)? {
+            message::warnings(&scored.warnings);
+            args.write(line, &scored, &pipeline, &mut out)?;
+            line += 1;
+        }
+        out.flush()?;
+    }
+    out.finish().map(drop)
+}
+
+impl Args {
+    fn write(
+        &self,
+        line: usize,
+        scored: &Rescored,
+        pipeline: &Pipeline,
+        out: &mut Output,
+    ) -> Result<()> {
+        let n_tokens = scored.tokens.len();
+        let tokens = self.tokens.then(|| {
+            let tokenizer = pipeline.tokenizers().tgt();
+            tokenizer.spelled(&scored.tokens)
+        });
+        match self.format {
+            Format::Jsonl => out.json_line(&Pair {
+                line,
+                log_prob: scored.log_prob,
+                n_tokens,
+                tokens,
+                token_log_probs: self.tokens.then_some(&scored.token_log_probs),
+            }),
+            Format::Tsv => {
+                let mut columns = vec![format!("{:.4}", scored.log_prob), n_tokens.to_string()];
+                if let Some(tokens) = tokens {
+                    columns.push(tokens.join(" "));
+                    columns.push(blank_separated(&scored.token_log_probs));
+                }
+                out.line(columns.join("\t"))
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Translations as text, columns or JSON.
+
+use attentive::batch::TokenId;
+use attentive::error::Result;
+use attentive::pipeline::{Alignment, Candidate, Pipeline, Translation, Warning};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::cli::message;
+use crate::cli::output::Output;
+use crate::cli::table::blank_separated;
+
+/// A form of output to choose.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Format {
+    /// Translations alone, and what other options add, separated by tabs.
+    Text,
+    /// Line number, score and translation, separated by tabs.
+    Tsv,
+    /// One JSON object per line of the input, with everything that is known.
+    Jsonl,
+}
+
+/// The contents of an output line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Text,
+    LineScoreText,
+    Json,
+    Jsonl,
+}
+
+/// Writes translations.
+pub(super) struct Writer<'a> {
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) style: Style,
+    pub(super) token_scores: bool,
+    pub(super) alignments: bool,
+    /// Whether there are phrases that translations must contain.
+    pub(super) constrained: bool,
+    pub(super) out: Output,
+}
+
+/// The translations of a line as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    line: usize,
+    translations: Vec<Found<'a>>,
+}
+
+/// A translation as JSON.
+#[derive(Serialize)]
+struct Found<'a> {
+    text: &'a str,
+    score: f64,
+    log_prob: f64,
+    finished: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_log_probs: Option<&'a [f32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alignment: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unmet: Option<&'a [String]>,
+}
+
+impl Writer<'_> {
+    /// Writes the translations of `lines`, which start at line number `first_line`.
+    pub(super) fn write(
+        &mut self,
+        first_line: usize,
+        lines: &[String],
+        translations: &[Translation],
+    ) -> Result<()> {
+        let mut alignments = self.aligned(lines, translations)?.into_iter();
+        for (line, translation) in (first_line..).zip(translations) {
+            message::warnings(&translation.warnings);
+            let found = &translation.hypotheses;
+            let aligned = alignments.by_ref().take(found.len());
+            self.write_line(line, found, &aligned.collect::<Vec<_>>())?;
+        }
+        self.out.flush()
+    }
+
+    /// The alignments of all translations, one after another; none unless they were asked for.
+    fn aligned(&self, lines: &[String], translations: &[Translation]) -> Result<Vec<Alignment>> {
+        if !self.alignments {
+            return Ok(Vec::new());
+        }
+        let pairs = lines.iter().zip(translations).flat_map(|(line, found)| {
+            let tokens = found.hypotheses.iter().map(|found| &found.tokens[..]);
+            tokens.map(move |tokens| (line, tokens))
+        });
+        self.pipeline.align(&pairs.collect::<Vec<_>>())
+    }
+
+    fn write_line(
+        &mut self,
+        line: usize,
+        found: &[Candidate],
+        alignments: &[Alignment],
+    ) -> Result<()> {
+        if self.style == Style::LineScoreText {
+            message::warnings(cut_off(line, found).as_slice());
+        }
+        let numbered = found.iter().enumerate();
+        let numbered = numbered.map(|(number, found)| (found, alignments.get(number)));
+        if matches!(self.style, Style::Json | Style::Jsonl) {
+            let translations = numbered.map(|(found, alignment)| self.json(found, alignment));
+            let translations = translations.collect();
+            return self.out.json_line(&Answer { line, translations });
+        }
+        for (found, alignment) in numbered {
+            let mut columns = match self.style {
+                Style::LineScoreText => vec![line.to_string(), format!("{:.4}", found.score)],
+                _ => Vec::new(),
+            };
+            columns.push(found.text.clone());
+            if self.token_scores {
+                columns.push(self.spelled(&found.tokens).join(" "));
+                columns.push(blank_separated(&found.token_log_probs));
+            }
+            columns.extend(alignment.map(Alignment::to_string));
+            self.out.line(columns.join("\t"))?;
+        }
+        Ok(())
+    }
+
+    fn json<'a>(&self, found: &'a Candidate, alignment: Option<&Alignment>) -> Found<'a> {
+        let everything = self.style == Style::Jsonl;
+        let tokens = everything || self.token_scores;
+        Found {
+            text: &found.text,
+            score: found.score,
+            log_prob: found.log_prob,
+            // A blank line cannot be cut off.
+            finished: found.finished || found.tokens.is_empty(),
+            tokens: tokens.then(|| self.spelled(&found.tokens)),
+            token_log_probs: tokens.then_some(&found.token_log_probs),
+            alignment: alignment.map(Alignment::to_string),
+            unmet: (everything && self.constrained).then_some(&found.unmet),
+        }
+    }
+
+    fn spelled(&self, tokens: &[TokenId]) -> Vec<String> {
+        self.pipeline.tokenizers().tgt().spelled(tokens)
+    }
+}
+
+/// A warning if any translations of line number `line` were cut off. A blank line has none.
+fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
+    let is_cut_off = |found: &&Candidate| !found.finished && !found.tokens.is_empty();
+    let problem = match (found.iter().filter(is_cut_off).count(), found.len()) {
+        (0, _) => return None,
+        (1, 1) => "the translation was cut off at the length limit".to_owned(),
+        (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),
+        (n, all) if found.iter().rev().take(n).all(|found| !found.finished) => format!(
+            "the last {n} of {all} translations were cut off at the length limit, and come after the others whatever \
+             their score"
+        ),
+        (n, all) => format!("{n} of {all} translations were cut off at the length limit"),
+    };
+    Some(Warning {
+        line: Some(line),
+        problem,
+    })
+}

@@ -1,0 +1,172 @@
+//! `attentive translate`: translates text line by line.
+
+mod demands;
+mod format;
+mod sampling;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use attentive::error::Result;
+use attentive::pipeline::{Pipeline, TranslateOptions};
+
+use super::ensemble::EnsembleArgs;
+use super::input::Lines;
+use super::lines::LinesArgs;
+use super::search::SearchArgs;
+use demands::Demands;
+use format::{Format, Style, Writer};
+use sampling::SamplingArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive translate runs/multi30k < in.en > out.de
+  echo 'A dog runs.' | attentive translate runs/multi30k
+  attentive translate runs/multi30k in.en --output out.de --beam-width 1
+  attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
+  attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
+  attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
+  attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
+  attentive translate runs/a in.en --with runs/b --with runs/c
+  attentive translate runs/multi30k in.en --format jsonl --alignments
+
+Output:
+  One line for each line of the input; a blank line gives an empty line. With `--scores`, `--format tsv` or an `--n-best` \
+above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
+which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
+translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
+come after all finished ones, whatever their score, and a warning on standard error names the line.
+  `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities, one more than \
+tokens for a finished translation, which is that of its end. `--alignments` adds one more: pairs `i-j` of words separated by \
+blanks, counted from 0, which say that word j of the translation belongs to word i of the source (Pharaoh format). A token \
+belongs to the source token that its prediction attends to most, on average over the heads of the top layer.
+  With `--json`, each line of the input gives one object: its number `line`, and a list `translations` of objects with \
+`text`, `score`, `log_prob` (the sum before the penalties), and `finished`, which is false for a translation that was cut off. \
+`--format jsonl` adds `tokens`, `token_log_probs` and, with `--constraints`, the list `unmet` of phrases that are missing.
+
+Prefixes and constraints:
+  Line n of the files belongs to line n of the input; a blank line demands nothing. A translation begins with its prefix, whose \
+probability counts. The prefix is split into tokens by itself, so a subword vocabulary may complete the last word of it.
+  Phrases are split into tokens by themselves as well, and a translation ends only when it contains all. The places of the beam \
+are shared among translations that contain more and less of them, so use a beam of 10 or more. Phrases that cannot be written \
+with the vocabulary, or are longer than a translation may be, are errors; if the search finds no translation that has all \
+phrases, it gives the best unfinished one, and a warning names the line and the phrases that are missing.
+
+Ensembles:
+  The probability of a token is the mean of those that all models give it. The models need the same vocabularies, and may \
+differ in everything else.";
+
+/// Batches to collect before translating, so that sentences of similar length share a batch.
+const BATCHES_PER_CHUNK: usize = 32;
+
+/// Translate text line by line, from a file or standard input.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    lines: LinesArgs,
+    #[command(flatten)]
+    ensemble: EnsembleArgs,
+    /// Number of translations to write for each line; at most the beam width.
+    #[arg(long, value_name = "N", default_value = "1")]
+    n_best: NonZeroUsize,
+    /// Write each translation with its line number and score; same as `--format tsv`.
+    #[arg(long)]
+    scores: bool,
+    /// Write one JSON object per line of the input.
+    #[arg(long)]
+    json: bool,
+    /// Form of the output [default: text, or tsv with an `--n-best` above 1].
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["scores", "json"])]
+    format: Option<Format>,
+    /// Add the tokens of each translation and their log-probabilities.
+    #[arg(long)]
+    token_scores: bool,
+    /// Add the word alignment of each translation, by attention.
+    #[arg(long)]
+    alignments: bool,
+    /// Begin the translation of each line with the text on the same line of this file.
+    #[arg(long, value_name = "FILE")]
+    prefix: Option<PathBuf>,
+    /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
+    #[arg(long, value_name = "FILE")]
+    constraints: Option<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+}
+
+impl Args {
+    fn options(&self, pipeline: &Pipeline) -> Result<TranslateOptions> {
+        let (config, n_best) = (pipeline.config(), self.n_best.get());
+        let Some(sampling) = self.sampling.sampling() else {
+            return self.search.options(config, n_best);
+        };
+        let mut options = self.search.options(config, 1)?;
+        options.search.sampling = Some(sampling);
+        options.search.n_best = n_best;
+        options.search.check()?;
+        Ok(options)
+    }
+
+    fn style(&self) -> Style {
+        match self.format {
+            _ if self.json => Style::Json,
+            Some(Format::Jsonl) => Style::Jsonl,
+            Some(Format::Tsv) => Style::LineScoreText,
+            None if self.scores || self.n_best.get() > 1 => Style::LineScoreText,
+            Some(Format::Text) | None => Style::Text,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let pipeline = args.ensemble.load(&args.lines.model)?;
+    let options = args.options(&pipeline)?;
+    if args.alignments {
+        // Refuses a model without attention before anything is read.
+        pipeline.align::<&str>(&[])?;
+    }
+    let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref())?;
+    let others = args.prefix.iter().chain(&args.constraints);
+    let (input, out) = args
+        .lines
+        .open_beside(others.chain(args.ensemble.models()))?;
+    let writer = Writer {
+        pipeline: &pipeline,
+        style: args.style(),
+        token_scores: args.token_scores,
+        alignments: args.alignments,
+        constrained: args.constraints.is_some(),
+        out,
+    };
+    translate(&pipeline, &options, demands.as_ref(), input, writer)
+}
+
+fn translate(
+    pipeline: &Pipeline,
+    options: &TranslateOptions,
+    demands: Option<&Demands>,
+    mut input: Lines,
+    mut writer: Writer<'_>,
+) -> Result<()> {
+    let limit = options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
+    loop {
+        let first_line = input.count() + 1;
+        let Some(lines) = input.next_chunk(limit)? else {
+            if let Some(demands) = demands {
+                demands.check_end(input.count())?;
+            }
+            return writer.out.finish().map(drop);
+        };
+        let translations = match demands {
+            None => pipeline.translate_from(first_line, &lines, options)?,
+            Some(demands) => {
+                let requests = demands.requests(first_line, &lines)?;
+                pipeline.translate_requests(first_line, &requests, options)?
+            }
+        };
+        writer.write(first_line, &lines, &translations)?;
+    }
+}

@@ -1,0 +1,141 @@
+//! Sequences of tokens that an output must contain.
+
+use crate::batch::TokenId;
+
+/// Phrases that an output must contain, each as consecutive tokens. They may overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Constraints(Vec<Phrase>);
+
+/// How much of each phrase a hypothesis contains: the length of its longest beginning with which the hypothesis ends, or its
+/// whole length once the phrase has occurred.
+pub(super) type Progress = Vec<usize>;
+
+#[derive(Clone, Debug)]
+struct Phrase {
+    tokens: Vec<TokenId>,
+    /// For each length of a beginning, that of its longest proper end that is a beginning as well (Knuth, Morris and Pratt 1977).
+    shorter: Vec<usize>,
+}
+
+impl Constraints {
+    pub(super) fn new(phrases: &[Vec<TokenId>]) -> Self {
+        Self(phrases.iter().map(|tokens| Phrase::new(tokens)).collect())
+    }
+
+    /// The progress of an empty hypothesis.
+    pub(super) fn start(&self) -> Progress {
+        vec![0; self.0.len()]
+    }
+
+    /// The progress after one more token.
+    pub(super) fn advance(&self, progress: &Progress, token: TokenId) -> Progress {
+        let phrases = self.0.iter().zip(progress);
+        phrases
+            .map(|(phrase, &len)| phrase.advance(len, token))
+            .collect()
+    }
+
+    /// The numbers of the phrases that are still missing.
+    pub(super) fn unmet(&self, progress: &Progress) -> Vec<usize> {
+        let missing = |&number: &usize| progress[number] < self.0[number].tokens.len();
+        (0..self.0.len()).filter(missing).collect()
+    }
+
+    /// The next token of each missing phrase.
+    pub(super) fn wanted(&self, progress: &Progress) -> Vec<TokenId> {
+        let unmet = self.unmet(progress).into_iter();
+        let mut wanted: Vec<TokenId> = unmet
+            .map(|number| self.0[number].tokens[progress[number]])
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+
+    /// The number of tokens met: those of the phrases that have occurred, and the longest beginning of another one. Some wanted
+    /// token always raises it.
+    pub(super) fn met(&self, progress: &Progress) -> usize {
+        let (mut whole, mut begun) = (0, 0);
+        for (phrase, &len) in self.0.iter().zip(progress) {
+            match len == phrase.tokens.len() {
+                true => whole += len,
+                false => begun = begun.max(len),
+            }
+        }
+        whole + begun
+    }
+
+    /// [`Constraints::met`] of a hypothesis that contains all phrases.
+    pub(super) fn total(&self) -> usize {
+        self.0.iter().map(|phrase| phrase.tokens.len()).sum()
+    }
+}
+
+impl Phrase {
+    fn new(tokens: &[TokenId]) -> Self {
+        let mut shorter = vec![0; tokens.len() + 1];
+        let mut len = 0;
+        for (place, token) in tokens.iter().enumerate().skip(1) {
+            while len > 0 && tokens[len] != *token {
+                len = shorter[len];
+            }
+            len += usize::from(tokens[len] == *token);
+            shorter[place + 1] = len;
+        }
+        Self {
+            tokens: tokens.to_vec(),
+            shorter,
+        }
+    }
+
+    fn advance(&self, mut len: usize, token: TokenId) -> usize {
+        if len == self.tokens.len() {
+            return len;
+        }
+        while len > 0 && self.tokens[len] != token {
+            len = self.shorter[len];
+        }
+        len + usize::from(self.tokens[len] == token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn progress_equals_a_naive_comparison() {
+        let mut random = Random::new(1, 0);
+        for _ in 0..2000 {
+            let mut tokens = |most: usize| -> Vec<TokenId> {
+                let len = 1 + random.below(most);
+                (0..len).map(|_| random.below(2) as TokenId).collect()
+            };
+            let phrases = [tokens(5), tokens(3)];
+            let text = tokens(12);
+            let constraints = Constraints::new(&phrases);
+            let mut progress = constraints.start();
+            for end in 1..=text.len() {
+                let before = constraints.met(&progress);
+                let wanted = constraints.wanted(&progress);
+                let best = wanted.iter().map(|&token| {
+                    let next = constraints.advance(&progress, token);
+                    constraints.met(&next)
+                });
+                assert!(wanted.is_empty() || best.max() > Some(before));
+                progress = constraints.advance(&progress, text[end - 1]);
+                for (number, phrase) in phrases.iter().enumerate() {
+                    let read = &text[..end];
+                    let is_met = read.windows(phrase.len()).any(|part| part == phrase);
+                    let begun = (0..=phrase.len())
+                        .rev()
+                        .find(|&n| read.ends_with(&phrase[..n]));
+                    let expected = if is_met { phrase.len() } else { begun.unwrap() };
+                    assert_eq!(progress[number], expected);
+                    assert_eq!(constraints.unmet(&progress).contains(&number), !is_met);
+                }
+            }
+        }
+    }
+}

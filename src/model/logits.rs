@@ -1,0 +1,60 @@
+//! Logits as plain numbers.
+
+use burn::tensor::Tensor;
+
+use crate::batch::TokenId;
+
+/// The logits of several rows, such as those of the next token of each row of a decoder's state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logits {
+    values: Vec<f32>,
+    vocab: usize,
+}
+
+impl Logits {
+    /// Rows of `vocab` logits each, one after another.
+    ///
+    /// # Panics
+    /// If `values` are not whole rows.
+    pub fn new(values: Vec<f32>, vocab: usize) -> Self {
+        assert!(
+            vocab > 0 && values.len().is_multiple_of(vocab),
+            "{} logits in rows of {vocab}",
+            values.len()
+        );
+        Self { values, vocab }
+    }
+
+    /// The number of logits of a row.
+    pub fn vocab(&self) -> usize {
+        self.vocab
+    }
+
+    /// All logits, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        self.values.chunks_exact(self.vocab)
+    }
+}
+
+impl From<Tensor<2>> for Logits {
+    /// The values of a tensor `[rows, vocab]`.
+    fn from(logits: Tensor<2>) -> Self {
+        let [_, vocab] = logits.dims();
+        let data = logits.into_data().convert::<f32>();
+        Self::new(data.try_into_vec().expect("logits were made f32"), vocab)
+    }
+}
+
+/// The index of the largest logit of each row; the first one among equals.
+pub fn argmax(logits: impl Into<Logits>) -> Vec<TokenId> {
+    let best = |row: &[f32]| {
+        let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };
+        (0..row.len()).reduce(better).unwrap_or(0) as TokenId
+    };
+    logits.into().rows().map(best).collect()
+}

@@ -1,0 +1,54 @@
+//! The interface of a model for search.
+
+use super::{Logits, NextToken};
+use crate::batch::{Padded, TokenId};
+
+/// The interface of a model for search and sampling.
+///
+/// A state holds rows, each at its own position of its own sentence. Rows are admitted, repeated and dropped between any
+/// two decoding steps, and the results of a row depend on that row only.
+pub trait Stepper {
+    /// The decoding state of the rows.
+    type State;
+    /// The last layer, from which the next token of each row is predicted.
+    type Last;
+
+    /// A state without rows.
+    fn start(&self) -> Self::State;
+
+    /// A state without rows that also keeps the cross-attention of the last decoding step; `None` for a model without
+    /// cross-attention.
+    fn start_watched(&self) -> Option<Self::State>;
+
+    /// Encodes the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
+    fn admit(&self, src: &Padded, state: &mut Self::State);
+
+    /// Reads the next token of each row.
+    fn step(&self, next: &[TokenId], state: &mut Self::State) -> Self::Last;
+
+    /// Reads several tokens of each row.
+    ///
+    /// # Panics
+    /// If a row gets no token.
+    fn read(&self, tokens: &Padded, state: &mut Self::State) -> Self::Last;
+
+    /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
+    fn select(&self, rows: &[usize], state: &mut Self::State);
+
+    /// The `count` most likely next tokens of each row, without those in `never`; see [`super::likeliest`]. An implementation need
+    /// not compute the logits of all tokens at once.
+    fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
+
+    /// The logits of the next token of each row.
+    fn logits(&self, last: Self::Last) -> Logits;
+
+    /// The cross-attention of the last [`Stepper::step`]: for each row its weights over the positions of its source, the mean
+    /// over the heads of the top layer.
+    ///
+    /// # Panics
+    /// If the state was not made by [`Stepper::start_watched`].
+    fn cross_attention(&self, state: &Self::State) -> Vec<Vec<f32>>;
+
+    /// Maximum number of tokens of a row, including the start token.
+    fn max_len(&self) -> usize;
+}

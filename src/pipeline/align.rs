@@ -1,0 +1,192 @@
+//! Word alignments from attention.
+
+use std::fmt;
+
+use burn::tensor::Tensor;
+
+use super::Pipeline;
+use super::batches::batches_within;
+use super::source::Source;
+use crate::batch::{Batch, TokenId};
+use crate::config::Task;
+use crate::data::Example;
+use crate::error::Result;
+use crate::text::{Detokenizer, Tokenizer};
+
+/// Positions of a batch: the weights of all heads and layers are kept at once.
+const POSITIONS: usize = 1 << 10;
+
+/// Which words of a translation belong to which words of its source: pairs of numbers of words separated by blanks, counted from
+/// 0, in ascending order. Shown in the format of the Pharaoh decoder, as in `0-0 1-2`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alignment(pub Vec<(usize, usize)>);
+
+impl fmt::Display for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (src, tgt)) in self.0.iter().enumerate() {
+            let blank = if place == 0 { "" } else { " " };
+            write!(f, "{blank}{src}-{tgt}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The word of each token on both sides of a pair.
+struct Words {
+    src: Vec<usize>,
+    tgt: Vec<usize>,
+}
+
+impl Pipeline {
+    /// The alignment of each line with a translation of it, given as tokens without `<s>` and `</s>`.
+    ///
+    /// A token belongs to the source token that its prediction attends to most, in the top layer and as the mean over heads; a
+    /// token that attends to `</s>` most belongs to none. Words are aligned if tokens of theirs are.
+    ///
+    /// # Errors
+    /// [`crate::Error::Usage`] for a model that does not translate or has no attention to the source.
+    pub fn align<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
+        self.require(Task::Translate)?;
+        self.require_cross_attention("an alignment")?;
+        let (src, tgt) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let mut examples = Vec::new();
+        let mut words = Vec::with_capacity(pairs.len());
+        for (number, (line, tokens)) in pairs.iter().enumerate() {
+            let source = Source::read(line.as_ref(), self)?;
+            words.push(Words {
+                src: src_words(line.as_ref(), src)?,
+                tgt: tgt_words(tokens, tgt),
+            });
+            if source.ids.is_empty() || tokens.is_empty() {
+                continue;
+            }
+            // The last token is predicted, but not read.
+            let mut example = Example::text(&tokens[..tokens.len() - 1], tgt.special(), number);
+            example.tgt_out = tokens.to_vec();
+            example.src = source.ids;
+            examples.push(example);
+        }
+        let mut alignments = vec![Alignment::default(); pairs.len()];
+        for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
+            for (&number, most) in batch.lines.iter().zip(self.attended(&batch)) {
+                alignments[number] = words[number].linked(&most);
+            }
+        }
+        Ok(alignments)
+    }
+
+    /// The source position that each target of each sequence attends to most.
+    fn attended(&self, batch: &Batch) -> Vec<Vec<usize>> {
+        let maps = self
+            .models()
+            .filter_map(|(model, pass)| model.cross_attention(batch, &pass));
+        let Some(sum) = maps.reduce(|sum: Tensor<3>, map| sum + map) else {
+            return Vec::new();
+        };
+        let [_, tgt_len, src_len] = sum.dims();
+        let data = sum.into_data().convert::<f32>();
+        let weights: Vec<f32> = data.try_into_vec().expect("weights were made f32");
+        let lens = batch.src.lens().iter().zip(batch.tgt_out.lens());
+        weights
+            .chunks(tgt_len * src_len)
+            .zip(lens)
+            .map(|(rows, (&src, &tgt))| {
+                let rows = rows.chunks(src_len).take(tgt);
+                rows.map(|row| largest(&row[..src])).collect()
+            })
+            .collect()
+    }
+}
+
+/// The index of the largest weight; the first one among equals.
+fn largest(weights: &[f32]) -> usize {
+    let better = |best: usize, i: usize| if weights[i] > weights[best] { i } else { best };
+    (0..weights.len()).reduce(better).unwrap_or(0)
+}
+
+impl Words {
+    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j.
+    fn linked(&self, most: &[usize]) -> Alignment {
+        let links = self.tgt.iter().zip(most);
+        // `</s>` has no word.
+        let mut pairs: Vec<(usize, usize)> = links
+            .filter_map(|(&tgt, &place)| Some((*self.src.get(place)?, tgt)))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        Alignment(pairs)
+    }
+}
+
+/// The word of each token of the source `line`.
+fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
+    let mut words = Vec::new();
+    Source::with(line, usize::MAX, |text| {
+        words = tokenizer.words(text)?;
+        Ok(Vec::new())
+    })?;
+    Ok(words)
+}
+
+/// The word of each token in the text of `ids`.
+fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
+    let mut text = Detokenizer::after(tokenizer, &[]);
+    let (mut begun, mut inside) = (0, false);
+    let word = |&id: &TokenId| {
+        let piece = text.push(id);
+        for c in piece.chars() {
+            let is_blank = c.is_whitespace();
+            begun += usize::from(!is_blank && !inside);
+            inside = !is_blank;
+        }
+        // Between words, the token belongs to the next one.
+        if inside { begun - 1 } else { begun }
+    };
+    let words: Vec<usize> = ids.iter().map(word).collect();
+    let last = begun.saturating_sub(1);
+    words.into_iter().map(|word| word.min(last)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TokenizerKind;
+    use crate::config::Units;
+    use crate::pipeline::tests::untrained_language_model;
+
+    #[test]
+    fn words_are_those_between_blanks() {
+        for kind in [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Char,
+        ] {
+            let pipeline = untrained_language_model(kind, Units::Lines);
+            let tokenizer = pipeline.tokenizers().tgt();
+            let text = "Ein  Hund rennt über das grüne Feld und Katzen an.";
+            let ids = tokenizer.encode(text).unwrap();
+            let by_text = tokenizer.words(text).unwrap();
+            assert_eq!(by_text.len(), ids.len());
+            let by_ids = tgt_words(&ids, tokenizer);
+            for words in [&by_text, &by_ids] {
+                assert!(words.is_sorted());
+                for (number, word) in text.split_whitespace().enumerate() {
+                    let of_word = ids.iter().zip(words).filter(|(_, of)| **of == number);
+                    let ids: Vec<TokenId> = of_word.map(|(&id, _)| id).collect();
+                    assert_eq!(tokenizer.decode(&ids).trim(), word, "{kind:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_become_pairs_of_words() {
+        let words = Words {
+            src: vec![0, 0, 1],
+            tgt: vec![0, 1, 1, 2],
+        };
+        let alignment = words.linked(&[2, 0, 1, 3]);
+        assert_eq!(alignment.to_string(), "0-1 1-0");
+        assert_eq!(Alignment::default().to_string(), "");
+    }
+}

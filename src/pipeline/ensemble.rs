@@ -1,0 +1,97 @@
+//! Several models that translate together.
+
+use super::Pipeline;
+use crate::config::Task;
+use crate::decode::Ensemble;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::nn::Pass;
+use crate::text::Tokenizer;
+
+impl Pipeline {
+    /// This model and `other` as an ensemble, which may grow further. Translating, rescoring and aligning use the mean of the
+    /// probabilities of all models; everything else uses this model alone.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for models that do not translate, whose vocabularies differ, or that start or end their outputs with
+    /// different tokens.
+    pub fn with(mut self, other: Self) -> Result<Self> {
+        self.require(Task::Translate)?;
+        other.require(Task::Translate)?;
+        let (ours, theirs) = (&self.tokenizers, &other.tokenizers);
+        let sides = [
+            ("source", ours.src(), theirs.src()),
+            ("target", ours.tgt(), theirs.tgt()),
+        ];
+        for (side, ours, theirs) in sides {
+            if let Some(difference) = difference(ours, theirs) {
+                return Err(Error::usage(
+                    format!("its {side} vocabulary is not that of the first model: {difference}"),
+                    "models of an ensemble need the same tokenizer",
+                ));
+            }
+        }
+        if self.contract()? != other.contract()? {
+            return Err(Error::usage(
+                "it starts or ends outputs with other tokens than the first model, or never generates others",
+                "give all models of an ensemble the same `model.decoder_start`, `model.forced_first`, \
+                 `model.forced_last` and `model.never_generated`",
+            ));
+        }
+        self.partners.push(other);
+        Ok(self)
+    }
+
+    /// All models of the ensemble as one, for search; `None` for a single model.
+    pub(super) fn ensemble(&self) -> Option<Ensemble<'_, Engine>> {
+        let partners = || self.partners.iter().map(Self::engine);
+        let together = || Ensemble::new([self.engine()].into_iter().chain(partners()).collect());
+        (!self.partners.is_empty()).then(together)
+    }
+
+    /// The models of the ensemble, each with its pass of inference.
+    pub(super) fn models(&self) -> impl Iterator<Item = (&Model, Pass<'_>)> {
+        let all = [self].into_iter().chain(&self.partners);
+        all.map(|pipeline| (&pipeline.model, Pass::inference()))
+    }
+
+    /// Maximum number of tokens that all models read or write, including `<s>` or `</s>`.
+    pub(super) fn max_len(&self) -> usize {
+        let lens = self.models().map(|(model, _)| model.max_len());
+        lens.min().unwrap_or(0)
+    }
+
+    /// Refuses models without attention to the source.
+    pub(super) fn require_cross_attention(&self, purpose: &str) -> Result<()> {
+        let mut models = self.models();
+        if models.all(|(model, _)| model.architecture().has_cross_attention()) {
+            return Ok(());
+        }
+        Err(Error::usage(
+            format!("{purpose} needs attention to the source, which this model does not have"),
+            "use a Transformer, or a recurrent model with attention",
+        ))
+    }
+}
+
+/// What differs between two tokenizers.
+fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
+    if ours.to_json() == theirs.to_json() {
+        return None;
+    }
+    let sizes = [ours, theirs].map(Tokenizer::vocab_size);
+    if sizes[0] != sizes[1] {
+        return Some(format!("{} tokens, not {}", sizes[1], sizes[0]));
+    }
+    for id in 0..sizes[0] as u32 {
+        let [our, their] = [ours, theirs].map(|tokenizer| tokenizer.token(id).unwrap_or_default());
+        if our != their {
+            return Some(format!("token {id} is `{their}`, not `{our}`"));
+        }
+    }
+    let [ours, theirs] = [ours, theirs].map(|tokenizer| {
+        serde_json::from_slice::<serde_json::Value>(tokenizer.to_json()).unwrap_or_default()
+    });
+    (ours != theirs).then(|| "the same tokens, but text is split into them differently".to_owned())
+}
