@@ -63,12 +63,12 @@ def main():
     )
     loaded = time.perf_counter()
     task.translate(translator, sentences[: task.warm_up])
-    warm = time.perf_counter()
+    warm, cpu_before = time.perf_counter(), time.process_time()
     found = task.translate(translator, sentences)
-    done = time.perf_counter()
+    done, cpu = time.perf_counter(), time.process_time() - cpu_before
     if task.output:
         pathlib.Path(task.output).write_text(json.dumps(found), encoding="utf-8")
-    times = dict(load=loaded - started, seconds=done - warm, until_done=done - started)
+    times = dict(load=loaded - started, seconds=done - warm, cpu=cpu, until_done=done - started)
     print(json.dumps(dict(times, tokens=sum(map(len, found)))), flush=True)
 
 

@@ -54,6 +54,8 @@ class Speed:
     rate: float
     tokens: int
     seconds: float
+    # CPU time of all threads, in seconds.
+    cpu: float
     # Peak memory in MB.
     peak: float | None
 
@@ -64,19 +66,38 @@ class Translations:
     tokens: int
 
 
+@dataclass
+class Run:
+    """What a process took."""
+
+    seconds: float
+    # CPU time of all threads, in seconds.
+    cpu: float
+    # Peak memory in MB.
+    peak: float | None
+    # What it wrote, if to a pipe.
+    written: str | None
+
+
 def measure(command, stdout=subprocess.DEVNULL, **more):
-    """Runs a process; returns its duration in seconds, its peak memory in MB, and what it wrote if `stdout` is a pipe."""
-    started = time.perf_counter()
+    """Runs a process to its end."""
+    started, cpu_before = time.perf_counter(), cpu_of_children()
     process = subprocess.Popen(list(map(str, command)), stdout=stdout, stderr=subprocess.PIPE, text=True, **more)
     peaks = []
     watch = threading.Thread(target=watch_memory, args=(process, peaks), daemon=True)
     watch.start()
     written, errors = process.communicate()
-    seconds = time.perf_counter() - started
+    seconds, cpu = time.perf_counter() - started, cpu_of_children() - cpu_before
     watch.join()
     if process.returncode != 0:
         sys.exit(f"exit status {process.returncode}: {' '.join(map(str, command))}\n{errors}")
-    return seconds, max(peaks, default=None), written
+    return Run(seconds, cpu, max(peaks, default=None), written)
+
+
+def cpu_of_children():
+    """CPU seconds of the processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def watch_memory(process, peaks):
@@ -143,7 +164,7 @@ class Attentive:
         """The translations of all lines. Their lengths follow from `score = log_prob / length^ALPHA`."""
         command = self.command(workload, precision, search.beam, Setting(None, 2, search.batch))
         source = workload.text(self.work, len(workload.lines))
-        _, _, written = measure([*command, "--json", source], stdout=subprocess.PIPE)
+        written = measure([*command, "--json", source], stdout=subprocess.PIPE).written
         found = [json.loads(line)["translations"][0] for line in written.splitlines()]
         lengths = [round((each["log_prob"] / each["score"]) ** (1 / ALPHA)) for each in found]
         self.lengths[workload.name, precision, search.beam] = lengths
@@ -155,10 +176,10 @@ class Attentive:
         command = self.command(workload, precision, search.beam, setting)
         first, everything = workload.text(self.work, 1), workload.text(self.work, count)
         for _ in range(ATTEMPTS):
-            one, _, _ = measure([*command, first])
-            whole, peak, _ = measure([*command, everything])
-            if whole > one:
-                return Speed(tokens / (whole - one), tokens, whole - one, peak)
+            one, whole = measure([*command, first]), measure([*command, everything])
+            seconds, cpu = whole.seconds - one.seconds, whole.cpu - one.cpu
+            if min(seconds, cpu) > 0:
+                return Speed(tokens / seconds, tokens, seconds, cpu, whole.peak)
         sys.exit(f"{count} sentences of the {workload.name} model are too few to measure")
 
     def bleu(self, lines, workload):
@@ -170,7 +191,7 @@ class Attentive:
             path = self.work / f"{name}.txt"
             path.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
             files.append(path)
-        _, _, written = measure([self.program, "score", *files, "--metric", "bleu"], stdout=subprocess.PIPE)
+        written = measure([self.program, "score", *files, "--metric", "bleu"], stdout=subprocess.PIPE).written
         return float(re.search(r"= *([\d.]+)", written)[1])
 
     def start(self, workload, precision, threads):
@@ -237,15 +258,16 @@ class CTranslate2:
         tokens, text = self.work / "found.json", self.work / "found.txt"
         setting, count = Setting(2, 1), len(workload.lines)
         command, environment = self.task(workload, precision, search, setting, count=count, output=str(tokens))
-        _, _, written = measure(command, stdout=subprocess.PIPE, env=environment)
+        written = measure(command, stdout=subprocess.PIPE, env=environment).written
         measure([self.interpreter, HERE / "tokens.py", "decode", workload.model, tokens, text])
-        return Translations(text.read_text(encoding="utf-8").splitlines(), json.loads(written)["tokens"])
+        return Translations(text.read_text(encoding="utf-8").removesuffix("\n").split("\n"), json.loads(written)["tokens"])
 
     def speed(self, workload, precision, search, setting, count):
         command, environment = self.task(workload, precision, search, setting, count=count)
-        _, peak, written = measure(command, stdout=subprocess.PIPE, env=environment)
-        found = json.loads(written)
-        return Speed(found["tokens"] / found["seconds"], found["tokens"], found["seconds"], peak)
+        run = measure(command, stdout=subprocess.PIPE, env=environment)
+        found = json.loads(run.written)
+        tokens, seconds = found["tokens"], found["seconds"]
+        return Speed(tokens / seconds, tokens, seconds, found["cpu"], run.peak)
 
     def start(self, workload, precision, threads):
         """Seconds to load the model and translate a sentence, and from the start of the process to that."""

@@ -13,7 +13,7 @@ END = "</s>"
 
 
 def encode(tokenizer, text):
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")
     return json.dumps([tokenizer.encode(line, add_special_tokens=False).tokens + [END] for line in lines])
 
 

@@ -82,12 +82,17 @@ def table(head, rows):
     print(flush=True)
 
 
-def ratio(a, b, digits=2):
-    return "–" if a is None or b is None else f"{a / b:.{digits}f}"
+def ratio(a, b):
+    return "–" if a is None or b is None else f"{a / b:.2f}"
 
 
 def number(value, digits=0):
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def both(values):
+    """The cells of two values and their ratio."""
+    return [*map(number, values), ratio(*values)]
 
 
 class Comparison:
@@ -110,7 +115,7 @@ class Comparison:
     def prepare(self, workload):
         """Writes the models of each precision in both formats."""
         if self.options.quick:
-            shares = {case: max(count // QUICK_SHARE, 2 * case[0]) for case, count in workload.counts.items()}
+            shares = {case: max(count // QUICK_SHARE, 2 * case[0], 4) for case, count in workload.counts.items()}
             workload.counts, workload.lines = shares, workload.lines[: max(shares.values())]
             workload.references = workload.references[: len(workload.lines)]
         for precision in self.options.precisions:
@@ -198,34 +203,22 @@ class Comparison:
         self.print_speeds(found)
 
     def print_speeds(self, found):
-        rows = []
+        speed_rows, cpu_rows = [], []
         for case in self.cases():
-            rates, peaks = [], []
+            rates, per_cpu, peaks = [], [], []
             for program in self.ours, self.theirs:
                 speeds = found.get((program.name, case))
                 rates.append(speeds and statistics.median(speed.rate for speed in speeds))
-                known = [speed.peak for speed in speeds or [] if speed.peak]
-                peaks.append(max(known, default=None))
+                per_cpu.append(speeds and statistics.median(speed.tokens / max(speed.cpu, 0.01) for speed in speeds))
+                peaks.append(max((speed.peak for speed in speeds or [] if speed.peak), default=None))
             used = [str(self.settings.get((program.name, case), "–")) for program in (self.ours, self.theirs)]
-            speeds = [*map(number, rates), ratio(*rates)]
-            rows.append([*case.cells(), *speeds, *map(number, peaks), ratio(*peaks), *used])
+            speed_rows.append([*case.cells(), *both(rates), *both(peaks)])
+            cpu_rows.append([*case.cells(), *both(per_cpu), *used])
+        case_head, pair = ["model", "precision", "batch", "beam"], ["Attentive", "CTranslate2", "ratio"]
         print("Output tokens per second, and peak memory in MB\n")
-        pair = ["Attentive", "CTranslate2", "ratio"]
-        table(
-            [
-                "model",
-                "precision",
-                "batch",
-                "beam",
-                *pair,
-                "MB: Attentive",
-                "MB: CTranslate2",
-                "ratio",
-                "setting",
-                "setting",
-            ],
-            rows,
-        )
+        table([*case_head, *pair, "MB: Attentive", "MB: CTranslate2", "ratio"], speed_rows)
+        print("Output tokens per second of CPU time, which other load hardly changes, and the settings\n")
+        table([*case_head, *pair, "Attentive with", "CTranslate2 with (workers × threads)"], cpu_rows)
 
     def start_up(self):
         """Measures the time to the first translation, in new processes."""

@@ -77,7 +77,8 @@ def tiny(model, data, work):
     if not (model / "config.toml").exists():
         sys.exit(f"no model in {model}: train one with `attentive train configs/multi30k.toml`, or name one with --model")
     lines, references = (
-        (data / f"test_2016_flickr.{language}").read_text(encoding="utf-8").splitlines() for language in ("en", "de")
+        (data / f"test_2016_flickr.{language}").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        for language in ("en", "de")
     )
     folder = work / "tiny"
     shutil.rmtree(folder, ignore_errors=True)
