@@ -1,6 +1,6 @@
 """The two programs that translate.py compares. Both have the same methods:
 
-`settings` (those worth trying), `speed`, `translations`, `start` and `convert`.
+`settings` (those worth trying, first the one that is usually best), `speed`, `translations`, `start` and `convert`.
 """
 
 import json
@@ -232,7 +232,7 @@ class CTranslate2:
     def settings(self, batch, precision, threads):
         shapes = [(1, count) for count in range(1, threads + 1)]
         if batch > 1:
-            shapes += [(count, 1) for count in range(2, threads + 1)]
+            shapes = [(count, 1) for count in range(threads, 1, -1)] + shapes
         packings = [False, True] if precision == "f32" else [False]
         return [Setting(*shape, packed=packed) for shape in shapes for packed in packings]
 

@@ -47,6 +47,7 @@ def arguments():
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2, help="the most that either program uses")
+    parser.add_argument("--no-sweep", action="store_true", help="use the settings that are usually best")
     parser.add_argument("--quick", action="store_true", help="one round with few sentences")
     return parser.parse_args()
 
@@ -167,6 +168,12 @@ class Comparison:
         names = ["equal", "Attentive: tokens", "CTranslate2: tokens", "Attentive: BLEU", "CTranslate2: BLEU"]
         table(["model", "precision", "beam", "lines", *names], rows)
 
+    def choose_usual_settings(self):
+        for case in self.cases():
+            for program in self.sides(case):
+                tried = program.settings(case.batch, case.precision, self.options.threads)
+                self.settings[program.name, case] = tried[0]
+
     def sweep(self):
         """Finds the best setting of each program for each case."""
         rows = []
@@ -283,7 +290,10 @@ def main():
     if "int8" in options.precisions and not comparison.ours.has_int8:
         print(f"{version} has no int8: its cells are empty.\n", flush=True)
     comparison.compare_outputs()
-    comparison.sweep()
+    if options.no_sweep:
+        comparison.choose_usual_settings()
+    else:
+        comparison.sweep()
     comparison.rounds()
     comparison.start_up()
     print("Load of the machine at the end: " + " ".join(f"{load:.2f}" for load in os.getloadavg()))
