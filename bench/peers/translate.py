@@ -13,7 +13,7 @@ time of a process that translates the first), so it includes reading, tokenising
 CTranslate2 gets tokens and gives tokens; its clock runs within the process, after loading and a first batch. Before the rounds,
 a sweep picks its best setting: workers × threads, and the packed products of MKL. With batch 32 we use two threads and 32 too;
 one sentence at a time we use one or two threads, whichever is faster. Both have the same length penalty (length^α) and the same
-limit on the length.
+limit on the length. Run it on an idle machine: threads that wait for a busy core distort both sides.
 """
 
 import argparse
@@ -224,7 +224,7 @@ class Comparison:
         case_head, pair = ["model", "precision", "batch", "beam"], ["Attentive", "CTranslate2", "ratio"]
         print("Output tokens per second, and peak memory in MB\n")
         table([*case_head, *pair, "MB: Attentive", "MB: CTranslate2", "ratio"], speed_rows)
-        print("Output tokens per second of CPU time, which other load hardly changes, and the settings\n")
+        print("Output tokens per second of CPU time, on which other load has less effect, and the settings\n")
         table([*case_head, *pair, "Attentive with", "CTranslate2 with (workers × threads)"], cpu_rows)
 
     def start_up(self):
