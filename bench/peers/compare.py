@@ -10,17 +10,17 @@ writes the time of every step to target/peers/results.json. The models are those
 import argparse
 import json
 import os
-import pathlib
-import platform
 import re
 import statistics
 import subprocess
 import sys
 import time
-import venv
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TORCH = "2.15.0"
+from common import ROOT, high_water_mark, machine, python, target
+
+PACKAGES = {"torch": "2.15.0"}
+PIP_OPTIONS = ["numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"]
+INSTRUCTIONS = ["avx2", "avx512f", "avx512_bf16", "amx_bf16"]
 MODELS = {model["name"]: model for model in json.loads((ROOT / "bench" / "models.json").read_text())}
 
 LEGEND = """
@@ -38,33 +38,6 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
     return parser.parse_args()
-
-
-def workplace():
-    """The working directory, inside Cargo's target directory."""
-    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
-    found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return pathlib.Path(json.loads(found.stdout)["target_directory"]) / "peers"
-
-
-def python(work):
-    """The Python of a virtual environment with the required PyTorch, and the version of that PyTorch."""
-    interpreter = work / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not interpreter.exists():
-        venv.create(work / "venv", with_pip=True)
-    version = torch_version(interpreter)
-    if version.partition("+")[0] != TORCH:
-        index = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
-        wanted = [f"torch=={TORCH}", "numpy"]
-        subprocess.run([interpreter, "-m", "pip", "install", "--quiet", *wanted, *index], check=True)
-        version = torch_version(interpreter)
-    return interpreter, version
-
-
-def torch_version(interpreter):
-    """The installed version of PyTorch; empty if there is none."""
-    command = [interpreter, "-c", "import torch; print(torch.__version__)"]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
 
 
 def ours():
@@ -114,26 +87,6 @@ class Side:
         return "<", tokens / limit
 
 
-def high_water_mark(pid):
-    """The peak resident memory of the process in MB, `None` if the system does not report it."""
-    try:
-        status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return None
-    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-    return int(found[1]) * 1024 / 1e6 if found else None
-
-
-def machine():
-    try:
-        text = pathlib.Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor()
-    name = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
-    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if re.search(rf"\b{flag}\b", text)]
-    return f"{name[1] if name else platform.machine()}, {os.cpu_count()} CPUs, {' '.join(flags)}"
-
-
 def row(model, precision, attentive, pytorch, limit):
     """A row of the table."""
     tokens = MODELS[model]["batch"] * MODELS[model]["length"]
@@ -149,11 +102,11 @@ def row(model, precision, attentive, pytorch, limit):
 
 def main():
     options = arguments()
-    work = workplace()
+    work = target() / "peers"
     work.mkdir(parents=True, exist_ok=True)
-    interpreter, version = python(work)
+    interpreter, (version,) = python(work / "venv", PACKAGES, *PIP_OPTIONS)
     programs = {"attentive": [ours()], "pytorch": [interpreter, ROOT / "bench" / "peers" / "pytorch_step.py"]}
-    print(f"{machine()}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
+    print(f"{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
     print(f"{'model':<7}{'matmul':<10}{'attentive':>10}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}", flush=True)
     results = []
     for precision in options.precisions:
@@ -168,7 +121,11 @@ def main():
             results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
     print(LEGEND)
     record = dict(
-        machine=machine(), date=time.strftime("%Y-%m-%d"), threads=options.threads, pytorch=version, results=results
+        machine=machine(INSTRUCTIONS),
+        date=time.strftime("%Y-%m-%d"),
+        threads=options.threads,
+        pytorch=version,
+        results=results,
     )
     (work / "results.json").write_text(json.dumps(record, indent=1))
 
