@@ -8,8 +8,8 @@ use crate::gemm::amx::{Configured, LINE, LINES, Operands, Output, TILE};
 #[repr(C, align(64))]
 struct Tails<const P: usize>([[i8; TILE]; P]);
 
-/// Adds the product to the sums: 16 rows by four panels or 32 rows by two.
-pub(super) fn add_product(
+/// Writes the sums: 16 rows by four panels or 32 rows by two.
+pub(super) fn product(
     unit: &Configured,
     panels: usize,
     rows: usize,
@@ -42,12 +42,12 @@ fn with_tails<const L: usize, const R: usize>(
     left: [*const i8; L],
     multiply: impl Fn(&Operands<L, R>, &Output),
 ) {
-    let out = Output {
+    let mut out = Output {
         address: room.address().cast(),
         row: R * LINE,
-        add: true,
+        add: false,
     };
-    let (steps, rest) = (tile.groups / LINES, tile.groups % LINES);
+    let (steps, rest) = (tile.groups() / LINES, tile.groups() % LINES);
     let panels = tile.panels::<R>();
     let mut operands = Operands {
         left: left.map(<*const i8>::cast),
@@ -58,6 +58,7 @@ fn with_tails<const L: usize, const R: usize>(
     };
     if steps > 0 {
         multiply(&operands, &out);
+        out.add = true;
     }
     if rest > 0 {
         let mut tails = Tails([[0; TILE]; R]);

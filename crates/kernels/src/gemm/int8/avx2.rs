@@ -44,7 +44,7 @@ macro_rules! kernels {
                         std::array::from_fn(|half| _mm256_loadu_si256(address(row, panel, half)))
                     })
                 });
-                for _ in 0..tile.groups {
+                for _ in 0..tile.groups() {
                     for panel in 0..PANELS {
                         for half in 0..2 {
                             let b = _mm256_loadu_si256(right[panel].cast::<__m256i>().add(half));

@@ -50,7 +50,7 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: 
                 _mm512_loadu_si512(sums_at.add((row * PANELS + panel) * LANES).cast())
             })
         });
-        for _ in 0..tile.groups {
+        for _ in 0..tile.groups() {
             let b: [__m512i; PANELS] =
                 std::array::from_fn(|panel| _mm512_loadu_si512(right[panel].cast()));
             for (row, sums) in sums.iter_mut().enumerate() {

@@ -13,6 +13,8 @@ mod portable;
 mod quantise;
 mod tile;
 
+use std::ops::Range;
+
 pub(crate) use quantise::quantise;
 
 use rayon::prelude::*;
@@ -21,7 +23,7 @@ pub(crate) use super::isa::IntegerIsa;
 use super::{Activation, Epilogue};
 use crate::packed::{PANEL, PackedInt8};
 use crate::tile::TileMut;
-use tile::{Room, Tile, TileShape};
+use tile::{MOST_COLS, Room, Tile, TileShape, Unit, with_rooms};
 
 /// Rows of the left operand are stored in multiples of this.
 const ROWS: usize = 16;
@@ -88,8 +90,7 @@ pub(crate) fn prepare<'a>(
     }
 }
 
-/// `out` from rows `row..` of the left operand and columns `col..` of the weight. `row` is a multiple of 16 unless all rows are
-/// wanted, and `col` is a multiple of the panel.
+/// `out` from rows `row..` of the left operand and columns `col..` of the weight; both are multiples of 16.
 pub(crate) fn product(
     left: Left<'_>,
     row: usize,
@@ -98,93 +99,127 @@ pub(crate) fn product(
     out: &mut TileMut<'_>,
     epilogue: Epilogue<'_>,
 ) {
-    let (m, n) = (out.rows(), out.cols());
-    assert!(
-        row.is_multiple_of(ROWS) && col.is_multiple_of(PANEL),
-        "whole blocks"
-    );
-    let groups = weight.k().div_ceil(4);
-    let panel = groups * 4 * PANEL;
-    let right = &weight.values()[col / PANEL * panel..];
-    let (scales, sums) = (&weight.scales()[col..], &weight.sums()[col..]);
-    let left_rows = &left.bytes[row * left.stride..];
-    assert!(
-        m == 0 || left_rows.len() >= m.next_multiple_of(ROWS) * left.stride,
-        "rows"
-    );
-    let shape = TileShape::new(left.isa, m);
-    let unit = tile::Unit::new(left.isa);
-    let mut room = Room::new();
-    for col in (0..n).step_by(shape.cols()) {
-        let cols = shape.cols().min(n - col);
-        let panels = cols.div_ceil(PANEL);
-        for row_in_part in (0..m).step_by(shape.rows) {
-            let rows = shape.rows.min(m - row_in_part);
-            if is_offset(left.isa) {
-                room.start(shape, rows, &sums[col..][..cols]);
-            } else {
-                room.clear(shape, rows);
+    let m = out.rows();
+    let part = Part::new(left, row, m, weight, col);
+    let unit = Unit::new(left.isa);
+    with_rooms(|rooms| match m % (2 * ROWS) {
+        // So few rows fill only one tile of the matrix unit; they go through it with more columns.
+        rest @ 1..=ROWS if m > ROWS && matches!(left.isa, IntegerIsa::Amx(_)) => {
+            part.product(&unit, rooms, 0..m - rest, out, epilogue);
+            part.product(&unit, rooms, m - rest..m, out, epilogue);
+        }
+        _ => part.product(&unit, rooms, 0..m, out, epilogue),
+    });
+}
+
+/// The operands of a part of a product.
+struct Part<'a> {
+    isa: IntegerIsa,
+    left: &'a [i8],
+    stride: usize,
+    row_scales: &'a [f32],
+    right: &'a [i8],
+    /// Bytes of a panel.
+    panel: usize,
+    col_scales: &'a [f32],
+    col_sums: &'a [i32],
+}
+
+impl<'a> Part<'a> {
+    fn new(left: Left<'a>, row: usize, rows: usize, weight: PackedInt8<'a>, col: usize) -> Self {
+        assert!(
+            row.is_multiple_of(ROWS) && col.is_multiple_of(PANEL),
+            "row {row} and column {col} do not start blocks"
+        );
+        let panel = weight.k().next_multiple_of(4) * PANEL;
+        let Left { isa, stride, .. } = left;
+        Self {
+            isa,
+            left: &left.bytes[row * stride..][..rows.next_multiple_of(ROWS) * stride],
+            stride,
+            row_scales: &left.scales[row..][..rows],
+            right: &weight.values()[col / PANEL * panel..],
+            panel,
+            col_scales: &weight.scales()[col..],
+            col_sums: &weight.sums()[col..],
+        }
+    }
+
+    /// Rows `rows` of the output. The results of a tile are written while the unit computes the next one.
+    fn product(
+        &self,
+        unit: &Unit,
+        rooms: &mut [Room; 2],
+        rows: Range<usize>,
+        out: &mut TileMut<'_>,
+        epilogue: Epilogue<'_>,
+    ) {
+        let n = out.cols();
+        let shape = TileShape::new(self.isa, rows.len());
+        let [mut room, mut other] = rooms.each_mut();
+        let mut pending = None;
+        for col in (0..n).step_by(shape.cols()) {
+            let cols = shape.cols().min(n - col);
+            let right_len = cols.div_ceil(PANEL) * self.panel;
+            for row in rows.clone().step_by(shape.rows) {
+                let tile = Tile {
+                    left: &self.left[row * self.stride..],
+                    stride: self.stride,
+                    right: &self.right[col / PANEL * self.panel..][..right_len],
+                    panel: self.panel,
+                    column_sums: &self.col_sums[col..][..cols],
+                };
+                let rows = shape.rows.min(rows.end - row);
+                unit.product(shape, rows, &tile, room);
+                let results = Results {
+                    row,
+                    col,
+                    row_scales: &self.row_scales[row..][..rows],
+                    col_scales: &self.col_scales[col..][..cols],
+                    bias: &epilogue.bias.map_or(&NO_BIAS[..], |bias| &bias[col..])[..cols],
+                    activation: epilogue.activation,
+                };
+                if let Some(before) = pending.replace(results) {
+                    write(other.sums(shape), shape.cols(), before, out);
+                }
+                std::mem::swap(&mut room, &mut other);
             }
-            let tile = Tile {
-                left: &left_rows[row_in_part * left.stride..],
-                stride: left.stride,
-                right: &right[col / PANEL * panel..][..panels * panel],
-                panel,
-                groups,
-            };
-            unit.add_product(shape, rows, &tile, &mut room);
-            let first = row + row_in_part;
-            let factors = Factors {
-                rows: &left.scales[first..][..rows],
-                cols: &scales[col..][..cols],
-                bias: epilogue.bias.map(|bias| &bias[col..][..cols]),
-                activation: epilogue.activation,
-            };
-            let place = Place {
-                row: row_in_part,
-                col,
-            };
-            finish(room.sums(shape), shape.cols(), factors, out, place);
+        }
+        if let Some(last) = pending {
+            write(other.sums(shape), shape.cols(), last, out);
         }
     }
 }
 
-/// What turns the sums of a tile into its results.
-#[derive(Clone, Copy)]
-struct Factors<'a> {
-    /// Scales of the rows.
-    rows: &'a [f32],
-    /// Scales of the columns.
-    cols: &'a [f32],
-    bias: Option<&'a [f32]>,
-    activation: Activation,
-}
+/// −0, which changes no number that it is added to.
+static NO_BIAS: [f32; MOST_COLS] = [-0.0; MOST_COLS];
 
-/// The first element of a tile in the output.
+/// What turns the sums of a tile into results.
 #[derive(Clone, Copy)]
-struct Place {
+struct Results<'a> {
+    /// The first row and column in the output.
     row: usize,
     col: usize,
+    row_scales: &'a [f32],
+    col_scales: &'a [f32],
+    bias: &'a [f32],
+    activation: Activation,
 }
 
 vectorised! {
     /// Writes the results of a tile, whose sums have the distance `stride` between rows.
-    fn finish(sums: &[i32], stride: usize, factors: Factors<'_>, out: &mut TileMut<'_>, place: Place) {
-        let Factors { rows, cols, bias, activation } = factors;
-        for (row, (&row_scale, sums)) in rows.iter().zip(sums.chunks_exact(stride)).enumerate() {
-            let out = &mut out.row_mut(place.row + row)[place.col..][..cols.len()];
-            for ((out, &sum), &col_scale) in out.iter_mut().zip(sums).zip(cols) {
-                *out = sum as f32 * (row_scale * col_scale);
-            }
-            if let Some(bias) = bias {
-                for (out, &bias) in out.iter_mut().zip(bias) {
-                    *out += bias;
-                }
-            }
-            if activation == Activation::Relu {
-                for out in out {
-                    *out = if *out < 0.0 { 0.0 } else { *out };
-                }
+    fn write(sums: &[i32], stride: usize, results: Results<'_>, out: &mut TileMut<'_>) {
+        let Results { row, col, row_scales, col_scales, bias, activation } = results;
+        let floor = match activation {
+            Activation::Identity => f32::NEG_INFINITY,
+            Activation::Relu => 0.0,
+        };
+        for (number, (&row_scale, sums)) in row_scales.iter().zip(sums.chunks_exact(stride)).enumerate() {
+            let out = &mut out.row_mut(row + number)[col..][..col_scales.len()];
+            let factors = sums.iter().zip(col_scales).zip(bias);
+            for (out, ((&sum, &col_scale), &bias)) in out.iter_mut().zip(factors) {
+                let y = sum as f32 * (row_scale * col_scale) + bias;
+                *out = if y < floor { 0.0 } else { y };
             }
         }
     }

@@ -4,9 +4,12 @@ use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, avx2, avx512};
 use crate::packed::PANEL;
+use crate::scratch::with_scratch;
 
 /// Elements of the largest tile, that of the matrix unit.
 const MOST: usize = 1024;
+/// Columns of the widest tile.
+pub(super) const MOST_COLS: usize = 128;
 
 /// The sums of one tile, row after row.
 #[repr(C, align(64))]
@@ -31,8 +34,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// Words of four numbers along the depth.
-    pub(super) groups: usize,
+    /// The sums of the wanted columns of the weight.
+    pub(super) column_sums: &'a [i32],
 }
 
 impl TileShape {
@@ -58,22 +61,30 @@ impl TileShape {
     }
 }
 
-impl Room {
-    pub(super) fn new() -> Self {
-        Self([0; MOST])
-    }
+/// Calls `work` with two rooms of unspecified contents.
+pub(super) fn with_rooms<R>(work: impl FnOnce(&mut [Room; 2]) -> R) -> R {
+    let align = align_of::<Room>() / size_of::<f32>();
+    with_scratch(2 * MOST + align, |scratch| {
+        // SAFETY: every bit pattern is a valid room.
+        let (_, rooms, _) = unsafe { scratch.align_to_mut::<[Room; 2]>() };
+        work(&mut rooms[0])
+    })
+}
 
-    /// Sets all sums to zero.
-    pub(super) fn clear(&mut self, shape: TileShape, rows: usize) {
+impl Room {
+    /// Sets the sums to zero.
+    fn clear(&mut self, shape: TileShape, rows: usize) {
         self.0[..rows * shape.cols()].fill(0);
     }
 
-    /// Sets all sums to −128 times the column sums of the weight, what offset products add.
-    pub(super) fn start(&mut self, shape: TileShape, rows: usize, column_sums: &[i32]) {
-        for row in self.0.chunks_exact_mut(shape.cols()).take(rows) {
-            for (sum, &column) in row.iter_mut().zip(column_sums) {
-                *sum = column.wrapping_mul(-128);
-            }
+    /// Sets the sums to −128 times the column sums of the weight, what offset products add.
+    fn start(&mut self, shape: TileShape, rows: usize, column_sums: &[i32]) {
+        let (first, others) = self.0[..rows * shape.cols()].split_at_mut(shape.cols());
+        for (sum, &column) in first.iter_mut().zip(column_sums) {
+            *sum = column.wrapping_mul(-128);
+        }
+        for row in others.chunks_exact_mut(shape.cols()) {
+            row.copy_from_slice(first);
         }
     }
 
@@ -124,39 +135,54 @@ impl Unit {
         }
     }
 
-    /// Adds the product of `rows` rows to the sums in `room`. The shape must be that of the same instruction set.
-    pub(super) fn add_product(
-        &self,
-        shape: TileShape,
-        rows: usize,
-        tile: &Tile<'_>,
-        room: &mut Room,
-    ) {
-        assert!(1 <= rows && rows <= shape.rows && shape.rows * shape.cols() <= MOST);
-        assert!(tile.groups * 4 <= tile.stride && tile.groups * 4 * PANEL == tile.panel);
-        assert!(tile.panel == 0 || tile.right.len() <= shape.panels * tile.panel);
-        if tile.groups == 0 {
-            return;
+    /// Writes the sums of `rows` rows to `room`. The shape must be that of the same instruction set.
+    pub(super) fn product(&self, shape: TileShape, rows: usize, tile: &Tile<'_>, room: &mut Room) {
+        assert!(
+            1 <= rows && rows <= shape.rows && shape.rows * shape.cols() <= MOST,
+            "{rows} rows of {shape:?}"
+        );
+        assert!(
+            tile.groups() * 4 <= tile.stride && tile.right.len().is_multiple_of(tile.panel.max(1)),
+            "panels of a tile"
+        );
+        if tile.panel == 0 {
+            return room.clear(shape, rows);
         }
         match self {
-            Self::Portable => portable::add_product(tile, room),
-            // SAFETY: a unit of this kind is made from a proof that the CPU has these instructions; the assertions
-            // above and those of the kernels cover all addresses.
+            Self::Portable => {
+                room.clear(shape, rows);
+                portable::add_product(tile, room);
+            }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => unsafe { avx2::add_product(shape.panels, rows, tile, room) },
+            Self::Avx2 => {
+                room.clear(shape, rows);
+                // SAFETY: this unit is made from a proof that the CPU has these instructions, and the room holds the sums.
+                unsafe { avx2::add_product(shape.panels, rows, tile, room) }
+            }
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::AvxVnni => unsafe { avx2::add_product_vnni(shape.panels, rows, tile, room) },
+            Self::AvxVnni => {
+                room.start(shape, rows, tile.column_sums);
+                // SAFETY: as above.
+                unsafe { avx2::add_product_vnni(shape.panels, rows, tile, room) }
+            }
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx512Vnni => unsafe { avx512::add_product(shape.panels, rows, tile, room) },
+            Self::Avx512Vnni => {
+                room.start(shape, rows, tile.column_sums);
+                // SAFETY: as above.
+                unsafe { avx512::add_product(shape.panels, rows, tile, room) }
+            }
             #[cfg(target_arch = "x86_64")]
-            Self::Amx(unit) => amx::add_product(unit, shape.panels, rows, tile, room),
+            Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, room),
         }
     }
 }
 
 impl Tile<'_> {
+    /// Words of four numbers along the depth.
+    pub(super) fn groups(&self) -> usize {
+        self.panel / (4 * PANEL)
+    }
+
     /// The addresses of `P` panels, of which those that are missing are the last one.
     ///
     /// # Panics
@@ -172,7 +198,7 @@ impl Tile<'_> {
     /// If there are fewer.
     pub(super) fn rows(&self, rows: usize) -> *const i8 {
         assert!(
-            (rows - 1) * self.stride + self.groups * 4 <= self.left.len(),
+            (rows - 1) * self.stride + self.groups() * 4 <= self.left.len(),
             "rows of the left operand"
         );
         self.left.as_ptr()

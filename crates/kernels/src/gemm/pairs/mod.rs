@@ -171,20 +171,20 @@ fn rectangle(
             let left = left.panels(start, depth, left_room);
             let right = right.panels(start, depth, right_room);
             let add = start > 0 || accumulate == Accumulate::Add;
-            // SAFETY: the tiles lie in the panels and in `out`, and this CPU supports `isa`.
             match &unit {
                 Some(unit) if out.rows() <= WIDTH => {
-                    for_each_tile(&left, &right, out, add, |tile| unsafe {
-                        amx::multiply(tile, |operands, out| unit.wide(operands, out));
-                    })
+                    for_each_tile(&left, &right, out, add, |tile| {
+                        // SAFETY: the tile lies in the panels and in `out`.
+                        unsafe { amx::multiply(tile, |operands, out| unit.wide(operands, out)) }
+                    });
                 }
-                // SAFETY: as above.
-                Some(unit) => for_each_tile(&left, &right, out, add, |tile| unsafe {
-                    amx::multiply(tile, |operands, out| unit.square(operands, out));
+                Some(unit) => for_each_tile(&left, &right, out, add, |tile| {
+                    // SAFETY: as above.
+                    unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
                 }),
-                // SAFETY: as above.
-                None => for_each_tile(&left, &right, out, add, |tile| unsafe {
-                    avx512::multiply(tile);
+                None => for_each_tile(&left, &right, out, add, |tile| {
+                    // SAFETY: as above, and this CPU supports `isa`.
+                    unsafe { avx512::multiply(tile) }
                 }),
             }
         }
