@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use burn::module::Module;
 use serde::Serialize;
 
-use crate::checkpoint::{self, LoadedModel, files};
+use crate::checkpoint::{self, files};
 use crate::config::Task;
 use crate::decode::SearchOptions;
-use crate::device;
 use crate::error::{Error, Result};
 use crate::evaluate::{EvaluateOptions, evaluate};
 use crate::metrics::{Score, exact_match};
@@ -148,20 +146,16 @@ impl Entrant {
         run: &Path,
         options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
     ) -> Result<Self> {
-        let LoadedModel {
-            config,
-            tokenizers,
-            model,
-            provenance,
-        } = checkpoint::load(run, &device::cpu())?;
+        let loaded = checkpoint::load(run)?;
+        let step = loaded.provenance.step;
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
-        let pipeline = Pipeline::from_parts(config, tokenizers, model);
+        let pipeline = Pipeline::from_loaded(loaded, None).map_err(about_run)?;
         pipeline.require(Task::Translate).map_err(about_run)?;
         let has_log = run.join(files::METRICS).exists();
         let history = has_log.then(|| History::read(run)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
-            training: history.and_then(|history| history.training(provenance.step)),
+            training: history.and_then(|history| history.training(step)),
             options: options(&pipeline).map_err(about_run)?,
             pipeline,
         })
@@ -186,7 +180,7 @@ impl Entrant {
         };
         Ok(System {
             name: self.name.clone(),
-            n_parameters: pipeline.model().num_params(),
+            n_parameters: pipeline.architecture().n_weights(),
             training: self.training,
             search: options.translate.search,
             batch_size: options.translate.batch_size,

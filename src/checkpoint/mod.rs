@@ -5,6 +5,7 @@
 //!   config.toml          the resolved configuration
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
+//!   packed.safetensors   in its place in a quantised model: see `Packed`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
 //!   checkpoints/         checkpoints of the run: see `Run`
@@ -15,6 +16,7 @@ pub mod atomic;
 mod average;
 mod lock;
 mod names;
+mod packed;
 mod provenance;
 mod recovery;
 mod run;
@@ -31,6 +33,7 @@ use burn::tensor::{Device, TensorData};
 
 pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
+pub use packed::{Packed, write as write_packed};
 pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
@@ -39,6 +42,7 @@ pub use stored::Stored;
 
 use crate::architecture::Architecture;
 use crate::config::Config;
+use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::model::{Model, Parameter};
 use crate::text::Tokenizers;
@@ -49,6 +53,10 @@ pub mod files {
     pub const CONFIG: &str = "config.toml";
     /// The weights.
     pub const WEIGHTS: &str = "model.safetensors";
+    /// The weights of a quantised model.
+    pub const PACKED: &str = "packed.safetensors";
+    /// What quantising cost.
+    pub const RECEIPT: &str = "receipt.json";
     /// The origin of the model.
     pub const PROVENANCE: &str = "provenance.json";
     /// The training log.
@@ -58,7 +66,16 @@ pub mod files {
 
     /// True if a file or folder called `name` belongs to a model or run.
     pub fn include(name: &str) -> bool {
-        [CONFIG, WEIGHTS, PROVENANCE, METRICS, CHECKPOINTS].contains(&name)
+        [
+            CONFIG,
+            WEIGHTS,
+            PACKED,
+            RECEIPT,
+            PROVENANCE,
+            METRICS,
+            CHECKPOINTS,
+        ]
+        .contains(&name)
             || name.starts_with("tokenizer.")
     }
 }
@@ -70,28 +87,56 @@ pub struct LoadedModel {
     pub config: Config,
     /// The tokenizers.
     pub tokenizers: Tokenizers,
-    /// The model with its weights.
-    pub model: Model,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    /// The weights.
+    pub weights: LoadedWeights,
     /// The origin of the model.
     pub provenance: Provenance,
 }
 
-/// Loads the model directory `dir` onto `device`.
+/// The weights of a model directory.
+#[derive(Debug)]
+pub enum LoadedWeights {
+    /// In `f32`, as training wrote them.
+    Dense(Vec<Parameter>),
+    /// Quantised.
+    Packed(Packed),
+}
+
+/// Loads the model directory `dir`.
 ///
 /// # Errors
 /// A directory or file that is missing, damaged or inconsistent with the others; the error names it and the problem.
-pub fn load(dir: &Path, device: &Device) -> Result<LoadedModel> {
+pub fn load(dir: &Path) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
-    let expected = shapes(&architecture);
-    let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
-    let model = build(&architecture, weights, device);
+    let (provenance, weights) = match packed_file(dir) {
+        Some(path) => {
+            let provenance = read_json(&dir.join(files::PROVENANCE))?;
+            (
+                provenance,
+                LoadedWeights::Packed(Packed::open(&path, &architecture)?),
+            )
+        }
+        None => {
+            let expected = shapes(&architecture);
+            let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
+            (provenance, LoadedWeights::Dense(weights))
+        }
+    };
     Ok(LoadedModel {
         config,
         tokenizers,
-        model,
+        architecture,
+        weights,
         provenance,
     })
+}
+
+/// The file of quantised weights in `dir`, if it has one.
+fn packed_file(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join(files::PACKED)).filter(|path| path.exists())
 }
 
 /// A model directory without its weights.
@@ -103,6 +148,8 @@ pub struct Description {
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
+    /// The number type of the weights.
+    pub precision: Precision,
     /// The origin of the model.
     pub provenance: Provenance,
 }
@@ -115,12 +162,22 @@ pub struct Description {
 pub fn describe(dir: &Path) -> Result<Description> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
-    let expected = shapes(&architecture);
-    let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
+    let (provenance, precision) = match packed_file(dir) {
+        Some(path) => {
+            let provenance = read_json(&dir.join(files::PROVENANCE))?;
+            (provenance, Packed::open(&path, &architecture)?.precision())
+        }
+        None => {
+            let expected = shapes(&architecture);
+            let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
+            (provenance, Precision::F32)
+        }
+    };
     Ok(Description {
         config,
         tokenizers,
         architecture,
+        precision,
         provenance,
     })
 }

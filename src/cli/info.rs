@@ -6,6 +6,7 @@ use attentive::architecture::Parameter;
 use attentive::checkpoint::{self, Description, Provenance};
 use attentive::config::{Config, Task};
 use attentive::count::plural;
+use attentive::engine::Precision;
 use attentive::error::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -36,6 +37,7 @@ struct Info {
     parts: Vec<Part>,
     src_vocab: usize,
     tgt_vocab: usize,
+    precision: Precision,
     provenance: Provenance,
     config: Config,
     shapes: Vec<Shape>,
@@ -61,6 +63,7 @@ impl Info {
             config,
             tokenizers,
             architecture,
+            precision,
             provenance,
         } = model;
         let shapes: Vec<Shape> = architecture
@@ -73,6 +76,7 @@ impl Info {
             parts: parts(&shapes),
             src_vocab: tokenizers.src().vocab_size(),
             tgt_vocab: tokenizers.tgt().vocab_size(),
+            precision,
             provenance,
             config,
             shapes,

@@ -1,12 +1,44 @@
 //! Weight matrices as decoding reads them.
 
-use attentive_kernels::packed::{PackedWeight, PackedWeightBuf, WeightType};
+use std::ops::Range;
+use std::sync::Arc;
+
+use attentive_kernels::mapped::Mapped;
+use attentive_kernels::packed::{
+    PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf, WeightType,
+};
 
 use super::Precision;
 
 /// A weight matrix `[d_out, d_in]`, packed for products.
 #[derive(Debug)]
-pub struct Matrix(PackedWeightBuf);
+pub struct Matrix(Storage);
+
+#[derive(Debug)]
+enum Storage {
+    Owned(PackedWeightBuf),
+    File {
+        file: Arc<Mapped>,
+        shape: [usize; 2],
+        places: Places,
+    },
+}
+
+/// Where the numbers of a packed matrix are in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// See [`PackedBf16`].
+    Bf16(Range<usize>),
+    /// See [`PackedInt8`].
+    Int8 {
+        /// The integers.
+        values: Range<usize>,
+        /// A scale for each row.
+        scales: Range<usize>,
+        /// The sum of each row's integers.
+        sums: Range<usize>,
+    },
+}
 
 impl Matrix {
     /// Packs `values`, `[d_out, d_in]` row after row.
@@ -16,12 +48,41 @@ impl Matrix {
             Precision::Bf16 => WeightType::Bf16,
             Precision::Int8 => WeightType::Int8,
         };
-        Self(PackedWeightBuf::pack(weight_type, values, d_out, d_in))
+        let packed = PackedWeightBuf::pack(weight_type, values, d_out, d_in);
+        Self(Storage::Owned(packed))
+    }
+
+    /// The packed matrix `shape` at `places` of `file`.
+    ///
+    /// # Errors
+    /// Places that do not fit the shape, or are not aligned.
+    ///
+    /// # Panics
+    /// If the places are not in the file.
+    pub fn mapped(
+        file: Arc<Mapped>,
+        shape: [usize; 2],
+        places: Places,
+    ) -> Result<Self, PackedError> {
+        view(&file, shape, &places)?;
+        let storage = Storage::File {
+            file,
+            shape,
+            places,
+        };
+        Ok(Self(storage))
     }
 
     /// The weight as kernels read it.
-    pub(super) fn view(&self) -> PackedWeight<'_> {
-        self.0.view()
+    pub fn view(&self) -> PackedWeight<'_> {
+        match &self.0 {
+            Storage::Owned(packed) => packed.view(),
+            Storage::File {
+                file,
+                shape,
+                places,
+            } => view(file, *shape, places).expect("checked when it was opened"),
+        }
     }
 
     /// d_out
@@ -47,4 +108,33 @@ impl Matrix {
     pub(super) fn row(&self, row: usize, out: &mut [f32]) {
         self.view().row(row, out);
     }
+
+    /// All rows, one after the other.
+    pub fn unpacked(&self) -> Vec<f32> {
+        let (weight, d_in) = (self.view(), self.d_in());
+        let mut values = vec![0.0; weight.n() * d_in];
+        for (row, out) in values.chunks_exact_mut(d_in.max(1)).enumerate() {
+            weight.row(row, out);
+        }
+        values
+    }
+}
+
+fn view<'a>(
+    file: &'a Mapped,
+    [n, k]: [usize; 2],
+    places: &Places,
+) -> Result<PackedWeight<'a>, PackedError> {
+    let bytes = |place: &Range<usize>| &file[place.clone()];
+    Ok(match places {
+        Places::Bf16(values) => PackedWeight::Bf16(PackedBf16::from_bytes(n, k, bytes(values))?),
+        Places::Int8 {
+            values,
+            scales,
+            sums,
+        } => {
+            let (values, scales, sums) = (bytes(values), bytes(scales), bytes(sums));
+            PackedWeight::Int8(PackedInt8::from_bytes(n, k, values, scales, sums)?)
+        }
+    })
 }

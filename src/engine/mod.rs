@@ -25,10 +25,11 @@ mod tests;
 mod transformer;
 mod weights;
 
-pub use matrix::Matrix;
+pub use matrix::{Matrix, Places};
 pub use state::State;
-pub use weights::{Dense, Weights};
+pub use weights::{Dense, Part, Weights};
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use attentive_kernels::cached_attention::Products;
@@ -39,10 +40,10 @@ use self::input::Input;
 use self::projection::Projection;
 use self::recurrent_decoder::RecurrentDecoder;
 use self::transformer::TransformerDecoder;
-use self::weights::Scope;
+use self::weights::{Recorder, Scope};
 use crate::architecture::{self, Architecture, Head};
 use crate::batch::{Padded, TokenId};
-use crate::model::{Logits, NextToken, Stepper};
+use crate::model::{Logits, NextToken, Parameter, Stepper};
 
 /// The number type of a model's weights, and of the products with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,16 @@ pub enum Precision {
     Int8,
 }
 
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+        })
+    }
+}
+
 /// A model that decodes, with its weights packed.
 #[derive(Debug)]
 pub struct Engine {
@@ -66,6 +77,8 @@ pub struct Engine {
     decoder: Decoder,
     projection: Projection,
     max_len: usize,
+    precision: Precision,
+    parts: Vec<(String, Part)>,
 }
 
 // An engine has one, so its size does not matter.
@@ -101,7 +114,9 @@ impl Engine {
             Precision::F32 | Precision::Bf16 => Products::AsInMatrixProducts,
             Precision::Int8 => Products::Fused,
         };
-        let mut root = Scope::root(weights);
+        let precision = weights.precision();
+        let mut recorder = Recorder::new(weights);
+        let mut root = Scope::root(&mut recorder);
         let encoder = Encoder::new(architecture, products, &mut root);
         let shared = encoder.as_ref().map(Encoder::table);
         let tgt = Input::new(tgt, max_len, shared, &mut root.at("tgt"));
@@ -121,7 +136,38 @@ impl Engine {
             decoder,
             projection,
             max_len,
+            precision,
+            parts: recorder.parts,
         }
+    }
+
+    /// The number type of the weights.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// All weights, by the names of [`Architecture::parameters`].
+    pub fn parts(&self) -> &[(String, Part)] {
+        &self.parts
+    }
+
+    /// All weights as `f32`; those of an engine in `f32` equal the ones that it was built from.
+    pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
+        let parts: HashMap<&str, &Part> = (self.parts.iter())
+            .map(|(name, part)| (name.as_str(), part))
+            .collect();
+        let parameters = architecture.parameters().into_iter();
+        let values = |name: &str| match parts[name] {
+            Part::Matrix(matrix) => matrix.unpacked(),
+            Part::Vector(values) => values.clone(),
+        };
+        parameters
+            .map(|parameter| Parameter {
+                values: values(&parameter.name),
+                shape: parameter.shape,
+                name: parameter.name,
+            })
+            .collect()
     }
 
     /// Reads `lens[i]` of `tokens` for each row i, and returns the last layer at the last token of each.

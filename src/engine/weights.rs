@@ -72,6 +72,50 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// A weight of an engine.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A matrix.
+    Matrix(Arc<Matrix>),
+    /// Anything else, row after row.
+    Vector(Vec<f32>),
+}
+
+/// All weights that are asked for, by name.
+pub(super) struct Recorder<'a> {
+    weights: &'a mut dyn Weights,
+    pub(super) parts: Vec<(String, Part)>,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(weights: &'a mut dyn Weights) -> Self {
+        Self {
+            weights,
+            parts: Vec::new(),
+        }
+    }
+}
+
+impl Weights for Recorder<'_> {
+    fn precision(&self) -> Precision {
+        self.weights.precision()
+    }
+
+    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        let matrix = self.weights.matrix(name);
+        self.parts
+            .push((name.to_owned(), Part::Matrix(matrix.clone())));
+        matrix
+    }
+
+    fn vector(&mut self, name: &str) -> Vec<f32> {
+        let vector = self.weights.vector(name);
+        self.parts
+            .push((name.to_owned(), Part::Vector(vector.clone())));
+        vector
+    }
+}
+
 /// Weights in single precision, each dropped once it was asked for.
 #[derive(Debug, Default)]
 pub struct Dense {

@@ -81,7 +81,7 @@ pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvalu
 
 fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     let tokenizer = pipeline.tokenizers().tgt();
-    let max_len = pipeline.model().max_len();
+    let max_len = pipeline.architecture().max_len;
     let (mut examples, mut characters, mut skipped_lines) = (Vec::new(), 0, 0);
     for (number, line) in (1..).zip(lines) {
         if line.trim().is_empty() {
@@ -122,7 +122,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
         ));
     };
     let read_only = tokenizer.decode(&[*first]).chars().count();
-    let window = pipeline.model().max_len();
+    let window = pipeline.architecture().max_len;
     let rows = (POSITIONS / window).max(1);
     Ok(Shown {
         batches: fixed_windows(&ids, window, rows)?,
@@ -202,7 +202,7 @@ mod tests {
     fn every_token_of_a_stream_but_the_first_is_predicted_once() {
         let pipeline = untrained_language_model(TokenizerKind::Char, Units::Stream);
         let ids = pipeline.tokenizers().tgt().encode(TEXT).unwrap();
-        let window = pipeline.model().max_len();
+        let window = pipeline.architecture().max_len;
         assert!(ids.len() > 2 * window && !(ids.len() - 1).is_multiple_of(window));
         let starts = (0..ids.len() - 1).step_by(window);
         let expected = starts.map(|start| {

@@ -136,7 +136,7 @@ fn teacher_forcing(
 fn encode(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Vec<Example>> {
     let usable = |text: &str| !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES;
     let tokenizers = pipeline.tokenizers();
-    let max_len = pipeline.model().max_len();
+    let max_len = pipeline.architecture().max_len;
     let mut pairs = Vec::new();
     for (line, (src, tgt)) in (1..).zip(src.iter().zip(references)) {
         if !usable(src) || !usable(tgt) {

@@ -11,6 +11,7 @@ use crate::batch::{Batch, TokenId};
 use crate::config::Task;
 use crate::data::Example;
 use crate::error::Result;
+use crate::nn::Pass;
 use crate::text::{Detokenizer, Tokenizer};
 
 /// Positions of a batch: the weights of all heads and layers are kept at once.
@@ -78,8 +79,8 @@ impl Pipeline {
     /// The source position that each target of each sequence attends to most.
     fn attended(&self, batch: &Batch) -> Vec<Vec<usize>> {
         let maps = self
-            .models()
-            .filter_map(|(model, pass)| model.cross_attention(batch, &pass));
+            .members()
+            .filter_map(|member| member.model().cross_attention(batch, &Pass::inference()));
         let Some(sum) = maps.reduce(|sum: Tensor<3>, map| sum + map) else {
             return Vec::new();
         };

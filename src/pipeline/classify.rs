@@ -54,7 +54,7 @@ impl Pipeline {
             .collect();
         let mut labels = vec![Vec::new(); lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
-            let logits = self.model.forward(&batch, &Pass::inference());
+            let logits = self.model().forward(&batch, &Pass::inference());
             let found = likeliest_labels(logits, count, self.tokenizers.tgt())?;
             for (&line, best) in batch.lines.iter().zip(found) {
                 labels[line] = best;

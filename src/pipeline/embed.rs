@@ -26,7 +26,7 @@ impl Pipeline {
     /// [`Error::Usage`] for a model without a text encoder.
     pub fn require_encoder(&self) -> Result<()> {
         let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
-        let architecture = self.model.architecture();
+        let architecture = self.architecture();
         let labels = matches!(architecture.task(), Task::Tag);
         if architecture.src.as_ref().is_some_and(reads_tokens) && !labels {
             return Ok(());
@@ -73,7 +73,7 @@ impl Pipeline {
 
     /// The mean of each row's vectors except the last, which belongs to `</s>`.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
-        let encoded = self.model.encode(batch, &Pass::inference()).sequence.x;
+        let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
         let values: Vec<f32> = data.try_into_vec().expect("the vectors are f32");

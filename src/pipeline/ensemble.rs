@@ -5,8 +5,6 @@ use crate::config::Task;
 use crate::decode::Ensemble;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::model::Model;
-use crate::nn::Pass;
 use crate::text::Tokenizer;
 
 impl Pipeline {
@@ -50,22 +48,21 @@ impl Pipeline {
         (!self.partners.is_empty()).then(together)
     }
 
-    /// The models of the ensemble, each with its pass of inference.
-    pub(super) fn models(&self) -> impl Iterator<Item = (&Model, Pass<'_>)> {
-        let all = [self].into_iter().chain(&self.partners);
-        all.map(|pipeline| (&pipeline.model, Pass::inference()))
+    /// The models of the ensemble, each in its pipeline.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
+        [self].into_iter().chain(&self.partners)
     }
 
     /// Maximum number of tokens that all models read or write, including `<s>` or `</s>`.
     pub(super) fn max_len(&self) -> usize {
-        let lens = self.models().map(|(model, _)| model.max_len());
+        let lens = self.members().map(|member| member.architecture.max_len);
         lens.min().unwrap_or(0)
     }
 
     /// Refuses models without attention to the source.
     pub(super) fn require_cross_attention(&self, purpose: &str) -> Result<()> {
-        let mut models = self.models();
-        if models.all(|(model, _)| model.architecture().has_cross_attention()) {
+        let mut members = self.members();
+        if members.all(|member| member.architecture.has_cross_attention()) {
             return Ok(());
         }
         Err(Error::usage(

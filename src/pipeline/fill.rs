@@ -54,7 +54,7 @@ impl Pipeline {
             src: Padded::single(&ids),
             ..Batch::default()
         };
-        let logits = self.model.forward(&batch, &Pass::inference());
+        let logits = self.model().forward(&batch, &Pass::inference());
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
         let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
         let gaps = places.filter(|(_, id)| **id == mask);

@@ -91,7 +91,7 @@ impl Pipeline {
             Units::Stream if read.is_empty() => vec![self.line_break()?],
             Units::Stream => read,
         };
-        let room = self.model.max_len();
+        let room = self.architecture.max_len;
         if ids.len() > room {
             return Err(Error::usage(
                 format!(

@@ -92,7 +92,7 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         // The target has one more token: `<s>` or `</s>`.
-        let room = self.model.max_len().saturating_sub(1);
+        let room = self.architecture.max_len.saturating_sub(1);
         let (tgt, warnings) = match target {
             Some(target) => {
                 let target = Source::text(target, tokenizer, room)?;
@@ -121,7 +121,7 @@ impl Pipeline {
         let tokenizer = self.tokenizers.tgt();
         let stream = self.config.data.units == Units::Stream;
         // A model of a stream does not use `<s>`.
-        let room = self.model.max_len() - usize::from(!stream);
+        let room = self.architecture.max_len - usize::from(!stream);
         let Source { ids, warnings } = Source::text(text, tokenizer, room)?;
         let example = match (ids.is_empty(), stream) {
             (true, _) => Example::default(),
@@ -137,7 +137,7 @@ impl Pipeline {
 
     fn show_whole(&self, text: &str) -> Result<Shown> {
         let tokenizer = self.tokenizers.tgt();
-        let room = self.model.max_len().saturating_sub(1);
+        let room = self.architecture.max_len.saturating_sub(1);
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
         let Source { ids, warnings } = Source::with(text, room, encode)?;
@@ -162,7 +162,7 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.src();
         let encode = |text: &str| tokenizer.encode_words(text);
-        let Source { ids, warnings } = Source::with(text, self.model.max_len(), encode)?;
+        let Source { ids, warnings } = Source::with(text, self.architecture.max_len, encode)?;
         Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
     }
 
@@ -181,7 +181,7 @@ impl Pipeline {
         };
         let watch = AttentionWatch::default();
         let logits = self
-            .model
+            .model()
             .forward(&batch, &Pass::inference().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();

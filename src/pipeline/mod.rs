@@ -37,8 +37,8 @@ pub use warning::Warning;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::architecture::TokenContract;
-use crate::checkpoint;
+use crate::architecture::{Architecture, TokenContract};
+use crate::checkpoint::{self, LoadedModel, LoadedWeights};
 use crate::config::{Config, Task};
 use crate::device;
 use crate::engine::{Dense, Engine, Precision};
@@ -51,8 +51,9 @@ use crate::text::Tokenizers;
 pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
-    model: Model,
-    precision: Precision,
+    architecture: Architecture,
+    /// The model in two forms, at least one of which is there; the other is built from it when it is first needed.
+    model: OnceLock<Model>,
     engine: OnceLock<Engine>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
@@ -62,14 +63,75 @@ impl Pipeline {
     /// Loads a model directory for the CPU.
     ///
     /// # Errors
-    /// Those of [`checkpoint::load`].
+    /// Those of [`checkpoint::load`]; those of [`Pipeline::load_in`] for a quantised model that does not decode.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
-        let loaded = checkpoint::load(dir.as_ref(), &device::cpu())?;
-        Ok(Self::from_parts(
-            loaded.config,
-            loaded.tokenizers,
-            loaded.model,
-        ))
+        Self::load_in(dir, None)
+    }
+
+    /// Loads a model directory for the CPU, and decodes in `precision` if given, else as the model is stored.
+    ///
+    /// # Errors
+    /// Those of [`checkpoint::load`]; [`Error::Usage`] for a quantised model of another precision, or a precision other than
+    /// `f32` for a model that does not decode.
+    pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
+        Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
+    }
+
+    /// A pipeline of a loaded model directory; see [`Pipeline::load_in`].
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load_in`].
+    pub fn from_loaded(loaded: LoadedModel, precision: Option<Precision>) -> Result<Self> {
+        let LoadedModel {
+            config,
+            tokenizers,
+            architecture,
+            weights,
+            ..
+        } = loaded;
+        let decodes = matches!(architecture.task(), Task::Translate | Task::Generate);
+        let stored = match &weights {
+            LoadedWeights::Dense(_) => Precision::F32,
+            LoadedWeights::Packed(packed) => packed.precision(),
+        };
+        let wanted = precision.unwrap_or(stored);
+        if !decodes && wanted != Precision::F32 {
+            return Err(Error::usage(
+                format!(
+                    "a model that {} computes in f32 only",
+                    architecture.task().verb()
+                ),
+                "leave the precision out; models that translate or generate have others",
+            ));
+        }
+        if stored != Precision::F32 && wanted != stored {
+            return Err(Error::usage(
+                format!(
+                    "the model's weights are stored in {stored}, so it cannot compute in {wanted}"
+                ),
+                "use the model that it was made from",
+            ));
+        }
+        let (model, engine) = (OnceLock::new(), OnceLock::new());
+        match weights {
+            LoadedWeights::Packed(packed) => {
+                engine.get_or_init(|| Engine::new(&architecture, &mut &packed));
+            }
+            LoadedWeights::Dense(weights) if decodes => {
+                engine.get_or_init(|| Engine::new(&architecture, &mut Dense::new(wanted, weights)));
+            }
+            LoadedWeights::Dense(weights) => {
+                model.get_or_init(|| checkpoint::build(&architecture, weights, &device::cpu()));
+            }
+        }
+        Ok(Self {
+            config,
+            tokenizers,
+            architecture,
+            model,
+            engine,
+            partners: Vec::new(),
+        })
     }
 
     /// A pipeline of matching parts: the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
@@ -77,19 +139,10 @@ impl Pipeline {
         Self {
             config,
             tokenizers,
-            model,
-            precision: Precision::F32,
+            architecture: model.architecture().clone(),
+            model: model.into(),
             engine: OnceLock::new(),
             partners: Vec::new(),
-        }
-    }
-
-    /// The same with decoding in `precision`.
-    pub fn with_precision(self, precision: Precision) -> Self {
-        Self {
-            precision,
-            engine: OnceLock::new(),
-            ..self
         }
     }
 
@@ -103,19 +156,28 @@ impl Pipeline {
         &self.tokenizers
     }
 
-    /// The model.
+    /// The model without its weights.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// The model for whole sequences, in `f32`. For a quantised one, its weights are multiples of their scales.
     pub fn model(&self) -> &Model {
-        &self.model
+        self.model.get_or_init(|| {
+            let engine = self.engine.get().expect("one of the two forms");
+            let weights = engine.parameters(&self.architecture);
+            checkpoint::build(&self.architecture, weights, &device::cpu())
+        })
     }
 
     /// The model as search reads it.
     ///
     /// # Panics
     /// If the model does not decode.
-    pub(crate) fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let weights = &mut Dense::new(self.precision, parameters(&self.model));
-            Engine::new(self.model.architecture(), weights)
+            let weights = &mut Dense::new(Precision::F32, parameters(self.model()));
+            Engine::new(&self.architecture, weights)
         })
     }
 

@@ -7,6 +7,7 @@ use crate::batch::{Batch, TokenId};
 use crate::config::Task;
 use crate::data::Example;
 use crate::error::{Error, Result};
+use crate::nn::Pass;
 
 /// The probability of a given translation.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,8 +114,8 @@ impl Pipeline {
 
     /// The log-probabilities of the targets of `batch`, which are the logarithms of means if there are several models.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
-        let each: Vec<_> = (self.models())
-            .map(|(model, pass)| model.log_probs(batch, &pass))
+        let each: Vec<_> = (self.members())
+            .map(|member| member.model().log_probs(batch, &Pass::inference()))
             .collect();
         let n_models = each.len() as f64;
         let mut mean = each[0].clone();

@@ -157,7 +157,7 @@ impl Pipeline {
     /// The most likely tag at every position of each row.
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
-        let logits = self.model.forward(batch, &Pass::inference());
+        let logits = self.model().forward(batch, &Pass::inference());
         let places = ranked_labels(logits, 1, tokenizer.special()).zip(batch.src.lengths.mask());
         let name = |best: Result<Vec<NextToken>>| -> Result<String> {
             let tag = best?.first().and_then(|best| tokenizer.token(best.token));

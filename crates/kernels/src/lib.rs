@@ -39,6 +39,7 @@ pub mod embedding;
 pub mod gemm;
 pub mod instruction_set;
 pub mod linear;
+pub mod mapped;
 pub mod mean;
 pub mod nonlinearity;
 pub mod norm;

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use attentive::checkpoint;
 use attentive::config::{ModelConfig, Positions, StackKind};
 use attentive::device;
 use attentive::error::{Error, Result};
 use attentive::model;
 use attentive::nn::PositionTable;
+use attentive::pipeline::Pipeline;
 use attentive::plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
 use clap::ValueEnum;
 
@@ -117,8 +117,8 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
 
 /// The positions of the model in `dir`: the learned ones, or those of its configuration.
 fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
-    let loaded = checkpoint::load(dir, &device::cpu())?;
-    let config = &loaded.config.model;
+    let pipeline = Pipeline::load(dir)?;
+    let config = &pipeline.config().model;
     if !config.has(StackKind::Transformer) {
         return Err(Error::usage(
             format!(
@@ -143,7 +143,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
             "lower `--len`",
         ));
     }
-    let learned = model::parameters(&loaded.model).into_iter();
+    let learned = model::parameters(pipeline.model()).into_iter();
     Ok(learned
         .filter(|parameter| parameter.name.ends_with("positions.learned"))
         .map(|parameter| {
