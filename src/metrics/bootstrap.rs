@@ -7,12 +7,10 @@ use rayon::prelude::*;
 use super::interval::{Estimate, Interval};
 use super::numpy_random::NumpyRandom;
 use super::paired::{Difference, Paired, p_value};
-use super::segments::{CorpusMetric, Segments};
+use super::segments::{CorpusMetric, Segments, block};
 
 /// The seed of resampling by default, as in sacreBLEU.
 pub const DEFAULT_SEED: u64 = 12345;
-/// Resampled corpora that are drawn before they are scored in parallel.
-const BLOCK: usize = 256;
 
 /// Bootstrap resampling as in sacreBLEU: the same seed draws the same corpora. Results do not depend on the number of
 /// threads.
@@ -58,21 +56,15 @@ impl Bootstrap {
         let differences: Vec<f64> = values.iter().map(|[a, b]| b - a).collect();
         let (baseline, system) = (estimate(baseline, of(0)), estimate(system, of(1)));
         let observed = system.value - baseline.value;
-        let is_same = observed == 0.0 && differences.iter().all(|&difference| difference == 0.0);
-        let sizes = || differences.iter().map(|difference| difference.abs());
-        let mean = sizes().sum::<f64>() / differences.len() as f64;
-        let p_value = if is_same {
-            1.0
-        } else {
-            p_value(sizes().map(|size| size - mean), observed.abs())
-        };
+        let sizes: Vec<f64> = differences.iter().map(|size| size.abs()).collect();
+        let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
         Paired {
             baseline,
             system,
             difference: Difference {
                 value: observed,
                 interval: Interval::of(differences),
-                p_value,
+                p_value: p_value(&sizes, mean, observed.abs()),
             },
         }
     }
@@ -86,7 +78,7 @@ impl Bootstrap {
         let mut random = NumpyRandom::new(self.seed);
         let mut values = Vec::new();
         while values.len() < resamples {
-            let n_corpora = BLOCK.min(resamples - values.len());
+            let n_corpora = block(n_lines).min(resamples - values.len());
             let lines: Vec<u32> = (0..n_corpora * n_lines)
                 .map(|_| random.below(n_lines as u32))
                 .collect();

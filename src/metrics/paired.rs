@@ -37,10 +37,12 @@ impl Difference {
     }
 }
 
-/// The share of `deviations` above `observed`, where one more is counted as above, so that it is never 0 (as in
-/// sacreBLEU).
-pub(super) fn p_value(deviations: impl ExactSizeIterator<Item = f64>, observed: f64) -> f64 {
-    let n = deviations.len();
-    let larger = deviations.filter(|&deviation| deviation > observed).count();
-    (larger + 1) as f64 / (n + 1) as f64
+/// The share of `sizes` that exceed `centre` by more than `observed`, where one more is counted, so that it is never 0 (as
+/// in sacreBLEU); 1 if nothing differs.
+pub(super) fn p_value(sizes: &[f64], centre: f64, observed: f64) -> f64 {
+    if observed == 0.0 && sizes.iter().all(|&size| size == 0.0) {
+        return 1.0;
+    }
+    let larger = sizes.iter().filter(|&&size| size - centre > observed);
+    (larger.count() + 1) as f64 / (sizes.len() + 1) as f64
 }

@@ -7,10 +7,7 @@ use rayon::prelude::*;
 use super::bootstrap::DEFAULT_SEED;
 use super::numpy_random::NumpyRandom;
 use super::paired::p_value;
-use super::segments::{CorpusMetric, Segments};
-
-/// Trials that are drawn before they are scored in parallel.
-const BLOCK: usize = 256;
+use super::segments::{CorpusMetric, Segments, block};
 
 /// The paired test of approximate randomization as in sacreBLEU: the same seed exchanges the same lines. Results do not
 /// depend on the number of threads.
@@ -45,10 +42,7 @@ impl Randomization {
         baseline.assert_comparable(system);
         let observed = (system.value() - baseline.value()).abs();
         let differences = self.differences(baseline, system);
-        if observed == 0.0 && differences.iter().all(|&difference| difference == 0.0) {
-            return 1.0;
-        }
-        p_value(differences.into_iter(), observed)
+        p_value(&differences, 0.0, observed)
     }
 
     /// The absolute difference of the two exchanged outputs in every trial.
@@ -65,7 +59,7 @@ impl Randomization {
         let mut bits = random.bits();
         let mut differences = Vec::new();
         while differences.len() < trials {
-            let n_trials = BLOCK.min(trials - differences.len());
+            let n_trials = block(n_lines).min(trials - differences.len());
             let chosen: Vec<bool> = bits.by_ref().take(n_trials * n_lines).collect();
             differences.par_extend(chosen.par_chunks(n_lines).map(|chosen| {
                 let [a, b] = baseline.values_of_exchange(system, chosen);

@@ -115,6 +115,12 @@ impl<M: CorpusMetric> Segments<M> {
     }
 }
 
+/// Number of corpora of `n_lines` lines that are drawn at once, before they are scored in parallel: few if they are long,
+/// to save memory.
+pub(super) fn block(n_lines: usize) -> usize {
+    ((1 << 20) / n_lines.max(1)).clamp(16, 256)
+}
+
 fn add(sums: &mut [f64], line: &[f64]) {
     for (sum, statistic) in sums.iter_mut().zip(line) {
         *sum += statistic;
