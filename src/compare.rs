@@ -1,4 +1,4 @@
-//! Compares runs on one test set: training cost, speed, and quality by source length.
+//! Compares runs on one test set: training cost, speed, quality by source length, and what differs by more than chance.
 
 use std::path::Path;
 
@@ -9,7 +9,9 @@ use crate::config::Task;
 use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 use crate::evaluate::{EvaluateOptions, evaluate};
-use crate::metrics::{Score, exact_match};
+use crate::metrics::{
+    Bleu, Bootstrap, Chrf, Difference, ExactMatch, Interval, Score, Segments, exact_match,
+};
 use crate::pipeline::Pipeline;
 use crate::train::{History, Training};
 
@@ -59,12 +61,17 @@ pub struct System {
     pub search: SearchOptions,
     /// Number of sentences translated together.
     pub batch_size: usize,
-    /// BLEU on the whole test set.
+    /// BLEU on the whole test set, with its interval.
     pub bleu: Score,
-    /// chrF on the whole test set.
+    /// chrF on the whole test set, with its interval.
     pub chrf: Score,
     /// Share of translations equal to their reference.
     pub exact_match: f64,
+    /// The interval of `exact_match`.
+    pub exact_match_interval: Interval,
+    /// The differences from the first system; `None` for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Differences>,
     /// Perplexity of the references under teacher forcing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
@@ -72,6 +79,17 @@ pub struct System {
     pub sentences_per_second: f64,
     /// Scores for each bucket.
     pub by_length: Vec<AtLength>,
+}
+
+/// The scores of a system minus those of the first, with p-values of the paired bootstrap.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Differences {
+    /// BLEU.
+    pub bleu: Difference,
+    /// chrF.
+    pub chrf: Difference,
+    /// Share of translations equal to their reference.
+    pub exact_match: Difference,
 }
 
 /// A system's scores in one bucket.
@@ -94,6 +112,26 @@ pub struct TestSet<'a> {
     pub bucket_width: usize,
 }
 
+/// The statistics of a system's translations, line by line.
+struct Lines {
+    bleu: Segments<Bleu>,
+    chrf: Segments<Chrf>,
+    exact_match: Segments<ExactMatch>,
+}
+
+impl Lines {
+    fn differences(&self, first: &Self) -> Differences {
+        let bootstrap = Bootstrap::default();
+        Differences {
+            bleu: bootstrap.paired(&first.bleu, &self.bleu).difference,
+            chrf: bootstrap.paired(&first.chrf, &self.chrf).difference,
+            exact_match: bootstrap
+                .paired(&first.exact_match, &self.exact_match)
+                .difference,
+        }
+    }
+}
+
 /// A run to compare.
 struct Entrant {
     name: String,
@@ -103,7 +141,8 @@ struct Entrant {
 }
 
 /// Translates the test set with the model of every run directory and scores the translations, using the search options
-/// that `options` returns for each. All runs are loaded and checked before translation starts.
+/// that `options` returns for each. All runs are loaded and checked before translation starts. The first run is the
+/// baseline of the paired tests.
 ///
 /// # Errors
 /// Those of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a
@@ -130,12 +169,17 @@ pub fn compare<P: AsRef<Path>>(
         .iter()
         .map(|(name, run)| Entrant::load(name, run.as_ref(), &options))
         .collect::<Result<_>>()?;
+    let mut first = None;
+    let mut systems = Vec::new();
+    for entrant in &entrants {
+        let (mut system, lines) = entrant.measure(test, &places)?;
+        system.difference = first.as_ref().map(|first| lines.differences(first));
+        first.get_or_insert(lines);
+        systems.push(system);
+    }
     Ok(Comparison {
         same_tokens: same_tokens(&entrants),
-        systems: entrants
-            .iter()
-            .map(|entrant| entrant.measure(test, &places))
-            .collect::<Result<_>>()?,
+        systems,
         buckets: places.into_iter().map(|(bucket, _)| bucket).collect(),
     })
 }
@@ -161,7 +205,11 @@ impl Entrant {
         })
     }
 
-    fn measure(&self, test: TestSet<'_>, places: &[(Bucket, Vec<usize>)]) -> Result<System> {
+    fn measure(
+        &self,
+        test: TestSet<'_>,
+        places: &[(Bucket, Vec<usize>)],
+    ) -> Result<(System, Lines)> {
         let Self {
             pipeline, options, ..
         } = self;
@@ -178,7 +226,18 @@ impl Entrant {
                 exact_match: exact_match(&found, &references[0]).fraction(),
             }
         };
-        Ok(System {
+        let (found, references) = (&evaluation.translations, test.references);
+        let lines = Lines {
+            bleu: Segments::new(options.bleu, found, references),
+            chrf: Segments::new(Chrf::default(), found, references),
+            exact_match: Segments::new(ExactMatch, found, references),
+        };
+        let bootstrap = Bootstrap::default();
+        let (bleu, chrf) = (
+            bootstrap.estimate(&lines.bleu).interval,
+            bootstrap.estimate(&lines.chrf).interval,
+        );
+        let system = System {
             name: self.name.clone(),
             n_parameters: pipeline.architecture().n_weights(),
             training: self.training,
@@ -188,9 +247,12 @@ impl Entrant {
             perplexity: evaluation.perplexity,
             sentences_per_second: evaluation.sentences as f64 / evaluation.seconds,
             by_length: places.iter().map(at_length).collect(),
-            bleu: evaluation.bleu,
-            chrf: evaluation.chrf,
-        })
+            bleu: evaluation.bleu.with_interval(bleu, &bootstrap),
+            chrf: evaluation.chrf.with_interval(chrf, &bootstrap),
+            exact_match_interval: bootstrap.estimate(&lines.exact_match).interval,
+            difference: None,
+        };
+        Ok((system, lines))
     }
 }
 

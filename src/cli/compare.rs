@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use attentive::compare::{Comparison, System, TestSet, compare};
+use attentive::compare::{Comparison, Differences, System, TestSet, compare};
 use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::EvaluateOptions;
-use attentive::metrics::{Bleu, BleuTokenizer};
+use attentive::metrics::{Bleu, BleuTokenizer, Difference, Interval, SIGNIFICANCE_LEVEL};
 use attentive::plot::{Axis, Figure, LineChart, Series};
 use attentive::train::Training;
 use clap::ValueEnum;
@@ -23,9 +23,11 @@ const EXAMPLES: &str = "\
 Examples:
   attentive compare runs/rnn runs/lstm runs/transformer --src test.en --ref test.de
   attentive compare runs/a runs/b --src test.en --ref test.de --plot lengths.svg --bucket-width 10
-  attentive compare runs/a runs/b --src test.en --ref test.de --json";
+  attentive compare runs/a runs/b --src test.en --ref test.de --json
 
-/// Compare models on a test set: size, training cost, speed, scores, and BLEU by source length.
+The first run is the baseline: the second table shows how the others differ from it, the interval that contains 95 % of the differences on resampled test sets, and p, roughly the probability of so large a difference if the models were equally good (paired bootstrap with 1000 resamples, as in `attentive score`). `*` marks scores that differ from the first run's with p < 0.05.";
+
+/// Compare models on a test set: size, training cost, speed, scores, their significance, and BLEU by source length.
 ///
 /// Updates, training time and tokens/s are those of the evaluated weights, according to the run's log.
 #[derive(clap::Args)]
@@ -113,6 +115,7 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     ];
     rows.extend(comparison.systems.iter().map(row));
     let mut lines = aligned(&rows);
+    lines.extend(differences(comparison));
     for (title, value) in [
         ("BLEU by words in the source", true),
         ("exact match (%) by words in the source", false),
@@ -138,6 +141,52 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
+/// How the systems differ from the first, if there are others.
+fn differences(comparison: &Comparison) -> Vec<String> {
+    let [first, others @ ..] = comparison.systems.as_slice() else {
+        return Vec::new();
+    };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = vec![vec!["system".to_owned()]];
+    for score in ["BLEU", "chrF2", "exact (%)"] {
+        rows[0].extend([score, "95 % interval", "p"].map(String::from));
+    }
+    for system in others {
+        let mut row = vec![system.name.clone()];
+        if let Some(Differences {
+            bleu,
+            chrf,
+            exact_match,
+        }) = &system.difference
+        {
+            for (difference, scale) in [(bleu, 1.0), (chrf, 1.0), (exact_match, 100.0)] {
+                let Interval { lower, upper, .. } = difference.interval;
+                row.extend([
+                    format!("{:+.2}", scale * difference.value),
+                    format!("[{:+.2}, {:+.2}]", scale * lower, scale * upper),
+                    format!("{:.4}{}", difference.p_value, mark(Some(difference))),
+                ]);
+            }
+        }
+        rows.push(row);
+    }
+    let title = format!("difference from {}", first.name);
+    [String::new(), title]
+        .into_iter()
+        .chain(aligned(&rows))
+        .collect()
+}
+
+/// The mark of a significant difference, or a blank of the same width.
+fn mark(difference: Option<&Difference>) -> &'static str {
+    match difference {
+        Some(difference) if difference.is_significant() => "*",
+        _ => " ",
+    }
+}
+
 /// Notes below the tables: search options and metric signatures.
 fn footnotes(comparison: &Comparison) -> Vec<String> {
     let Some(first) = comparison.systems.first() else {
@@ -160,6 +209,12 @@ fn footnotes(comparison: &Comparison) -> Vec<String> {
             "perplexities are per token, and the tokenizers differ: do not compare them".to_owned(),
         );
     }
+    if comparison.systems.len() > 1 {
+        lines.push(format!(
+            "* differs from {} with p < {SIGNIFICANCE_LEVEL} (paired bootstrap)",
+            first.name
+        ));
+    }
     for score in [&first.bleu, &first.chrf] {
         lines.push(format!("{}|{}", score.name, score.signature));
     }
@@ -180,6 +235,9 @@ fn search(system: &System) -> String {
 
 fn row(system: &System) -> Vec<String> {
     let none = || "–".to_owned();
+    let marked = |text: String, of: fn(&Differences) -> &Difference| {
+        text + mark(system.difference.as_ref().map(of))
+    };
     let training = system.training.as_ref();
     vec![
         system.name.clone(),
@@ -189,9 +247,11 @@ fn row(system: &System) -> Vec<String> {
         training.map_or_else(none, |training| {
             HumanCount(training.tokens_per_second.round() as u64).to_string()
         }),
-        format!("{:.2}", system.bleu.value),
-        format!("{:.2}", system.chrf.value),
-        format!("{:.1} %", 100.0 * system.exact_match),
+        marked(format!("{:.2}", system.bleu.value), |all| &all.bleu),
+        marked(format!("{:.2}", system.chrf.value), |all| &all.chrf),
+        marked(format!("{:.1} %", 100.0 * system.exact_match), |all| {
+            &all.exact_match
+        }),
         system
             .perplexity
             .map_or_else(none, |value| format!("{value:.2}")),

@@ -1,15 +1,25 @@
 //! `attentive score`: scores files with BLEU, chrF and TER.
 
+mod measure;
+mod paired;
+
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
-use attentive::metrics::{Bleu, BleuTokenizer, Case, Chrf, Score, SmoothingMethod, Ter};
+use attentive::metrics::{
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Randomization, Score, Segments, SmoothingMethod,
+    Ter,
+};
 use clap::ValueEnum;
 use serde::Serialize;
 
 use super::input;
 use super::message;
+use super::names::names;
 use super::output::Output;
+use measure::{Measure, Metric};
+use paired::{Comparison, PairedTest};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +27,15 @@ Examples:
   attentive score out.de ref1.de ref2.de --metric bleu --tokenize intl
   attentive score out.de ref.de --sentence-level --metric chrf
   attentive score out.de ref.de --json
+  attentive score out.de ref.de --confidence
+  attentive score baseline.de ref.de --system new.de other.de
+  attentive score baseline.de ref.de --system new.de --paired randomization --metric bleu
 
-The scores match those of sacreBLEU and are printed with its signatures. Higher is better for BLEU and chrF, lower for TER.";
+The scores match those of sacreBLEU and are printed with its signatures. Higher is better for BLEU and chrF, lower for TER.
 
-/// Score translations against references with BLEU, chrF and TER, as computed by sacreBLEU.
+`μ ± x` is the mean score of resampled test sets and half the width of the interval that contains 95 % of them (bootstrap resampling); `[a, b]` is that interval for a difference. A p-value is roughly the probability of so large a difference from the baseline if the systems were equally good; `*` marks those below 0.05. Intervals and p-values match sacreBLEU's for the same seed. Its bootstrap counts differences in one direction only, so randomization gives about twice the p-value; for systems that differ in very few lines, randomization gives p-values that are too small.";
+
+/// Score translations against references with BLEU, chrF and TER, as computed by sacreBLEU, and test differences.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -53,47 +68,41 @@ pub(super) struct Args {
     /// Score each line separately: one line of tab-separated values each, in the order of `--metric`.
     #[arg(long)]
     sentence_level: bool,
-    /// Print JSON: a list of scores, or with `--sentence-level` one object per line.
+    /// Print a 95 % interval with each score, from bootstrap resampling.
+    #[arg(long, conflicts_with = "sentence_level")]
+    confidence: bool,
+    /// Other systems' translations of the same lines, each compared with HYP, the baseline.
+    #[arg(
+        long = "system",
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with = "sentence_level"
+    )]
+    systems: Vec<PathBuf>,
+    /// Paired test of the systems [default: bootstrap].
+    #[arg(long, value_name = "TEST")]
+    paired: Option<TestName>,
+    /// Number of bootstrap resamples [default: 1000].
+    #[arg(long, value_name = "N")]
+    resamples: Option<NonZeroUsize>,
+    /// Number of trials of `--paired randomization` [default: 10000].
+    #[arg(long, value_name = "N")]
+    trials: Option<NonZeroUsize>,
+    /// Seed of the resampling [default: 12345, as in sacreBLEU].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print JSON: a list of scores, with `--sentence-level` one object per line, with `--system` one object per metric.
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Metric {
-    /// Word n-grams (Papineni et al. 2002).
-    Bleu,
-    /// Character n-grams (Popović 2015).
-    Chrf,
-    /// Character n-grams, words and word bigrams (Popović 2017).
-    #[value(name = "chrf++")]
-    ChrfPlusPlus,
-    /// Edit rate (Snover et al. 2006).
-    Ter,
-}
-
-/// A metric with all its options.
-enum Measure {
-    Bleu(Bleu),
-    Chrf(Chrf),
-    Ter(Ter),
-}
-
-impl Measure {
-    fn corpus(&self, hypotheses: &[String], references: &[Vec<String>]) -> Score {
-        match self {
-            Self::Bleu(bleu) => bleu.corpus(hypotheses, references),
-            Self::Chrf(chrf) => chrf.corpus(hypotheses, references),
-            Self::Ter(ter) => ter.corpus(hypotheses, references),
-        }
-    }
-
-    fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
-        match self {
-            Self::Bleu(bleu) => bleu.sentence(hypothesis, references),
-            Self::Chrf(chrf) => chrf.sentence(hypothesis, references),
-            Self::Ter(ter) => ter.sentence(hypothesis, references),
-        }
-    }
+/// The name of a paired test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TestName {
+    /// Bootstrap resampling (Koehn 2004).
+    Bootstrap,
+    /// Approximate randomization (Riezler and Maxwell 2005).
+    Randomization,
 }
 
 impl Args {
@@ -125,6 +134,11 @@ impl Args {
     }
 
     fn check(&self) -> Result<()> {
+        self.check_smoothing()?;
+        self.check_resampling()
+    }
+
+    fn check_smoothing(&self) -> Result<()> {
         let Some(value) = self.smooth_value else {
             return Ok(());
         };
@@ -143,6 +157,56 @@ impl Args {
         }
         Ok(())
     }
+
+    fn check_resampling(&self) -> Result<()> {
+        if self.paired.is_some() && self.systems.is_empty() {
+            return Err(Error::usage(
+                "a paired test requires two systems, but only one was given",
+                "name the other systems' translations with `--system`",
+            ));
+        }
+        if self.trials.is_some() && self.paired != Some(TestName::Randomization) {
+            return Err(Error::usage(
+                "`--trials` is an option of `--paired randomization`",
+                "add that, or use `--resamples` for the bootstrap",
+            ));
+        }
+        let resampling = [
+            ("--resamples", self.resamples.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        let given = resampling.iter().find(|(_, is_given)| *is_given);
+        match given {
+            Some((option, _)) if !self.confidence && self.systems.is_empty() => Err(Error::usage(
+                format!("`{option}` has no effect on plain scores"),
+                "add `--confidence` or `--system`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn bootstrap(&self) -> Bootstrap {
+        let default = Bootstrap::default();
+        Bootstrap {
+            resamples: self.resamples.unwrap_or(default.resamples),
+            seed: self.seed.unwrap_or(default.seed),
+        }
+    }
+
+    fn paired_test(&self) -> PairedTest {
+        let bootstrap = self.bootstrap();
+        match self.paired {
+            None | Some(TestName::Bootstrap) => PairedTest::Bootstrap(bootstrap),
+            Some(TestName::Randomization) => {
+                let default = Randomization::default();
+                let randomization = Randomization {
+                    trials: self.trials.unwrap_or(default.trials),
+                    seed: bootstrap.seed,
+                };
+                PairedTest::Randomization(bootstrap, randomization)
+            }
+        }
+    }
 }
 
 /// The scores of a line, for `--sentence-level --json`.
@@ -154,7 +218,10 @@ struct Sentence<'a> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.check()?;
-    let (hypotheses, references) = input::read_aligned(&args.hypotheses, &args.references)?;
+    let paths = args.references.iter().chain(&args.systems);
+    let paths: Vec<PathBuf> = paths.cloned().collect();
+    let (hypotheses, mut references) = input::read_aligned(&args.hypotheses, &paths)?;
+    let systems = references.split_off(args.references.len());
     let measures: Vec<Measure> = args
         .metric
         .iter()
@@ -163,18 +230,45 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut out = Output::stdout();
     if args.sentence_level {
         sentences(args.json, &measures, &hypotheses, &references, &mut out)?;
-    } else {
+    } else if systems.is_empty() {
+        let bootstrap = args.confidence.then(|| args.bootstrap());
+        let measures = measures.iter();
         let scores: Vec<Score> = measures
-            .iter()
-            .map(|measure| measure.corpus(&hypotheses, &references))
+            .map(|&measure| corpus(measure, &hypotheses, &references, bootstrap))
             .collect();
         if args.json {
             out.json(&scores)?;
         } else {
             scores.iter().try_for_each(|score| out.line(score))?;
         }
+    } else {
+        let paths = [&args.hypotheses].into_iter().chain(&args.systems);
+        let paths: Vec<PathBuf> = paths.cloned().collect();
+        let systems = [hypotheses].into_iter().chain(systems);
+        let systems: Vec<_> = names(&paths).into_iter().zip(systems).collect();
+        let comparison = Comparison::new(&measures, &systems, &references, args.paired_test());
+        if args.json {
+            out.json(&comparison)?;
+        } else {
+            let lines = comparison.lines();
+            lines.iter().try_for_each(|line| out.line(line))?;
+        }
     }
     out.flush()
+}
+
+fn corpus(
+    measure: Measure,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+    bootstrap: Option<Bootstrap>,
+) -> Score {
+    let segments = Segments::new(measure, hypotheses, references);
+    let score = segments.score();
+    match bootstrap {
+        Some(bootstrap) => score.with_interval(bootstrap.estimate(&segments).interval, &bootstrap),
+        None => score,
+    }
 }
 
 fn sentences(

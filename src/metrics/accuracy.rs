@@ -1,5 +1,8 @@
 //! Accuracy and perplexity.
 
+use super::score::{Score, signature};
+use super::segments::CorpusMetric;
+
 /// A number of correct items out of a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Accuracy {
@@ -50,6 +53,41 @@ pub fn exact_match<H: AsRef<str>, R: AsRef<str>>(hypotheses: &[H], references: &
     Accuracy {
         correct: correct as u64,
         total: hypotheses.len() as u64,
+    }
+}
+
+/// The share of lines that equal their first reference, as a metric of corpora.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExactMatch;
+
+/// A line has two statistics: whether it is equal, and 1.
+impl CorpusMetric for ExactMatch {
+    fn n_statistics(&self) -> usize {
+        2
+    }
+
+    fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let is_equal = exact_match(&[hypothesis], &references[..1]).correct;
+        vec![is_equal as f64, 1.0]
+    }
+
+    /// From 0 to 1, like [`Accuracy::fraction`].
+    fn value(&self, sums: &[f64]) -> f64 {
+        if sums[1] == 0.0 {
+            0.0
+        } else {
+            sums[0] / sums[1]
+        }
+    }
+
+    fn report(&self, sums: &[f64], n_references: usize) -> Score {
+        Score {
+            name: "exact match".into(),
+            value: self.value(sums),
+            signature: signature(n_references, &[]),
+            detail: String::new(),
+            interval: None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::ngrams::count_ngrams;
 use super::score::{Case, Score, signature, yes_no};
+use super::segments::CorpusMetric;
 use super::{BleuTokenizer, per_segment, text};
 
 /// The maximum n-gram order of BLEU.
@@ -109,6 +110,17 @@ impl std::ops::AddAssign for BleuStatistics {
 }
 
 impl BleuStatistics {
+    /// The inverse of [`Bleu::line_statistics`].
+    fn from_sums(sums: &[f64]) -> Self {
+        let count = |place: usize| sums[place] as u64;
+        Self {
+            hypothesis_len: count(0),
+            reference_len: count(1),
+            correct: std::array::from_fn(|order| count(2 + order)),
+            total: std::array::from_fn(|order| count(2 + MAX_NGRAM_ORDER + order)),
+        }
+    }
+
     /// The brevity penalty, at most 1, which penalizes output shorter than the references.
     pub fn brevity_penalty(&self) -> f64 {
         if self.hypothesis_len >= self.reference_len {
@@ -198,6 +210,17 @@ impl Bleu {
 
     /// The score for `statistics` gathered against `n_references` references.
     pub fn score(&self, statistics: &BleuStatistics, n_references: usize) -> Score {
+        let (value, precisions) = self.value_and_precisions(statistics);
+        Score {
+            name: "BLEU".into(),
+            value,
+            signature: self.signature(n_references),
+            detail: detail(statistics, &precisions),
+            interval: None,
+        }
+    }
+
+    fn value_and_precisions(&self, statistics: &BleuStatistics) -> (f64, Vec<f64>) {
         let mut precisions = statistics.precisions(self.smoothing);
         let n_orders = if self.effective_order {
             precisions.len()
@@ -205,19 +228,12 @@ impl Bleu {
             MAX_NGRAM_ORDER
         };
         precisions.resize(MAX_NGRAM_ORDER, 0.0);
-        let value = if n_orders == 0 {
-            0.0
-        } else {
-            // The logarithm of a precision of 0 is −∞, which makes BLEU 0.
-            let mean = precisions[..n_orders].iter().map(|p| p.ln()).sum::<f64>() / n_orders as f64;
-            statistics.brevity_penalty() * mean.exp()
-        };
-        Score {
-            name: "BLEU".into(),
-            value,
-            signature: self.signature(n_references),
-            detail: detail(statistics, &precisions),
+        if n_orders == 0 {
+            return (0.0, precisions);
         }
+        // The logarithm of a precision of 0 is −∞, which makes BLEU 0.
+        let mean = precisions[..n_orders].iter().map(|p| p.ln()).sum::<f64>() / n_orders as f64;
+        (statistics.brevity_penalty() * mean.exp(), precisions)
     }
 
     fn segment(&self, hypothesis: &str, references: &[&str]) -> BleuStatistics {
@@ -261,6 +277,32 @@ impl Bleu {
                 ("smooth", &self.smoothing.signature()),
             ],
         )
+    }
+}
+
+/// A line has the ten numbers of its [`BleuStatistics`].
+impl CorpusMetric for Bleu {
+    fn n_statistics(&self) -> usize {
+        2 + 2 * MAX_NGRAM_ORDER
+    }
+
+    fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let statistics = self.segment(hypothesis, references);
+        let lengths = [statistics.hypothesis_len, statistics.reference_len];
+        let counts = lengths
+            .into_iter()
+            .chain(statistics.correct)
+            .chain(statistics.total);
+        counts.map(|count| count as f64).collect()
+    }
+
+    fn value(&self, sums: &[f64]) -> f64 {
+        self.value_and_precisions(&BleuStatistics::from_sums(sums))
+            .0
+    }
+
+    fn report(&self, sums: &[f64], n_references: usize) -> Score {
+        self.score(&BleuStatistics::from_sums(sums), n_references)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::ngrams::{NgramCounts, count_ngrams};
 use super::score::{Case, Score, signature, yes_no};
-use super::{per_segment, text};
+use super::segments::{CorpusMetric, Segments};
+use super::text;
 
 /// chrF as computed by sacreBLEU; the default is chrF2, and a `word_order` of 2 makes it chrF2++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +36,8 @@ impl Default for Chrf {
     }
 }
 
-/// N-gram counts of one order.
-#[derive(Clone, Copy, Default)]
-struct OrderStatistics {
-    hypothesis: u64,
-    reference: u64,
-    matching: u64,
-}
+/// N-gram counts of one order: of the hypothesis, of the reference, matching.
+type OrderCounts = [f64; 3];
 
 impl Chrf {
     /// chrF of a corpus.
@@ -56,17 +52,7 @@ impl Chrf {
         H: AsRef<str> + Sync,
         R: AsRef<str> + Sync,
     {
-        let mut sum = vec![OrderStatistics::default(); self.char_order + self.word_order];
-        for segment in per_segment(hypotheses, references, |hypothesis, references| {
-            self.segment(hypothesis, references)
-        }) {
-            for (sum, order) in sum.iter_mut().zip(segment) {
-                sum.hypothesis += order.hypothesis;
-                sum.reference += order.reference;
-                sum.matching += order.matching;
-            }
-        }
-        self.score(&sum, references.len())
+        Segments::new(*self, hypotheses, references).score()
     }
 
     /// chrF of one sentence.
@@ -75,29 +61,79 @@ impl Chrf {
     /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         assert!(!references.is_empty(), "at least one reference is required");
-        self.score(&self.segment(hypothesis, references), references.len())
+        self.report(
+            &self.line_statistics(hypothesis, references),
+            references.len(),
+        )
     }
 
-    fn score(&self, orders: &[OrderStatistics], n_references: usize) -> Score {
-        Score {
-            name: format!("chrF{}{}", self.beta, "+".repeat(self.word_order)),
-            value: self.f_score(orders),
-            signature: signature(
-                n_references,
-                &[
-                    ("case", self.case.signature()),
-                    ("eff", yes_no(!self.epsilon_smoothing)),
-                    ("nc", &self.char_order.to_string()),
-                    ("nw", &self.word_order.to_string()),
-                    ("space", yes_no(self.whitespace)),
-                ],
-            ),
-            detail: String::new(),
+    fn characters(&self, line: &str) -> Vec<char> {
+        if self.whitespace {
+            line.chars().collect()
+        } else {
+            text::visible_chars(line).collect()
         }
     }
 
-    /// The statistics against the best-scoring reference, characters first.
-    fn segment(&self, hypothesis: &str, references: &[&str]) -> Vec<OrderStatistics> {
+    /// F_β in percent.
+    fn f_score(&self, orders: &[OrderCounts]) -> f64 {
+        if self.epsilon_smoothing {
+            self.mean_of_f_scores(orders)
+        } else {
+            self.f_score_of_means(orders)
+        }
+    }
+
+    /// The mean F_β of all orders.
+    fn mean_of_f_scores(&self, orders: &[OrderCounts]) -> f64 {
+        const EPSILON: f64 = 1e-16;
+        let ratio = |part: f64, whole: f64| {
+            if whole > 0.0 { part / whole } else { EPSILON }
+        };
+        let factor = f64::from(self.beta).powi(2);
+        let sum: f64 = orders
+            .iter()
+            .map(|&[hypothesis, reference, matching]| {
+                let precision = ratio(matching, hypothesis);
+                let recall = ratio(matching, reference);
+                let denominator = factor * precision + recall;
+                if denominator > 0.0 {
+                    (1.0 + factor) * precision * recall / denominator
+                } else {
+                    EPSILON
+                }
+            })
+            .sum();
+        100.0 * sum / orders.len() as f64
+    }
+
+    /// F_β of the mean precision and the mean recall of the orders that both sides have.
+    fn f_score_of_means(&self, orders: &[OrderCounts]) -> f64 {
+        let (mut precision, mut recall, mut n_orders) = (0.0, 0.0, 0.0);
+        for &[hypothesis, reference, matching] in orders {
+            if hypothesis > 0.0 && reference > 0.0 {
+                precision += matching / hypothesis;
+                recall += matching / reference;
+                n_orders += 1.0;
+            }
+        }
+        if precision + recall == 0.0 {
+            return 0.0;
+        }
+        let (precision, recall) = (precision / n_orders, recall / n_orders);
+        let factor = f64::from(self.beta).powi(2);
+        100.0 * (1.0 + factor) * precision * recall / (factor * precision + recall)
+    }
+}
+
+/// A line has three statistics per order, characters first: the n-grams of the hypothesis, of the best-scoring reference,
+/// and those that match.
+impl CorpusMetric for Chrf {
+    fn n_statistics(&self) -> usize {
+        3 * (self.char_order + self.word_order)
+    }
+
+    fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let lines: Vec<String> = std::iter::once(hypothesis)
             .chain(references.iter().copied())
             .map(|line| self.case.apply(line))
@@ -114,91 +150,52 @@ impl Chrf {
         }
         let mut best = (-1.0, Vec::new());
         for reference in 1..lines.len() {
-            let statistics: Vec<_> = orders
+            let counts: Vec<OrderCounts> = orders
                 .iter()
                 .map(|ngrams| against(ngrams, reference))
                 .collect();
-            let f_score = self.f_score(&statistics);
+            let f_score = self.f_score(&counts);
             if f_score > best.0 {
-                best = (f_score, statistics);
+                best = (f_score, counts);
             }
         }
-        best.1
+        best.1.into_flattened()
     }
 
-    fn characters(&self, line: &str) -> Vec<char> {
-        if self.whitespace {
-            line.chars().collect()
-        } else {
-            text::visible_chars(line).collect()
-        }
+    fn value(&self, sums: &[f64]) -> f64 {
+        self.f_score(sums.as_chunks().0)
     }
 
-    /// F_β in percent.
-    fn f_score(&self, orders: &[OrderStatistics]) -> f64 {
-        if self.epsilon_smoothing {
-            self.mean_of_f_scores(orders)
-        } else {
-            self.f_score_of_means(orders)
+    fn report(&self, sums: &[f64], n_references: usize) -> Score {
+        Score {
+            name: format!("chrF{}{}", self.beta, "+".repeat(self.word_order)),
+            value: self.value(sums),
+            signature: signature(
+                n_references,
+                &[
+                    ("case", self.case.signature()),
+                    ("eff", yes_no(!self.epsilon_smoothing)),
+                    ("nc", &self.char_order.to_string()),
+                    ("nw", &self.word_order.to_string()),
+                    ("space", yes_no(self.whitespace)),
+                ],
+            ),
+            detail: String::new(),
+            interval: None,
         }
-    }
-
-    /// The mean F_β of all orders.
-    fn mean_of_f_scores(&self, orders: &[OrderStatistics]) -> f64 {
-        const EPSILON: f64 = 1e-16;
-        let ratio = |part: u64, whole: u64| {
-            if whole > 0 {
-                part as f64 / whole as f64
-            } else {
-                EPSILON
-            }
-        };
-        let factor = f64::from(self.beta).powi(2);
-        let sum: f64 = orders
-            .iter()
-            .map(|order| {
-                let precision = ratio(order.matching, order.hypothesis);
-                let recall = ratio(order.matching, order.reference);
-                let denominator = factor * precision + recall;
-                if denominator > 0.0 {
-                    (1.0 + factor) * precision * recall / denominator
-                } else {
-                    EPSILON
-                }
-            })
-            .sum();
-        100.0 * sum / orders.len() as f64
-    }
-
-    /// F_β of the mean precision and the mean recall of the orders that both sides have.
-    fn f_score_of_means(&self, orders: &[OrderStatistics]) -> f64 {
-        let (mut precision, mut recall, mut n_orders) = (0.0, 0.0, 0.0);
-        for order in orders
-            .iter()
-            .filter(|order| order.hypothesis > 0 && order.reference > 0)
-        {
-            precision += order.matching as f64 / order.hypothesis as f64;
-            recall += order.matching as f64 / order.reference as f64;
-            n_orders += 1.0;
-        }
-        if precision + recall == 0.0 {
-            return 0.0;
-        }
-        let (precision, recall) = (precision / n_orders, recall / n_orders);
-        let factor = f64::from(self.beta).powi(2);
-        100.0 * (1.0 + factor) * precision * recall / (factor * precision + recall)
     }
 }
 
 /// The statistics of the first sequence of `ngrams` against another one; if that has no n-grams, those of the first
 /// are not counted.
-fn against(ngrams: &NgramCounts, reference: usize) -> OrderStatistics {
+fn against(ngrams: &NgramCounts, reference: usize) -> OrderCounts {
     let n_reference = ngrams.total(reference);
-    OrderStatistics {
-        hypothesis: if n_reference == 0 { 0 } else { ngrams.total(0) },
-        reference: n_reference,
-        matching: ngrams.matches(0, reference..reference + 1),
-    }
+    [
+        if n_reference == 0 { 0 } else { ngrams.total(0) },
+        n_reference,
+        ngrams.matches(0, reference..reference + 1),
+    ]
+    .map(|count| count as f64)
 }
 
 /// Splits a line into words, separating one ASCII punctuation mark from the end, or else from the start, of each

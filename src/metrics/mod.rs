@@ -11,14 +11,34 @@
 //! assert!(score.to_string().starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
 //! assert!((score.value - 53.7284965911771).abs() < 1e-9);
 //! ```
+//!
+//! [`Bootstrap`] and [`Randomization`] tell whether a difference could be chance. They resample the statistics of the
+//! lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the same seed:
+//!
+//! ```
+//! use attentive::metrics::{Bleu, Bootstrap, Segments};
+//!
+//! let references = [vec!["the cat sat on a mat", "it rains"]];
+//! let old = Segments::new(Bleu::default(), &["the cat sat on the mat", "rain"], &references);
+//! let new = Segments::new(Bleu::default(), &["the cat sat on a mat", "it rained"], &references);
+//! let paired = Bootstrap::default().paired(&old, &new);
+//! assert!(paired.system.value > paired.baseline.value);
+//! assert!(paired.difference.interval.lower > 0.0 && paired.difference.p_value <= 1.0);
+//! ```
 
 mod accuracy;
 mod bleu;
+mod bootstrap;
 mod chrf;
 mod confusion;
 mod edit_distance;
+mod interval;
 mod ngrams;
+mod numpy_random;
+mod paired;
+mod randomization;
 mod score;
+mod segments;
 mod ter;
 mod text;
 mod tokenize;
@@ -26,11 +46,16 @@ mod tokenize;
 #[cfg(test)]
 mod tests;
 
-pub use accuracy::{Accuracy, exact_match, perplexity};
+pub use accuracy::{Accuracy, ExactMatch, exact_match, perplexity};
 pub use bleu::{Bleu, BleuStatistics, MAX_NGRAM_ORDER, Smoothing, SmoothingMethod};
+pub use bootstrap::{Bootstrap, DEFAULT_SEED};
 pub use chrf::Chrf;
 pub use confusion::{Confusion, LabelScores};
+pub use interval::{Estimate, Interval};
+pub use paired::{Difference, Paired, SIGNIFICANCE_LEVEL};
+pub use randomization::Randomization;
 pub use score::{Case, Score};
+pub use segments::{CorpusMetric, Segments};
 pub use ter::Ter;
 pub use tokenize::BleuTokenizer;
 

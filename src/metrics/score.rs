@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::bootstrap::Bootstrap;
+use super::interval::Interval;
 use super::text;
 
 /// The score of a corpus or a sentence.
@@ -17,10 +19,39 @@ pub struct Score {
     /// Details that sacreBLEU prints after the value: for BLEU the precisions, the brevity penalty and the lengths;
     /// otherwise empty.
     pub detail: String,
+    /// Where the score lies in resampled corpora, if that was estimated; see [`Score::with_interval`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
 }
 
-/// Formats the score like sacreBLEU: name, signature, value, detail. The value has two decimals unless the format
-/// specifies a precision.
+impl Score {
+    /// The score with an interval found by `bootstrap`, whose settings the signature then contains.
+    pub fn with_interval(self, interval: Interval, bootstrap: &Bootstrap) -> Self {
+        let resamples = bootstrap.resamples.get() as u64;
+        let fields = [("bs", resamples), ("seed", bootstrap.seed)];
+        Self {
+            interval: Some(interval),
+            ..self.signed(&fields)
+        }
+    }
+
+    /// The score with more settings in its signature, after the number of references as in sacreBLEU.
+    pub fn signed(self, settings: &[(&str, u64)]) -> Self {
+        let settings: String = settings
+            .iter()
+            .map(|(name, value)| format!("|{name}:{value}"))
+            .collect();
+        let place = self.signature.find('|').unwrap_or(self.signature.len());
+        let (before, after) = self.signature.split_at(place);
+        Self {
+            signature: format!("{before}{settings}{after}"),
+            ..self
+        }
+    }
+}
+
+/// Formats the score like sacreBLEU: name, signature, value, interval, detail. Numbers have two decimals unless the
+/// format specifies a precision.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);
@@ -29,6 +60,9 @@ impl fmt::Display for Score {
             "{}|{} = {:.decimals$}",
             self.name, self.signature, self.value
         )?;
+        if let Some(interval) = &self.interval {
+            write!(f, " ({interval:.decimals$})")?;
+        }
         if !self.detail.is_empty() {
             write!(f, " {}", self.detail)?;
         }

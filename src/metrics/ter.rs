@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::edit_distance::translation_edits;
 use super::ngrams::number;
 use super::score::{Case, Score, signature, yes_no};
-use super::{per_segment, text, tokenize};
+use super::segments::{CorpusMetric, Segments};
+use super::{text, tokenize};
 
 /// TER as computed by sacreBLEU and Tercom. By default it is case-insensitive and splits words at white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +32,6 @@ impl Default for Ter {
     }
 }
 
-/// Contribution of one segment.
-#[derive(Clone, Copy)]
-struct Edits {
-    /// Edits needed for the closest reference.
-    edits: usize,
-    /// Mean length of the references.
-    reference_len: f64,
-}
-
 impl Ter {
     /// TER of a corpus.
     ///
@@ -53,10 +45,7 @@ impl Ter {
         H: AsRef<str> + Sync,
         R: AsRef<str> + Sync,
     {
-        let segments = per_segment(hypotheses, references, |hypothesis, references| {
-            self.segment(hypothesis, references)
-        });
-        self.score(&segments, references.len())
+        Segments::new(*self, hypotheses, references).score()
     }
 
     /// TER of one sentence.
@@ -65,48 +54,10 @@ impl Ter {
     /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         assert!(!references.is_empty(), "at least one reference is required");
-        self.score(&[self.segment(hypothesis, references)], references.len())
-    }
-
-    fn score(&self, segments: &[Edits], n_references: usize) -> Score {
-        let edits: usize = segments.iter().map(|segment| segment.edits).sum();
-        let reference_len: f64 = segments.iter().map(|segment| segment.reference_len).sum();
-        let value = match (edits, reference_len > 0.0) {
-            (_, true) => 100.0 * (edits as f64 / reference_len),
-            (0, false) => 0.0,
-            (_, false) => 100.0,
-        };
-        Score {
-            name: "TER".into(),
-            value,
-            signature: self.signature(n_references),
-            detail: String::new(),
-        }
-    }
-
-    fn segment(&self, hypothesis: &str, references: &[&str]) -> Edits {
-        let mut numbers = HashMap::new();
-        let mut words_of = |line: &str| -> Vec<u32> {
-            text::words(line)
-                .map(|word| number(&mut numbers, word.to_owned()))
-                .collect()
-        };
-        let hypothesis = words_of(&self.tokenize(hypothesis));
-        // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes `a's ,`, and
-        // only then `a 's ,`.
-        let references: Vec<Vec<u32>> = references
-            .iter()
-            .map(|reference| words_of(&self.tokenize(&self.tokenize(reference))))
-            .collect();
-        let reference_len: usize = references.iter().map(Vec::len).sum();
-        Edits {
-            edits: references
-                .iter()
-                .map(|reference| translation_edits(&hypothesis, reference))
-                .min()
-                .unwrap_or(0),
-            reference_len: reference_len as f64 / references.len() as f64,
-        }
+        self.report(
+            &self.line_statistics(hypothesis, references),
+            references.len(),
+        )
     }
 
     /// The words of a line, separated by single spaces.
@@ -138,5 +89,56 @@ impl Ter {
                 ("asian", yes_no(self.asian_support)),
             ],
         )
+    }
+}
+
+/// A line has two statistics: the edits needed for the closest reference, and the mean length of the references.
+impl CorpusMetric for Ter {
+    fn n_statistics(&self) -> usize {
+        2
+    }
+
+    fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let mut numbers = HashMap::new();
+        let mut words_of = |line: &str| -> Vec<u32> {
+            text::words(line)
+                .map(|word| number(&mut numbers, word.to_owned()))
+                .collect()
+        };
+        let hypothesis = words_of(&self.tokenize(hypothesis));
+        // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes `a's ,`, and
+        // only then `a 's ,`.
+        let references: Vec<Vec<u32>> = references
+            .iter()
+            .map(|reference| words_of(&self.tokenize(&self.tokenize(reference))))
+            .collect();
+        let reference_len: usize = references.iter().map(Vec::len).sum();
+        let edits = references
+            .iter()
+            .map(|reference| translation_edits(&hypothesis, reference))
+            .min()
+            .unwrap_or(0);
+        vec![edits as f64, reference_len as f64 / references.len() as f64]
+    }
+
+    fn value(&self, sums: &[f64]) -> f64 {
+        let (edits, reference_len) = (sums[0], sums[1]);
+        if reference_len > 0.0 {
+            100.0 * (edits / reference_len)
+        } else if edits > 0.0 {
+            100.0
+        } else {
+            0.0
+        }
+    }
+
+    fn report(&self, sums: &[f64], n_references: usize) -> Score {
+        Score {
+            name: "TER".into(),
+            value: self.value(sums),
+            signature: self.signature(n_references),
+            detail: String::new(),
+            interval: None,
+        }
     }
 }

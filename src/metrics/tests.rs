@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use super::*;
 
+mod significance;
+
 #[derive(Deserialize)]
 struct Fixtures {
     sets: Vec<Set>,

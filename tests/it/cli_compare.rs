@@ -66,6 +66,39 @@ fn models_are_compared_by_source_length() {
 }
 
 #[test]
+fn differences_from_the_first_run_have_p_values() {
+    let folder = two_models();
+    let both = json(&folder, "");
+    let [a, b] = [0, 1].map(|index| &both["systems"][index]);
+    assert_eq!(a["difference"], Value::Null);
+    for metric in ["bleu", "chrf", "exact_match"] {
+        let number = |system: &Value| {
+            let score = &system[metric];
+            score["value"].as_f64().or(score.as_f64()).unwrap()
+        };
+        let difference = &b["difference"][metric];
+        let value = difference["value"].as_f64().unwrap();
+        assert!((value - (number(b) - number(a))).abs() < 1e-9, "{metric}");
+        let p_value = difference["p_value"].as_f64().unwrap();
+        assert!((1.0 / 1001.0..=1.0).contains(&p_value), "{metric}");
+        let interval = &difference["interval"];
+        assert!(interval["lower"].as_f64().unwrap() <= interval["upper"].as_f64().unwrap());
+    }
+    let signature = a["bleu"]["signature"].as_str().unwrap();
+    assert!(signature.starts_with("nrefs:1|bs:1000|seed:12345|case:"));
+    assert!(a["bleu"]["interval"]["upper"].as_f64().unwrap() > 0.0);
+    assert!(a["exact_match_interval"]["lower"].is_f64());
+
+    // A run does not differ from itself, and the mark occurs only in the note.
+    let text = stdout(&folder, &COMPARE.replace("a b", "a a"));
+    assert!(text.contains("difference from a\n"), "{text}");
+    assert_eq!(text.matches("1.0000").count(), 3, "{text}");
+    assert_eq!(text.matches('*').count(), 1, "{text}");
+    let text = stdout(&folder, &COMPARE.replace("a b", "a"));
+    assert!(!text.contains("difference from"), "{text}");
+}
+
+#[test]
 fn the_table_shows_training_and_search() {
     let folder = two_models();
     // The weights of an earlier update, as if an earlier checkpoint was the best.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::run::{Folder, Outcome};
 
-fn corpus() -> Folder {
+pub(crate) fn corpus() -> Folder {
     let folder = Folder::new();
     folder.write(
         "hyp",
@@ -25,7 +25,7 @@ fn version() -> &'static str {
     concat!("|version:attentive-", env!("CARGO_PKG_VERSION"))
 }
 
-fn scores(outcome: &Outcome) -> String {
+pub(crate) fn scores(outcome: &Outcome) -> String {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     outcome.stdout.replace(version(), "")
 }

@@ -20,6 +20,7 @@ mod cli_pipes;
 mod cli_plot;
 mod cli_runs;
 mod cli_score;
+mod cli_significance;
 mod cli_tokens;
 mod cli_training;
 mod fixture;
