@@ -103,6 +103,7 @@ pub mod evaluate;
 pub mod page;
 pub mod pipeline;
 pub mod plot;
+pub mod quantize;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -298,6 +298,24 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
+/// Writes the new model directory `dir`, which must not exist, with these `others` of its files. It appears with all files or
+/// not at all.
+pub(crate) fn write_model(
+    dir: &Path,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    others: Vec<(&'static str, Vec<u8>)>,
+) -> Result<()> {
+    let files = recipe_files(config, tokenizers).into_iter().chain(others);
+    let contents = files.map(|(name, content)| {
+        let content = move |path: &Path| fs::write(path, &content);
+        (name, Box::new(content) as Box<atomic::Content<'_>>)
+    });
+    let contents: Vec<_> = contents.collect();
+    let files: Vec<_> = contents.iter().map(|(name, content)| (*name, &**content)).collect();
+    atomic::write_folder(dir, &files)
+}
+
 /// The folder of the checkpoint at update `step` in the run directory `dir`.
 pub(crate) fn step_folder(dir: &Path, step: u64) -> PathBuf {
     dir.join(files::CHECKPOINTS).join(format!("step-{step:08}"))

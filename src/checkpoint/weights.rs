@@ -30,7 +30,7 @@ pub fn sha256<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> io::Re
 }
 
 /// SHA-256 of `bytes` (hexadecimal).
-pub(super) fn sha256_of(bytes: &[u8]) -> String {
+pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hexadecimal(Sha256::new_with_prefix(bytes))
 }
 

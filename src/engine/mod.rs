@@ -146,6 +146,11 @@ impl Engine {
         self.precision
     }
 
+    /// The instructions of the products, for logs and receipts.
+    pub fn instructions(&self) -> String {
+        self.projection.instructions()
+    }
+
     /// All weights, by the names of [`Architecture::parameters`].
     pub fn parts(&self) -> &[(String, Part)] {
         &self.parts

@@ -146,6 +146,20 @@ impl Pipeline {
         }
     }
 
+    /// The same model with its weights rounded to `precision`.
+    ///
+    /// # Panics
+    /// If it does not decode.
+    pub fn into_precision(self, precision: Precision) -> Self {
+        let weights = self.engine().parameters(&self.architecture);
+        let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
+        Self {
+            model: OnceLock::new(),
+            engine: engine.into(),
+            ..self
+        }
+    }
+
     /// The configuration, including the default search options.
     pub fn config(&self) -> &Config {
         &self.config

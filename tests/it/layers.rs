@@ -65,6 +65,7 @@ const RULES: &[(&str, &[&str])] = &[
             "data",
             "nn",
             "model",
+            "engine",
             "checkpoint",
             "decode",
         ],

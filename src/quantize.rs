@@ -1,0 +1,232 @@
+//! Quantising a translation model: smaller and faster, with a receipt of what it costs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::checkpoint::{self, LoadedWeights, Provenance, files};
+use crate::config::Task;
+use crate::engine::Precision;
+use crate::error::{Error, Result};
+use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
+use crate::pipeline::{Pipeline, TranslateOptions, Translation};
+
+/// Options of [`quantize`].
+#[derive(Clone, Copy, Debug)]
+pub struct QuantizeOptions {
+    /// The number type of the new weights; not `f32`.
+    pub precision: Precision,
+    /// How to translate the test set; `None` for the model's configured search.
+    pub translate: Option<TranslateOptions>,
+    /// The paired test of both models.
+    pub bootstrap: Bootstrap,
+    /// The largest loss of BLEU that is accepted.
+    pub max_drop: Option<f64>,
+}
+
+/// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Receipt {
+    /// The program and its version.
+    pub program: String,
+    /// The number type of the new weights.
+    pub precision: Precision,
+    /// SHA-256 of the original weights, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_sha256: Option<String>,
+    /// The instructions of the measurement: `f32` and quantised products on this CPU.
+    pub instructions: String,
+    /// Threads of the measurement.
+    pub threads: usize,
+    /// Lines of the test set.
+    pub lines: usize,
+    /// Lines that are translated differently.
+    pub changed_lines: usize,
+    /// The weights in bytes.
+    pub bytes: Change<u64>,
+    /// Seconds for translating the test set.
+    pub seconds: Change<f64>,
+    /// BLEU, with 95 % intervals by paired bootstrap resampling.
+    pub bleu: Comparison,
+    /// chrF2, in the same way.
+    pub chrf: Comparison,
+}
+
+/// A quantity of both models.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change<T> {
+    /// Of the original model.
+    pub before: T,
+    /// Of the quantised model.
+    pub after: T,
+}
+
+/// A score of both models.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The signature of the metric.
+    pub signature: Option<String>,
+    /// The scores, their intervals, and their difference.
+    #[serde(flatten)]
+    pub paired: Paired,
+}
+
+/// The translations of one model.
+struct Run {
+    translations: Vec<String>,
+    seconds: f64,
+}
+
+/// Quantises the model directory `model`, translates `src` with both models, and writes the new model directory `out` with a
+/// receipt. The directory appears with all its files or not at all.
+///
+/// # Errors
+/// An `out` that exists; a model that is damaged, quantised already, or does not translate; [`Error::Data`] for a test set that is
+/// empty or whose files have different numbers of lines, and if BLEU falls by more than `options.max_drop`.
+pub fn quantize(
+    model: &Path,
+    out: &Path,
+    src: &[String],
+    references: &[Vec<String>],
+    options: &QuantizeOptions,
+) -> Result<Receipt> {
+    if out.exists() {
+        return Err(Error::usage(
+            format!("`{}` exists already", out.display()),
+            "choose another directory for the quantised model",
+        ));
+    }
+    check_test_set(src, references)?;
+    let loaded = checkpoint::load(model)?;
+    let LoadedWeights::Dense(weights) = &loaded.weights else {
+        return Err(Error::usage(
+            format!("`{}` is quantised already", model.display()),
+            "quantise the model that it was made from",
+        ));
+    };
+    if options.precision == Precision::F32 {
+        return Err(Error::usage(
+            "`f32` is the precision of trained models",
+            "quantise to `int8` or `bf16`",
+        ));
+    }
+    let before = weights.iter().map(|weight| 4 * weight.values.len() as u64).sum();
+    let provenance = loaded.provenance.clone();
+    let original = Pipeline::from_loaded(loaded, None)?;
+    original.require(Task::Translate)?;
+    let translate = options.translate.unwrap_or((&original.config().decode).into());
+    let first = run(&original, src, &translate)?;
+    let quantised = original.into_precision(options.precision);
+    let second = run(&quantised, src, &translate)?;
+
+    let differ = |(a, b): &(&String, &String)| a != b;
+    let mut receipt = Receipt {
+        program: Provenance::this_program(),
+        precision: options.precision,
+        original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
+        instructions: quantised.engine().instructions(),
+        threads: rayon::current_num_threads(),
+        lines: src.len(),
+        changed_lines: first.translations.iter().zip(&second.translations).filter(differ).count(),
+        bytes: Change { before, after: 0 },
+        seconds: Change {
+            before: first.seconds,
+            after: second.seconds,
+        },
+        bleu: compare(Bleu::default(), &first, &second, references, options),
+        chrf: compare(Chrf::default(), &first, &second, references, options),
+    };
+    refuse_drop(&receipt, options)?;
+    let mut packed = Vec::new();
+    checkpoint::write_packed(quantised.engine(), &mut packed).map_err(Error::io("write", out))?;
+    receipt.bytes.after = packed.len() as u64;
+    write(out, &quantised, provenance, &receipt, &packed)?;
+    Ok(receipt)
+}
+
+fn check_test_set(src: &[String], references: &[Vec<String>]) -> Result<()> {
+    let refuse = |problem: String, hint: &str| {
+        Err(Error::Data {
+            problem,
+            hint: Some(hint.into()),
+        })
+    };
+    if src.is_empty() || references.is_empty() {
+        let hint = "give some hundreds of sentences with their references, so that the loss can be measured";
+        return refuse("the test set is empty".into(), hint);
+    }
+    for (number, stream) in (1..).zip(references) {
+        if stream.len() != src.len() {
+            let (sources, lines) = (src.len(), stream.len());
+            return refuse(
+                format!("{sources} source sentences, but {lines} lines in reference {number}"),
+                "line n of each reference must be a translation of line n of the source; blank lines count",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Result<Run> {
+    // The first sentences pack the weights and fill the caches.
+    pipeline.translate_with(&src[..src.len().min(2)], options)?;
+    let start = Instant::now();
+    let translations = pipeline.translate_with(src, options)?;
+    Ok(Run {
+        seconds: start.elapsed().as_secs_f64(),
+        translations: translations.into_iter().map(Translation::into_best).collect(),
+    })
+}
+
+fn compare<M: CorpusMetric>(
+    metric: M,
+    before: &Run,
+    after: &Run,
+    references: &[Vec<String>],
+    options: &QuantizeOptions,
+) -> Comparison {
+    let [before, after] = [before, after]
+        .map(|run| Segments::new(metric.clone(), &run.translations, references));
+    let Score { signature, .. } = before.score();
+    Comparison {
+        signature: Some(signature),
+        paired: options.bootstrap.paired(&before, &after),
+    }
+}
+
+fn refuse_drop(receipt: &Receipt, options: &QuantizeOptions) -> Result<()> {
+    let drop = -receipt.bleu.paired.difference.value;
+    match options.max_drop {
+        Some(most) if drop > most => Err(Error::Data {
+            problem: format!(
+                "quantising to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
+                receipt.precision, receipt.bleu.paired.baseline.value, receipt.bleu.paired.system.value
+            ),
+            hint: Some("nothing was written; `bf16` loses less than `int8`".into()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn write(
+    out: &Path,
+    quantised: &Pipeline,
+    provenance: Provenance,
+    receipt: &Receipt,
+    packed: &[u8],
+) -> Result<()> {
+    let sha256 = checkpoint::weights::sha256_of(packed);
+    let provenance = Provenance {
+        scores: Vec::new(),
+        sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
+        ..provenance
+    };
+    let contents = vec![
+        (files::PACKED, packed.to_vec()),
+        (files::PROVENANCE, checkpoint::to_json(&provenance)?),
+        (files::RECEIPT, checkpoint::to_json(receipt)?),
+    ];
+    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), contents)
+}
