@@ -1,0 +1,57 @@
+//! Parts of products, and several products at once.
+
+use super::*;
+
+#[test]
+fn columns_give_the_bits_of_the_whole_product() {
+    let (n, k) = (200, 150);
+    let (weight, bias) = (random(n * k, 1), random(n, 2));
+    let mut buffer = LeftBuf::default();
+    for weight_type in TYPES {
+        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+        for rows in ROWS {
+            let x = random(rows * k, 3);
+            let mut all = vec![f32::NAN; rows * n];
+            let (bias, relu) = (Some(&bias[..]), Activation::Relu);
+            linear_packed(rows, &x, packed.view(), bias, relu, &mut all);
+            let left = Left::prepare(weight_type, rows, k, &x, &mut buffer);
+            for columns in [0..16, 16..48, 16..200, 176..200, 192..200, 0..200, 32..32] {
+                let mut out = vec![f32::NAN; rows * columns.len()];
+                let part = columns.clone();
+                linear_packed_columns(&left, packed.view(), bias, relu, part, &mut out);
+                let expected = all.chunks(n).flat_map(|row| row[columns.clone()].to_vec());
+                let expected: Vec<f32> = expected.collect();
+                assert!(
+                    bits(&out) == bits(&expected),
+                    "{weight_type:?}: {rows} rows, {columns:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
+    let (rows, k) = (9, 40);
+    let x = random(rows * k, 1);
+    for weight_type in TYPES {
+        let packed = [33, 16].map(|n| PackedWeightBuf::pack(weight_type, &random(n * k, 2), n, k));
+        let biases = [random(33, 3), random(16, 4)];
+        let maps = [0, 1].map(|i| PackedAffine {
+            weight: packed[i].view(),
+            bias: Some(&biases[i]),
+        });
+        let identity = Activation::Identity;
+        let mut out = vec![f32::NAN; rows * 49];
+        linear_packed_joined(rows, &x, &maps, identity, &mut out);
+        let mut first = 0;
+        for PackedAffine { weight, bias } in maps {
+            let mut alone = vec![f32::NAN; rows * weight.n()];
+            linear_packed(rows, &x, weight, bias, identity, &mut alone);
+            for (out, alone) in out.chunks(49).zip(alone.chunks(weight.n())) {
+                assert_eq!(bits(&out[first..][..weight.n()]), bits(alone));
+            }
+            first += weight.n();
+        }
+    }
+}
