@@ -371,7 +371,8 @@ fn what_cannot_be_met_is_refused() {
 #[test]
 fn ensembles_that_do_not_match_are_refused() {
     let folder = trained();
-    let outcome = folder.run("train c.toml --out chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
+    let outcome = folder
+        .run("train c.toml --out chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let differs = [
         "`chars`: its source vocabulary is not that of the first model",
