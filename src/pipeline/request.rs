@@ -17,7 +17,8 @@ pub struct Request {
     ///
     /// It is split into tokens by itself. A word at its end may go on: what follows decides whether a new word begins.
     pub prefix: String,
-    /// Phrases that the translation must contain, each as the tokens into which it is split by itself.
+    /// Phrases that the translation must contain, each as the tokens into which it is split by itself. They may overlap, and
+    /// their last words may go on as well.
     pub phrases: Vec<String>,
 }
 

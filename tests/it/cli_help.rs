@@ -55,7 +55,6 @@ fn the_columns_of_n_best_are_documented() {
         "tab-separated",
         "number of the input line",
         "score",
-        "rescore",
         "length penalty",
     ] {
         assert!(help.contains(word), "`{word}` is not in {help}");

@@ -47,7 +47,8 @@ belongs to the source token that its prediction attends to most, on average over
 Prefixes and constraints:
   Line n of the files belongs to line n of the input; a blank line demands nothing. A translation begins with its prefix, whose \
 probability counts. The prefix is split into tokens by itself, so a subword vocabulary may complete the last word of it.
-  Phrases are split into tokens by themselves as well, and a translation ends only when it contains all. The places of the beam \
+  Phrases are split into tokens by themselves as well, so a subword vocabulary may go on with their last word, and a \
+translation ends only when it contains all. The places of the beam \
 are shared among translations that contain more and less of them, so use a beam of 10 or more. Phrases that cannot be written \
 with the vocabulary, or are longer than a translation may be, are errors; if the search finds no translation that has all \
 phrases, it gives the best unfinished one, and a warning names the line and the phrases that are missing.
