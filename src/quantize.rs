@@ -112,11 +112,16 @@ pub fn quantize(
             "quantise to `int8` or `bf16`",
         ));
     }
-    let before = weights.iter().map(|weight| 4 * weight.values.len() as u64).sum();
+    let before = weights
+        .iter()
+        .map(|weight| 4 * weight.values.len() as u64)
+        .sum();
     let provenance = loaded.provenance.clone();
     let original = Pipeline::from_loaded(loaded, None)?;
     original.require(Task::Translate)?;
-    let translate = options.translate.unwrap_or((&original.config().decode).into());
+    let translate = options
+        .translate
+        .unwrap_or((&original.config().decode).into());
     let first = run(&original, src, &translate)?;
     let quantised = original.into_precision(options.precision);
     let second = run(&quantised, src, &translate)?;
@@ -129,7 +134,12 @@ pub fn quantize(
         instructions: quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
         lines: src.len(),
-        changed_lines: first.translations.iter().zip(&second.translations).filter(differ).count(),
+        changed_lines: first
+            .translations
+            .iter()
+            .zip(&second.translations)
+            .filter(differ)
+            .count(),
         bytes: Change { before, after: 0 },
         seconds: Change {
             before: first.seconds,
@@ -176,7 +186,10 @@ fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Resul
     let translations = pipeline.translate_with(src, options)?;
     Ok(Run {
         seconds: start.elapsed().as_secs_f64(),
-        translations: translations.into_iter().map(Translation::into_best).collect(),
+        translations: translations
+            .into_iter()
+            .map(Translation::into_best)
+            .collect(),
     })
 }
 
@@ -187,8 +200,8 @@ fn compare<M: CorpusMetric>(
     references: &[Vec<String>],
     options: &QuantizeOptions,
 ) -> Comparison {
-    let [before, after] = [before, after]
-        .map(|run| Segments::new(metric.clone(), &run.translations, references));
+    let [before, after] =
+        [before, after].map(|run| Segments::new(metric.clone(), &run.translations, references));
     let Score { signature, .. } = before.score();
     Comparison {
         signature: Some(signature),
@@ -202,7 +215,9 @@ fn refuse_drop(receipt: &Receipt, options: &QuantizeOptions) -> Result<()> {
         Some(most) if drop > most => Err(Error::Data {
             problem: format!(
                 "quantising to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
-                receipt.precision, receipt.bleu.paired.baseline.value, receipt.bleu.paired.system.value
+                receipt.precision,
+                receipt.bleu.paired.baseline.value,
+                receipt.bleu.paired.system.value
             ),
             hint: Some("nothing was written; `bf16` loses less than `int8`".into()),
         }),

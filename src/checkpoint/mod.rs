@@ -312,7 +312,10 @@ pub(crate) fn write_model(
         (name, Box::new(content) as Box<atomic::Content<'_>>)
     });
     let contents: Vec<_> = contents.collect();
-    let files: Vec<_> = contents.iter().map(|(name, content)| (*name, &**content)).collect();
+    let files: Vec<_> = contents
+        .iter()
+        .map(|(name, content)| (*name, &**content))
+        .collect();
     atomic::write_folder(dir, &files)
 }
 

@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use attentive::error::Result;
 use attentive::pipeline::Pipeline;
 
+use super::precision::PrecisionArgs;
+
 /// Further models that work together with the first.
 #[derive(clap::Args)]
 pub(super) struct EnsembleArgs {
     /// Use this model as well and average the probabilities; may be repeated. It needs the same vocabularies.
     #[arg(long, value_name = "MODEL2")]
     with: Vec<PathBuf>,
+    #[command(flatten)]
+    precision: PrecisionArgs,
 }
 
 impl EnsembleArgs {
@@ -22,9 +26,9 @@ impl EnsembleArgs {
     /// Loads `model` and the further models.
     pub(super) fn load(&self, model: &Path) -> Result<Pipeline> {
         let join = |together: Pipeline, path: &PathBuf| {
-            let joined = together.with(Pipeline::load(path)?);
+            let joined = together.with(self.precision.load(path)?);
             joined.map_err(|error| error.about(format_args!("`{}`", path.display())))
         };
-        self.with.iter().try_fold(Pipeline::load(model)?, join)
+        self.with.iter().try_fold(self.precision.load(model)?, join)
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::message;
 use super::output::Output;
+use super::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +34,8 @@ pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
+    #[command(flatten)]
+    precision: PrecisionArgs,
     /// The text to continue. Without it, a model of lines starts a new line, and a model of a stream continues after a
     /// line break.
     #[arg(
@@ -104,7 +107,7 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = args.precision.load(&args.model)?;
     let prompt = pipeline.prompt(&args.prompt)?;
     message::warnings(prompt.warnings());
     let mut out = Output::stdout();

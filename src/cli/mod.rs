@@ -23,8 +23,10 @@ mod message;
 mod names;
 mod output;
 mod plot;
+mod precision;
 mod profile;
 mod progress;
+mod quantize;
 mod rescore;
 mod samples;
 mod score;
@@ -38,7 +40,7 @@ mod translate;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use attentive::error::Result;
+use attentive::error::{Error, Result};
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
@@ -75,6 +77,7 @@ enum Command {
     Rescore(rescore::Args),
     Inspect(inspect::Args),
     Average(average::Args),
+    Quantize(quantize::Args),
     Plot(plot::Args),
     Info(info::Args),
     Completions(completions::Args),
@@ -97,6 +100,7 @@ impl Command {
             Self::Rescore(args) => rescore::run(args),
             Self::Inspect(args) => inspect::run(args),
             Self::Average(args) => average::run(args),
+            Self::Quantize(args) => quantize::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
             Self::Completions(args) => completions::run(args),
@@ -110,7 +114,8 @@ impl Command {
 pub(crate) fn main() -> ExitCode {
     let Cli { command, threads } =
         Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
-    match threads::choose(threads).and_then(|()| command.run()) {
+    let ready = instructions().and_then(|()| threads::choose(threads));
+    match ready.and_then(|()| command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -118,6 +123,15 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Refuses an unknown limit on the instruction sets, which the kernels would ignore.
+fn instructions() -> Result<()> {
+    let limit = attentive_kernels::instruction_set::limit();
+    let hint = "unset it to use all that the CPU has";
+    limit
+        .map(drop)
+        .map_err(|error| Error::usage(error.to_string(), hint))
 }
 
 #[cfg(test)]

@@ -95,14 +95,24 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         seconds.before / seconds.after.max(1e-9),
     );
     let rows = [
-        ("weights", "f32".to_owned(), precision.to_string(), String::new()),
+        (
+            "weights",
+            "f32".to_owned(),
+            precision.to_string(),
+            String::new(),
+        ),
         (
             "size",
             HumanBytes(*before).to_string(),
             HumanBytes(*after).to_string(),
             format!("{smaller:.1} × smaller"),
         ),
-        ("speed", rate(seconds.before), rate(seconds.after), format!("{faster:.1} × as fast")),
+        (
+            "speed",
+            rate(seconds.before),
+            rate(seconds.after),
+            format!("{faster:.1} × as fast"),
+        ),
         score("BLEU", &bleu.paired),
         score("chrF2", &chrf.paired),
     ];
@@ -110,8 +120,14 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         let line = format!("{name:<9}{before:<16}{after:<16}{change}");
         out.line(line.trim_end())?;
     }
-    out.line(format_args!("{:<9}{changed_lines} of {lines} lines", "changed"))?;
-    out.line(format_args!("{:<9}{instructions}, threads: {threads}", "CPU"))
+    out.line(format_args!(
+        "{:<9}{changed_lines} of {lines} lines",
+        "changed"
+    ))?;
+    out.line(format_args!(
+        "{:<9}{instructions}, threads: {threads}",
+        "CPU"
+    ))
 }
 
 /// A row of the table: both scores, and their difference with its interval.
@@ -121,5 +137,10 @@ fn score(name: &'static str, paired: &Paired) -> (&'static str, String, String, 
         "{:+.2} (95 % interval {:+.2} to {:+.2}, p = {:.3})",
         difference.value, difference.interval.lower, difference.interval.upper, difference.p_value
     );
-    (name, of(paired.baseline.value), of(paired.system.value), change)
+    (
+        name,
+        of(paired.baseline.value),
+        of(paired.system.value),
+        change,
+    )
 }

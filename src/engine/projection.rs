@@ -53,6 +53,16 @@ impl Projection {
         self.map.weight.d_in()
     }
 
+    /// The instructions of the product.
+    pub(super) fn instructions(&self) -> String {
+        self.map
+            .weight
+            .view()
+            .weight_type()
+            .instructions()
+            .to_owned()
+    }
+
     /// The logits of all rows, row after row.
     pub(super) fn logits(&self, last: LastLayer) -> Logits {
         let LastLayer { rows, mut values } = last;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attentive::{checkpoint, device};
+use attentive::checkpoint;
 
 use crate::cli_damage::start;
 use crate::run::{Folder, for_family};
@@ -83,7 +83,7 @@ fn results(folder: &Folder, run: &str) -> (Vec<Vec<u8>>, usize) {
 fn check_served(folder: &Folder, run: &str) {
     let dir = folder.path(run);
     if dir.join("checkpoints/last").exists() && dir.join("model.safetensors").exists() {
-        checkpoint::load(&dir, &device::cpu()).unwrap();
+        checkpoint::load(&dir).unwrap();
     }
 }
 

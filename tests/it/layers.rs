@@ -38,6 +38,7 @@ const RULES: &[(&str, &[&str])] = &[
             "text",
             "data",
             "model",
+            "engine",
         ],
     ),
     (
@@ -97,6 +98,17 @@ const RULES: &[(&str, &[&str])] = &[
         "evaluate",
         &[
             "count", "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics",
+            "pipeline",
+        ],
+    ),
+    (
+        "quantize",
+        &[
+            "error",
+            "config",
+            "engine",
+            "metrics",
+            "checkpoint",
             "pipeline",
         ],
     ),

@@ -12,12 +12,12 @@ use attentive::config::{Config, CorpusSource, Task};
 use attentive::data::{self, Corpus, Form};
 use attentive::error::{Error, Result};
 use attentive::metrics::{Accuracy, BleuTokenizer};
-use attentive::pipeline::Pipeline;
 use attentive::train;
 use serde::Serialize;
 
 use super::message;
 use super::output::Output;
+use super::precision::PrecisionArgs;
 use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
@@ -50,6 +50,8 @@ pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
+    #[command(flatten)]
+    precision: PrecisionArgs,
     /// The source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
@@ -84,7 +86,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = args.precision.load(&args.model)?;
     match pipeline.config().model.family.task() {
         Task::Translate => translation::run(args, &pipeline),
         Task::Generate => language_model::run(args, &pipeline),

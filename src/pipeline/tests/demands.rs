@@ -154,11 +154,15 @@ fn samples_depend_on_line_numbers_alone() {
 /// A model with other weights.
 fn another(family: Family) -> Pipeline {
     let pipeline = of(family, 0);
-    let model = map_parameters(pipeline.model, &device::cpu(), |_, _, mut values| {
-        values.iter_mut().for_each(|value| *value *= 1.3);
-        values
-    });
-    Pipeline { model, ..pipeline }
+    let model = map_parameters(
+        pipeline.model().clone(),
+        &device::cpu(),
+        |_, _, mut values| {
+            values.iter_mut().for_each(|value| *value *= 1.3);
+            values
+        },
+    );
+    Pipeline::from_parts(pipeline.config, pipeline.tokenizers, model)
 }
 
 #[test]

@@ -206,7 +206,9 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
         src: Padded::new(&[ids], 0),
         ..Batch::default()
     };
-    let memory = pipeline.model.encode(&batch, &crate::nn::Pass::inference());
+    let memory = pipeline
+        .model()
+        .encode(&batch, &crate::nn::Pass::inference());
     let mean = memory.sequence.x.slice([0..2, 0..16]).mean_dim(0);
     let mean: Vec<f32> = mean.into_data().try_into_vec().unwrap();
     let found = pipeline.embed(1, &["two cats"]).unwrap()[0].vector.clone();

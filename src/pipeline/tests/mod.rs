@@ -79,7 +79,7 @@ fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
 pub(crate) fn damaged(pipeline: Pipeline, name: &str, first: usize) -> Pipeline {
     let mut found = false;
     let model = map_parameters(
-        pipeline.model,
+        pipeline.model().clone(),
         &device::cpu(),
         |parameter, _, mut values| {
             if parameter == name {
@@ -90,7 +90,7 @@ pub(crate) fn damaged(pipeline: Pipeline, name: &str, first: usize) -> Pipeline 
         },
     );
     assert!(found, "no parameter `{name}`");
-    Pipeline { model, ..pipeline }
+    Pipeline::from_parts(pipeline.config, pipeline.tokenizers, model)
 }
 
 /// The text behind the vocabulary of [`untrained_language_model`].

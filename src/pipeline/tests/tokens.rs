@@ -47,7 +47,8 @@ fn renumbered_and_usual() -> [Pipeline; 2] {
         src: renumbered(usual.tokenizers.src(), |id| moved("src", id)),
         tgt: renumbered(usual.tokenizers.tgt(), |id| moved("tgt", id)),
     };
-    let Pipeline { config, model, .. } = untied();
+    let pipeline = untied();
+    let (config, model) = (pipeline.config.clone(), pipeline.model().clone());
     let model = map_parameters(model, &device::cpu(), |name, shape, values| {
         let side = match name {
             "src.embedding.weight" => "src",
@@ -79,7 +80,7 @@ fn examples(pipeline: &Pipeline) -> Vec<Example> {
 /// Loss per pair of one batch, as measured by training and validation.
 fn loss(pipeline: &Pipeline, examples: Vec<Example>) -> f64 {
     let batches = batches(examples, pipeline.tokenizers.sides(), None).unwrap();
-    pipeline.model.sums(&batches, 0.0).nll
+    pipeline.model().sums(&batches, 0.0).nll
 }
 
 #[test]
@@ -116,7 +117,11 @@ fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
         ..
     } = with(change);
     let tokenizers = tokenizers.for_model(&config.model)?;
-    Ok(Pipeline::from_parts(config, tokenizers, model))
+    Ok(Pipeline::from_parts(
+        config,
+        tokenizers,
+        model.into_inner().expect("a model"),
+    ))
 }
 
 #[test]

@@ -160,6 +160,17 @@ pub(crate) enum IntegerIsa {
 }
 
 impl IntegerIsa {
+    /// Its name, for logs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2(_) => "AVX2",
+            Self::AvxVnni(_) => "AVX-VNNI",
+            Self::Avx512Vnni(_) => "AVX-512 VNNI",
+            Self::Amx(_) => "AMX int8",
+        }
+    }
+
     /// All instruction sets of this CPU, the fastest last.
     fn all() -> impl Iterator<Item = Self> {
         let avx2 = crate::simd::has_avx2_fma();

@@ -1,5 +1,8 @@
 //! A packed weight of any type.
 
+use crate::gemm::Precision;
+use crate::gemm::int8::IntegerIsa;
+
 use super::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf};
 
 /// The type of the numbers of a packed weight, to which the inputs of a product are rounded too. Products are summed exactly for
@@ -12,6 +15,18 @@ pub enum WeightType {
     Bf16,
     /// 8-bit integers with a scale for each row of the weight and of the input.
     Int8,
+}
+
+impl WeightType {
+    /// Name of the instructions of its products of many rows on this CPU, for logs.
+    pub fn instructions(self) -> &'static str {
+        const MANY_ROWS: usize = 32;
+        match self {
+            Self::F32 => Precision::F32.instructions(),
+            Self::Bf16 => Precision::Bf16.instructions(),
+            Self::Int8 => IntegerIsa::detect(MANY_ROWS).name(),
+        }
+    }
 }
 
 /// A packed weight `[n, k]`.
