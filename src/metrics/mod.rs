@@ -23,7 +23,7 @@
 //! let new = Segments::new(Bleu::default(), &["the cat sat on a mat", "it rained"], &references);
 //! let paired = Bootstrap::default().paired(&old, &new);
 //! assert!(paired.system.value > paired.baseline.value);
-//! assert!(paired.difference.interval.lower > 0.0 && paired.difference.p_value <= 1.0);
+//! assert!(paired.difference.interval.upper > 0.0 && paired.difference.p_value <= 1.0);
 //! ```
 
 mod accuracy;
