@@ -51,17 +51,23 @@ macro_rules! vectorised {
 /// Partial sums per reduction: element `i` goes to lane `i % LANES`, so trailing zeros change nothing.
 pub(crate) const LANES: usize = 16;
 
+// The compiler keeps the lanes of these loops in registers only if it can see that all of them are always used. Hence the last,
+// incomplete chunk is filled up before it is combined with the lanes, and the lanes are combined without a loop over widths.
+
 /// Combines the lanes in a fixed order.
 #[inline(always)]
-fn combine(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane] = with(lanes[lane], lanes[lane + width]);
-        }
-        width /= 2;
+fn combine(lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+    let eight: [f32; 8] = std::array::from_fn(|lane| with(lanes[lane], lanes[lane + 8]));
+    let four: [f32; 4] = std::array::from_fn(|lane| with(eight[lane], eight[lane + 4]));
+    with(with(four[0], four[2]), with(four[1], four[3]))
+}
+
+/// Adds `terms` to the lanes. A missing term is 0, which changes no lane, since sums start from +0.
+#[inline(always)]
+fn add_all(lanes: &mut [f32; LANES], terms: [f32; LANES]) {
+    for (lane, term) in lanes.iter_mut().zip(terms) {
+        *lane += term;
     }
-    lanes[0]
 }
 
 /// Σ `term(x[i])`.
@@ -70,30 +76,32 @@ pub(crate) fn sum_of(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
     let (chunks, rest) = x.as_chunks::<LANES>();
     for chunk in chunks {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane += term(x);
-        }
+        add_all(&mut lanes, chunk.map(&term));
     }
-    for (lane, &x) in lanes.iter_mut().zip(rest) {
-        *lane += term(x);
+    let mut last = [0.0; LANES];
+    for (last, &x) in last.iter_mut().zip(rest) {
+        *last = term(x);
     }
+    add_all(&mut lanes, last);
     combine(lanes, |a, b| a + b)
 }
 
 /// Σ `term(x[i], y[i])` over the shorter of the two.
 #[inline(always)]
 pub(crate) fn sum_of_two(x: &[f32], y: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+    let len = x.len().min(y.len());
     let mut lanes = [0.0; LANES];
-    let (x_chunks, x_rest) = x.as_chunks::<LANES>();
-    let (y_chunks, y_rest) = y.as_chunks::<LANES>();
+    let (x_chunks, x_rest) = x[..len].as_chunks::<LANES>();
+    let (y_chunks, y_rest) = y[..len].as_chunks::<LANES>();
     for (x, y) in x_chunks.iter().zip(y_chunks) {
-        for ((lane, &x), &y) in lanes.iter_mut().zip(x).zip(y) {
-            *lane += term(x, y);
-        }
+        let terms = std::array::from_fn(|lane| term(x[lane], y[lane]));
+        add_all(&mut lanes, terms);
     }
-    for ((lane, &x), &y) in lanes.iter_mut().zip(x_rest).zip(y_rest) {
-        *lane += term(x, y);
+    let mut last = [0.0; LANES];
+    for ((last, &x), &y) in last.iter_mut().zip(x_rest).zip(y_rest) {
+        *last = term(x, y);
     }
+    add_all(&mut lanes, last);
     combine(lanes, |a, b| a + b)
 }
 
@@ -108,7 +116,9 @@ pub(crate) fn max_of(x: &[f32]) -> f32 {
             *lane = larger(*lane, x);
         }
     }
-    for (lane, &x) in lanes.iter_mut().zip(rest) {
+    let mut last = [f32::NEG_INFINITY; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    for (lane, x) in lanes.iter_mut().zip(last) {
         *lane = larger(*lane, x);
     }
     combine(lanes, larger)
@@ -186,15 +196,15 @@ pub(crate) fn exp_and_sum(x: &mut [f32], max: f32) -> f32 {
     let mut lanes = [0.0; LANES];
     let (chunks, rest) = x.as_chunks_mut::<LANES>();
     for chunk in chunks {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *x = exp_nonpositive(*x - max);
-            *lane += *x;
-        }
+        *chunk = chunk.map(|x| exp_nonpositive(x - max));
+        add_all(&mut lanes, *chunk);
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
+    let mut last = [0.0; LANES];
+    for (last, x) in last.iter_mut().zip(rest) {
         *x = exp_nonpositive(*x - max);
-        *lane += *x;
+        *last = *x;
     }
+    add_all(&mut lanes, last);
     combine(lanes, |a, b| a + b)
 }
 
