@@ -11,7 +11,7 @@ use crate::config::Task;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
-use crate::pipeline::{Pipeline, TranslateOptions, Translation};
+use crate::pipeline::{Pipeline, TranslateOptions};
 
 /// Options of [`quantize`].
 #[derive(Clone, Copy, Debug)]
@@ -188,15 +188,12 @@ fn check_test_set(src: &[String], references: &[Vec<String>]) -> Result<()> {
 
 fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Result<Run> {
     // The first sentences pack the weights and fill the caches.
-    pipeline.translate_with(&src[..src.len().min(2)], options)?;
+    pipeline.best_with(&src[..src.len().min(2)], options)?;
     let start = Instant::now();
-    let translations = pipeline.translate_with(src, options)?;
+    let translations = pipeline.best_with(src, options)?;
     Ok(Run {
         seconds: start.elapsed().as_secs_f64(),
-        translations: translations
-            .into_iter()
-            .map(Translation::into_best)
-            .collect(),
+        translations,
     })
 }
 

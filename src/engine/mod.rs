@@ -272,6 +272,10 @@ impl Stepper for Engine {
         self.projection.likeliest(last, count, never)
     }
 
+    fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+        self.projection.most_likely(last, never)
+    }
+
     fn logits(&self, last: LastLayer) -> Logits {
         self.projection.logits(last)
     }

@@ -124,7 +124,8 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = args.ensemble.load(&args.lines.model)?;
-    let options = args.options(&pipeline)?;
+    let mut options = args.options(&pipeline)?;
+    options.search.scored = !matches!(args.style(), Style::Text);
     if args.alignments {
         // Refuses a model without attention before anything is read.
         pipeline.align::<&str>(&[])?;

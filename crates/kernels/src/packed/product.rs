@@ -12,6 +12,7 @@ use crate::gemm::{
 };
 use crate::parallel::is_large;
 use crate::scratch::with_scratches;
+use crate::team;
 use crate::tile::TileMut;
 
 /// The largest output rectangle per task.
@@ -20,6 +21,8 @@ const TASK_COLS: usize = 512;
 /// Minimum work per task: multiply-adds, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
 const TASK_WORK: usize = 1 << 22;
 const FEW_ROWS: usize = 16;
+/// Minimum number of weights that are shared by the team.
+const TEAM_WORK: usize = 1 << 14;
 
 /// Weight and bias of one layer.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +127,9 @@ pub(super) fn product(
         let lines = &mut lines_in(lines)[..room];
         let parallel = is_large(area(m, k));
         let left = Left::prepare_in(kernel, m, k, x, lines, scales, parallel);
+        if m <= FEW_ROWS && area(n, k) >= TEAM_WORK && team::size() > 1 {
+            return by_team(&left, weight, out, epilogue);
+        }
         let work = area(m.max(FEW_ROWS), n).saturating_mul(k);
         let wanted = match left.kind {
             // These split their work themselves.
@@ -147,6 +153,30 @@ pub(super) fn product(
         for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
             rectangle(&left, row, weight, col, part, epilogue);
         });
+    });
+}
+
+/// Columns are shared by the members of the team.
+fn by_team(
+    left: &Left<'_>,
+    weight: PackedWeight<'_>,
+    out: &mut TileMut<'_>,
+    epilogue: Epilogue<'_>,
+) {
+    let (m, n, parts) = (out.rows(), out.cols(), team::size());
+    // Whole panels, and whole wide tiles of the `f32` kernels.
+    let each = n.div_ceil(parts).next_multiple_of(8 * PANEL);
+    let out = &*out;
+    team::run(n.div_ceil(each), &|part| {
+        let first = part * each;
+        let cols = each.min(n - first);
+        // SAFETY: the parts have no column in common, and the caller lends all of `out`.
+        let mut part = unsafe { out.part(0, first, m, cols) };
+        let epilogue = Epilogue {
+            bias: epilogue.bias.map(|bias| &bias[first..]),
+            ..epilogue
+        };
+        rectangle(left, 0, weight, first, &mut part, epilogue);
     });
 }
 
