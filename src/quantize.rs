@@ -83,8 +83,9 @@ struct Run {
 /// receipt. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantised already, or does not translate; [`Error::Data`] for a test set that is
-/// empty or whose files have different numbers of lines, and if BLEU falls by more than `options.max_drop`.
+/// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN;
+/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, and if BLEU falls by more than
+/// `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
@@ -99,6 +100,12 @@ pub fn quantize(
         ));
     }
     check_test_set(src, references)?;
+    if options.max_drop.is_some_and(f64::is_nan) {
+        return Err(Error::usage(
+            "the largest loss of BLEU is not a number",
+            "give a number such as 0.3",
+        ));
+    }
     let loaded = checkpoint::load(model)?;
     let LoadedWeights::Dense(weights) = &loaded.weights else {
         return Err(Error::usage(
@@ -207,7 +214,7 @@ fn compare<M: CorpusMetric>(
 }
 
 fn refuse_drop(receipt: &Receipt, options: &QuantizeOptions) -> Result<()> {
-    let drop = -receipt.bleu.paired.difference.value;
+    let drop = 0.0 - receipt.bleu.paired.difference.value;
     match options.max_drop {
         Some(most) if drop > most => Err(Error::Data {
             problem: format!(
