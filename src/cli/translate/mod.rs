@@ -2,11 +2,13 @@
 
 mod demands;
 mod format;
+mod profile;
 mod sampling;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attentive::engine::profile::profiled;
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions};
 
@@ -92,6 +94,9 @@ pub(super) struct Args {
     /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+    /// Show on standard error where the time went.
+    #[arg(long)]
+    profile: bool,
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
@@ -123,6 +128,16 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    if !args.profile {
+        return translate(args).map(drop);
+    }
+    let (pipeline, profile) = profiled(|| translate(args));
+    profile::show(&pipeline?, &profile);
+    Ok(())
+}
+
+/// Translates all of the input, and returns the model.
+fn translate(args: &Args) -> Result<Pipeline> {
     let pipeline = args.ensemble.load(&args.lines.model)?;
     let options = args.options(&pipeline)?;
     if args.alignments {
@@ -142,10 +157,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         constrained: args.constraints.is_some(),
         out,
     };
-    translate(&pipeline, &options, demands.as_ref(), input, writer)
+    translate_lines(&pipeline, &options, demands.as_ref(), input, writer)?;
+    Ok(pipeline)
 }
 
-fn translate(
+fn translate_lines(
     pipeline: &Pipeline,
     options: &TranslateOptions,
     demands: Option<&Demands>,
