@@ -218,9 +218,7 @@ mod tests {
 
     fn times(profile: &Profile) -> Vec<Part> {
         let parts = Part::ALL.into_iter();
-        parts
-            .filter(|&part| profile.time(part) >= MOMENT)
-            .collect()
+        parts.filter(|&part| profile.time(part) >= MOMENT).collect()
     }
 
     #[test]

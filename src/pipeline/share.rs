@@ -50,7 +50,10 @@ pub(super) fn share<T, R: Send>(
             results.unzip()
         })
     };
-    let mut all: Vec<(usize, R)> = profile::side_by_side(run_all).into_iter().flatten().collect();
+    let mut all: Vec<(usize, R)> = profile::side_by_side(run_all)
+        .into_iter()
+        .flatten()
+        .collect();
     all.sort_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, result)| result).collect()
 }

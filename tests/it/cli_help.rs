@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "demo",
     "train",
     "translate",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 17] = [
     "rescore",
     "inspect",
     "average",
+    "quantize",
     "plot",
     "info",
     "completions",
