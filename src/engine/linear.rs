@@ -6,6 +6,7 @@ use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
 use super::matrix::Matrix;
+use super::profile::{self, Part};
 
 /// y = x·Wᵀ + b.
 #[derive(Clone, Debug)]
@@ -33,7 +34,10 @@ impl Linear {
         activation: Activation,
         out: &mut [f32],
     ) {
-        linear_packed_joined(rows, x, &[self.affine()], activation, out);
+        let maps = [self.affine()];
+        profile::time(Part::Linear, || {
+            linear_packed_joined(rows, x, &maps, activation, out);
+        });
     }
 
     /// Adds the result, without a bias, to `out`.
@@ -49,7 +53,9 @@ impl Linear {
         out: &mut [f32],
     ) {
         let maps = maps.map(Self::affine);
-        linear_packed_joined(rows, x, &maps, Activation::Identity, out);
+        profile::time(Part::Linear, || {
+            linear_packed_joined(rows, x, &maps, Activation::Identity, out);
+        });
     }
 
     fn affine(&self) -> PackedAffine<'_> {

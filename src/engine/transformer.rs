@@ -8,6 +8,7 @@ use super::attention::{Attention, Relative, Span, Together, store_all};
 use super::buffers::Buffers;
 use super::feed_forward::FeedForward;
 use super::norm::{Norm, Residual};
+use super::profile::{self, Part};
 use super::recurrent::RecurrentLayer;
 use super::source::{Source, SourceBlocks};
 use super::state::State;
@@ -192,17 +193,24 @@ impl TransformerDecoder {
             let residual = &layer.mixer_residual;
             residual.apply(rows, x, &buffers, |x, out| match &layer.mixer {
                 Mixer::Attention(attention) => {
-                    self.attend_earlier(attention, place, together, x, out, state);
+                    profile::time(Part::SelfAttention, || {
+                        self.attend_earlier(attention, place, together, x, out, state);
+                    });
                     place += attention.heads.block_len();
                 }
                 Mixer::Recurrent(layer) => {
-                    layer.extend(x, spans, &mut state.cells[cell], out, &buffers);
+                    let states = &mut state.cells[cell];
+                    profile::time(Part::Cells, || {
+                        layer.extend(x, spans, states, out, &buffers);
+                    });
                     cell += 1;
                 }
             });
             if let Some((cross, residual)) = &layer.cross {
                 residual.apply(rows, x, &buffers, |x, out| {
-                    self.attend_sources(cross, number, together, x, out, state);
+                    profile::time(Part::CrossAttention, || {
+                        self.attend_sources(cross, number, together, x, out, state);
+                    });
                 });
             }
             let residual = &layer.feed_forward_residual;
