@@ -11,7 +11,7 @@ use crate::config::Task;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
-use crate::pipeline::{Pipeline, TranslateOptions, Translation};
+use crate::pipeline::{Pipeline, TranslateOptions};
 
 /// Options of [`quantize`].
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +83,9 @@ struct Run {
 /// receipt. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantised already, or does not translate; [`Error::Data`] for a test set that is
-/// empty or whose files have different numbers of lines, and if BLEU falls by more than `options.max_drop`.
+/// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN;
+/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, and if BLEU falls by more than
+/// `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
@@ -99,6 +100,12 @@ pub fn quantize(
         ));
     }
     check_test_set(src, references)?;
+    if options.max_drop.is_some_and(f64::is_nan) {
+        return Err(Error::usage(
+            "the largest loss of BLEU is not a number",
+            "give a number such as 0.3",
+        ));
+    }
     let loaded = checkpoint::load(model)?;
     let LoadedWeights::Dense(weights) = &loaded.weights else {
         return Err(Error::usage(
@@ -181,15 +188,12 @@ fn check_test_set(src: &[String], references: &[Vec<String>]) -> Result<()> {
 
 fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Result<Run> {
     // The first sentences pack the weights and fill the caches.
-    pipeline.translate_with(&src[..src.len().min(2)], options)?;
+    pipeline.best_with(&src[..src.len().min(2)], options)?;
     let start = Instant::now();
-    let translations = pipeline.translate_with(src, options)?;
+    let translations = pipeline.best_with(src, options)?;
     Ok(Run {
         seconds: start.elapsed().as_secs_f64(),
-        translations: translations
-            .into_iter()
-            .map(Translation::into_best)
-            .collect(),
+        translations,
     })
 }
 
@@ -210,7 +214,7 @@ fn compare<M: CorpusMetric>(
 }
 
 fn refuse_drop(receipt: &Receipt, options: &QuantizeOptions) -> Result<()> {
-    let drop = -receipt.bleu.paired.difference.value;
+    let drop = 0.0 - receipt.bleu.paired.difference.value;
     match options.max_drop {
         Some(most) if drop > most => Err(Error::Data {
             problem: format!(

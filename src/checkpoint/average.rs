@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    Lock, Provenance, Run, architecture, atomic, files, load_recipe, recipe_files, served, shapes,
-    to_json, weights,
+    Lock, Provenance, Run, architecture, atomic, files, load_recipe, recipe_files, require_trained,
+    served, shapes, to_json, weights,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -23,6 +23,7 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
             "choose another directory for the mean",
         ));
     }
+    require_trained(run)?;
     let (config, tokenizers) = load_recipe(run)?;
     let checkpoints = Run::new(run);
     let steps = checkpoints.regular_steps()?;

@@ -134,9 +134,25 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
     })
 }
 
-/// The file of quantised weights in `dir`, if it has one.
+/// The path of the quantised weights in `dir`, if it is the directory of a quantised model.
 fn packed_file(dir: &Path) -> Option<PathBuf> {
-    Some(dir.join(files::PACKED)).filter(|path| path.exists())
+    let mut names = [files::PACKED, files::RECEIPT].into_iter();
+    let is_quantised = names.any(|name| dir.join(name).exists());
+    is_quantised.then(|| dir.join(files::PACKED))
+}
+
+/// Refuses the directory of a quantised model, which has no checkpoints.
+///
+/// # Errors
+/// [`Error::Usage`]
+pub(crate) fn require_trained(dir: &Path) -> Result<()> {
+    match packed_file(dir) {
+        None => Ok(()),
+        Some(_) => Err(Error::usage(
+            format!("`{}` is a quantised model, not a run", dir.display()),
+            "use the run that it was made from",
+        )),
+    }
 }
 
 /// A model directory without its weights.

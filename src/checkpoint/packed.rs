@@ -5,10 +5,9 @@
 //! name, whose last part is the CRC-32 of all numbers: reading it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use attentive_kernels::mapped::Mapped;
@@ -109,16 +108,23 @@ fn packed_shape(n: usize, k: usize, each: usize) -> Vec<usize> {
     vec![n.div_ceil(16), k.div_ceil(each), 16, each]
 }
 
+/// The type and shape of a tensor, and its place in the file.
+type Tensors = HashMap<String, (TensorInfo, Range<usize>)>;
+
 /// An open file of quantised weights that fits an architecture.
 #[derive(Debug)]
 pub struct Packed {
-    path: PathBuf,
     file: Arc<Mapped>,
     precision: Precision,
-    /// Type, shape and place in the file of each tensor.
-    tensors: HashMap<String, (TensorInfo, Range<usize>)>,
-    /// The shape of each parameter.
-    shapes: HashMap<String, Vec<usize>>,
+    parameters: HashMap<String, Found>,
+}
+
+/// A parameter in the file.
+#[derive(Debug)]
+enum Found {
+    Matrix(Arc<Matrix>),
+    /// Numbers in `f32`, and their shape.
+    Numbers(Range<usize>, Vec<usize>),
 }
 
 impl Packed {
@@ -127,50 +133,18 @@ impl Packed {
     /// # Errors
     /// A file that is missing, truncated, damaged, or of another architecture or format.
     pub fn open(path: &Path, architecture: &Architecture) -> Result<Self> {
-        let file = atomic::open(path).map_err(Error::io("read", path))?;
-        let file = map(&file, path)?;
-        let damaged = |problem: String| Error::Model {
+        let file = atomic::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => super::missing(path),
+            _ => Error::io("read", path)(error),
+        })?;
+        let file = Mapped::open(&file).map_err(Error::io("read", path))?;
+        let tensors = tensors_in(&file)
+            .and_then(|tensors| Self::of(Arc::new(file), tensors, &super::shapes(architecture)));
+        tensors.map_err(|problem| Error::Model {
             path: path.to_path_buf(),
             problem,
             hint: Some("copy the model directory again, or quantise the model again".into()),
-        };
-        let (header, metadata) = SafeTensors::read_metadata(&file)
-            .map_err(|error| damaged(format!("not a complete safetensors file: {error}")))?;
-        let start = LENGTH_BYTES + header;
-        let (found, declared) = (file.len() - start, metadata.data_len());
-        if found != declared {
-            return Err(damaged(format!(
-                "not a complete file: it has {found} bytes of numbers, but its header declares {declared}"
-            )));
-        }
-        let values = metadata.metadata().as_ref();
-        let format = values
-            .and_then(|values| values.get(KEY))
-            .map_or("", String::as_str);
-        let Some(checksum) = format.strip_prefix(FORMAT) else {
-            return Err(damaged(format!(
-                "its format is `{format}`, expected `{FORMAT}`"
-            )));
-        };
-        if checksum.trim() != format!("{:08x}", crc32fast::hash(&file[start..])) {
-            return Err(damaged(
-                "damaged: the checksum of its numbers is wrong".into(),
-            ));
-        }
-        let tensors = metadata.tensors().into_iter().map(|(name, info)| {
-            let (first, end) = info.data_offsets;
-            (name, (info.clone(), start + first..start + end))
-        });
-        let shapes = super::shapes(architecture);
-        let mut packed = Self {
-            path: path.to_path_buf(),
-            file: Arc::new(file),
-            precision: Precision::F32,
-            tensors: tensors.collect(),
-            shapes: shapes.iter().cloned().collect(),
-        };
-        packed.precision = packed.check(&shapes).map_err(damaged)?;
-        Ok(packed)
+        })
     }
 
     /// The number type of the matrices.
@@ -178,63 +152,105 @@ impl Packed {
         self.precision
     }
 
-    /// The size of the file in bytes.
-    pub fn bytes(&self) -> usize {
-        self.file.len()
-    }
-
-    /// Checks that the file holds exactly these parameters, and returns the type of its matrices.
-    fn check(&self, shapes: &[(String, Vec<usize>)]) -> Result<Precision, String> {
+    /// The parameters with these names and shapes, which are all that `tensors` holds.
+    fn of(
+        file: Arc<Mapped>,
+        mut tensors: Tensors,
+        shapes: &[(String, Vec<usize>)],
+    ) -> Result<Self, String> {
         let mut precision = None;
-        let mut expected = 0;
+        let mut parameters = HashMap::new();
         for (name, shape) in shapes {
-            let Some((info, _)) = self.tensors.get(name) else {
-                return Err(format!("parameter `{name}` {shape:?} is missing"));
-            };
-            let wrong = || {
-                let (found, dtype) = (&info.shape, info.dtype);
-                format!("parameter `{name}` is {dtype:?} {found:?}, which does not fit {shape:?}")
-            };
-            expected += 1;
-            let len: usize = shape.iter().product();
-            let of_matrix = match (info.dtype, &shape[..]) {
-                (Dtype::F32, _) if info.shape == [len] => continue,
-                (Dtype::BF16, &[n, k]) if info.shape == packed_shape(n, k, 2) => Precision::Bf16,
-                (Dtype::I8, &[n, k]) if info.shape == packed_shape(n, k, 4) => {
-                    expected += 2;
-                    for (part, dtype) in [("scales", Dtype::F32), ("sums", Dtype::I32)] {
-                        let part = self.tensors.get(&format!("{name}.{part}"));
-                        if !part.is_some_and(|(i, _)| i.dtype == dtype && i.shape == [n]) {
-                            return Err(wrong());
-                        }
-                    }
-                    Precision::Int8
+            let found = take(&mut tensors, &file, name, shape)?;
+            if let Found::Matrix(matrix) = &found {
+                let of_matrix = matrix.precision();
+                let other = precision.replace(of_matrix);
+                if other.is_some_and(|other| other != of_matrix) {
+                    return Err("its matrices have different types".into());
                 }
-                _ => return Err(wrong()),
-            };
-            if precision
-                .replace(of_matrix)
-                .is_some_and(|other| other != of_matrix)
-            {
-                return Err("its matrices have different types".into());
             }
+            parameters.insert(name.clone(), found);
         }
-        if expected != self.tensors.len() {
-            let extra = self.tensors.len() - expected;
+        if !tensors.is_empty() {
             return Err(format!(
-                "{extra} of its tensors are not part of the configured model"
+                "{} of its tensors are not part of the configured model",
+                tensors.len()
             ));
         }
-        precision.ok_or_else(|| "it has no packed matrix".into())
+        Ok(Self {
+            file,
+            precision: precision.ok_or("it has no packed matrix")?,
+            parameters,
+        })
     }
 
-    fn place(&self, name: &str) -> Range<usize> {
-        self.tensors[name].1.clone()
+    fn numbers(&self, place: &Range<usize>) -> Vec<f32> {
+        let numbers = self.file[place.clone()].chunks_exact(size_of::<f32>());
+        numbers
+            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect()
     }
 }
 
-fn map(file: &File, path: &Path) -> Result<Mapped> {
-    Mapped::open(file).map_err(Error::io("read", path))
+/// The tensors that the header of `file` describes, after a comparison of the checksum.
+fn tensors_in(file: &Mapped) -> Result<Tensors, String> {
+    let (header, metadata) = SafeTensors::read_metadata(file)
+        .map_err(|error| format!("not a complete safetensors file: {error}"))?;
+    let start = LENGTH_BYTES + header;
+    let values = metadata.metadata().as_ref();
+    let format = values
+        .and_then(|values| values.get(KEY))
+        .map_or("", String::as_str);
+    let Some(checksum) = format.strip_prefix(FORMAT) else {
+        return Err(format!("its format is `{format}`, expected `{FORMAT}`"));
+    };
+    if checksum.trim() != format!("{:08x}", crc32fast::hash(&file[start..])) {
+        return Err("damaged: the checksum of its numbers is wrong".into());
+    }
+    let tensors = metadata.tensors().into_iter().map(|(name, info)| {
+        let (first, end) = info.data_offsets;
+        (name, (info.clone(), start + first..start + end))
+    });
+    Ok(tensors.collect())
+}
+
+/// Moves the parameter `name` out of `tensors`.
+fn take(
+    tensors: &mut Tensors,
+    file: &Arc<Mapped>,
+    name: &str,
+    shape: &[usize],
+) -> Result<Found, String> {
+    let Some((info, place)) = tensors.remove(name) else {
+        return Err(format!("parameter `{name}` {shape:?} is missing"));
+    };
+    let len: usize = shape.iter().product();
+    let places = match (info.dtype, shape) {
+        (Dtype::F32, _) if info.shape == [len] => {
+            return Ok(Found::Numbers(place, shape.to_vec()));
+        }
+        (Dtype::BF16, &[n, k]) if info.shape == packed_shape(n, k, 2) => Places::Bf16(place),
+        (Dtype::I8, &[n, k]) if info.shape == packed_shape(n, k, 4) => {
+            let mut factors = |what, dtype| match tensors.remove(&format!("{name}.{what}")) {
+                Some((info, place)) if info.dtype == dtype && info.shape == [n] => Ok(place),
+                _ => Err(format!("`{name}.{what}` [{n}] is missing or does not fit")),
+            };
+            Places::Int8 {
+                values: place,
+                scales: factors("scales", Dtype::F32)?,
+                sums: factors("sums", Dtype::I32)?,
+            }
+        }
+        (dtype, _) => {
+            return Err(format!(
+                "parameter `{name}` is {dtype:?} {:?}, which does not fit {shape:?}",
+                info.shape
+            ));
+        }
+    };
+    Matrix::mapped(file.clone(), [shape[0], shape[1]], places)
+        .map(|matrix| Found::Matrix(Arc::new(matrix)))
+        .map_err(|error| format!("parameter `{name}`: {error}"))
 }
 
 impl Weights for &Packed {
@@ -243,30 +259,22 @@ impl Weights for &Packed {
     }
 
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
-        let shape = &self.shapes[name];
-        let values = self.place(name);
-        let places = match self.precision {
-            Precision::Int8 => Places::Int8 {
-                values,
-                scales: self.place(&format!("{name}.scales")),
-                sums: self.place(&format!("{name}.sums")),
-            },
-            Precision::Bf16 | Precision::F32 => Places::Bf16(values),
-        };
-        let matrix = Matrix::mapped(self.file.clone(), [shape[0], shape[1]], places);
-        let problem = |error| {
-            panic!(
-                "`{}`, whose shapes were checked: {error}",
-                self.path.display()
-            )
-        };
-        Arc::new(matrix.unwrap_or_else(problem))
+        match &self.parameters[name] {
+            Found::Matrix(matrix) => Arc::clone(matrix),
+            Found::Numbers(place, shape) => {
+                let values = self.numbers(place);
+                Arc::new(Matrix::new(self.precision, &values, shape[0], shape[1]))
+            }
+        }
     }
 
     fn vector(&mut self, name: &str) -> Vec<f32> {
-        let bytes = self.file[self.place(name)].chunks_exact(size_of::<f32>());
-        bytes
-            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-            .collect()
+        match &self.parameters[name] {
+            Found::Matrix(matrix) => matrix.unpacked(),
+            Found::Numbers(place, _) => self.numbers(place),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

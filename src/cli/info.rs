@@ -160,6 +160,11 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
             number("labels, special tokens", info.tgt_vocab)?;
         }
     }
+    out.line(format_args!(
+        "{:<26}{:>14}",
+        "number type",
+        info.precision.to_string()
+    ))?;
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;
     for Shape { name, shape } in &info.shapes {

@@ -39,6 +39,9 @@ pub struct SearchOptions {
     /// depends on what is demanded of another.
     #[serde(skip)]
     pub guided: bool,
+    /// Whether the probabilities of tokens are computed. Plain greedy search needs none; its scores are then 0.
+    #[serde(skip)]
+    pub scored: bool,
 }
 
 // The signature that serde asks for.
@@ -67,6 +70,7 @@ impl From<&DecodeConfig> for SearchOptions {
             coverage_penalty: 0.0,
             sampling: None,
             guided: false,
+            scored: true,
         }
     }
 }
@@ -136,6 +140,11 @@ impl SearchOptions {
     }
 
     /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least `beam_width`
+    /// Whether only the likeliest token counts, and its probability does not.
+    pub(super) fn is_plainly_greedy(&self) -> bool {
+        self.beam_width == 1 && self.coverage_penalty == 0.0 && !self.reads_logits()
+    }
+
     /// others remain.
     pub(super) fn n_candidates(&self) -> usize {
         self.beam_width + 1

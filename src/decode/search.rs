@@ -224,6 +224,17 @@ impl<'a, S: Stepper, I: Iterator<Item = Sentence>> Search<'a, S, I> {
 
     /// The tokens that may follow each row.
     fn next_tokens(&mut self, layer: S::Last) -> Vec<Vec<NextToken>> {
+        if self.options.is_plainly_greedy() && !self.options.scored {
+            let next = self.model.most_likely(layer, &self.contract.never);
+            let certain = |token| NextToken {
+                token,
+                log_prob: 0.0,
+            };
+            return next
+                .into_iter()
+                .map(|token| token.map(certain).into_iter().collect())
+                .collect();
+        }
         if !self.options.reads_logits() {
             let count = self.options.n_candidates();
             return self.model.likeliest(layer, count, &self.contract.never);

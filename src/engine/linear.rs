@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{PackedAffine, linear_packed_joined};
+use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
 use super::matrix::Matrix;
 use super::profile::{self, Part};
@@ -40,11 +40,11 @@ impl Linear {
         });
     }
 
-    /// Adds the result to `out`.
+    /// Adds the result, without a bias, to `out`.
     pub(super) fn add(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        let mut product = vec![0.0; out.len()];
-        self.apply(rows, x, &mut product);
-        out.iter_mut().zip(&product).for_each(|(out, y)| *out += y);
+        profile::time(Part::Linear, || {
+            linear_packed_add(rows, x, self.weight.view(), out);
+        });
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.

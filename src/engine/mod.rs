@@ -286,6 +286,12 @@ impl Stepper for Engine {
         })
     }
 
+    fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+        profile::time(profile::Part::Projection, || {
+            self.projection.most_likely(last, never)
+        })
+    }
+
     fn logits(&self, last: LastLayer) -> Logits {
         profile::time(profile::Part::Projection, || self.projection.logits(last))
     }

@@ -1,12 +1,12 @@
 //! From the last layer to the next token.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{Left, LeftBuf, linear_packed_columns};
+use attentive_kernels::team;
 use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
-use rayon::prelude::*;
 
 use super::LastLayer;
 use super::linear::Linear;
@@ -18,7 +18,7 @@ use crate::model::{Logits, NextToken};
 
 /// Multiply-adds above which several threads share the columns; few rows count as this many, since reading the weight then
 /// takes as long.
-const LARGE: usize = 1 << 25;
+const LARGE: usize = 1 << 19;
 const FEW_ROWS: usize = 16;
 
 /// The output projection.
@@ -74,13 +74,38 @@ impl Projection {
         Logits::new(logits, self.map.d_out())
     }
 
-    /// See [`crate::model::likeliest`]. Logits exist only for some columns at a time.
+    /// See [`crate::model::likeliest`].
     pub(super) fn likeliest(
         &self,
         last: LastLayer,
         count: usize,
         never: &[TokenId],
     ) -> Vec<Vec<NextToken>> {
+        let rows = last.rows;
+        let keep = Keep {
+            count,
+            sums: true,
+            never,
+        };
+        let parts = self.parts(last, keep);
+        (0..rows).map(|row| next_tokens(&parts, row)).collect()
+    }
+
+    /// See [`crate::model::Stepper::most_likely`].
+    pub(super) fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+        let rows = last.rows;
+        let keep = Keep {
+            count: 1,
+            sums: false,
+            never,
+        };
+        let parts = self.parts(last, keep);
+        let best = |row| largest(&parts, row).first().map(|&(_, token)| token);
+        (0..rows).map(best).collect()
+    }
+
+    /// What is kept of the logits, which exist only for some columns at a time. Threads share the columns.
+    fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
         let LastLayer { rows, mut values } = last;
         if self.scale != 1.0 {
             values.iter_mut().for_each(|x| *x *= self.scale);
@@ -89,36 +114,27 @@ impl Projection {
         let mut buffer = LeftBuf::default();
         let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
         let n_chunks = weight.n().div_ceil(SUM_CHUNK);
-        let work = |chunks| self.columns(&left, chunks, count, never);
-        let threads = match rows.max(FEW_ROWS) * weight.n() * weight.k() {
-            multiply_adds if multiply_adds >= LARGE => rayon::current_num_threads(),
-            _ => 1,
+        let multiply_adds = rows.max(FEW_ROWS) * weight.n() * weight.k();
+        let each = match team::size() {
+            threads if multiply_adds >= LARGE => n_chunks.div_ceil(threads),
+            _ => n_chunks,
         };
-        let parts: Vec<Part> = match threads {
-            1 => vec![work(0..n_chunks)],
-            threads => {
-                let each = n_chunks.div_ceil(threads);
-                let starts = (0..n_chunks).into_par_iter().step_by(each);
-                starts
-                    .map(|first| work(first..n_chunks.min(first + each)))
-                    .collect()
-            }
-        };
-        (0..rows).map(|row| next_tokens(&parts, row)).collect()
+        let n_parts = n_chunks.div_ceil(each);
+        let parts: Vec<OnceLock<Part>> = (0..n_parts).map(|_| OnceLock::new()).collect();
+        team::run(n_parts, &|part| {
+            let chunks = part * each..n_chunks.min((part + 1) * each);
+            let _ = parts[part].set(self.columns(&left, chunks, keep));
+        });
+        let done = parts.into_iter().filter_map(OnceLock::into_inner);
+        done.collect()
     }
 
     /// What is kept of some chunks of columns.
-    fn columns(
-        &self,
-        left: &Left<'_>,
-        chunks: Range<usize>,
-        count: usize,
-        never: &[TokenId],
-    ) -> Part {
+    fn columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
         let (weight, bias) = (self.map.weight.view(), self.map.bias.as_deref());
         let rows = left.rows();
         let mut part = Part {
-            largest: vec![Largest::new(count); rows],
+            largest: vec![Largest::new(keep.count); rows],
             sums: vec![Vec::with_capacity(chunks.len()); rows],
         };
         let mut logits = vec![0.0; rows * SUM_CHUNK];
@@ -129,12 +145,24 @@ impl Projection {
             let identity = Activation::Identity;
             linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
             for (row, logits) in logits.chunks_exact(columns.len()).enumerate() {
-                part.largest[row].add(logits, first as u32, never);
-                part.sums[row].push(exp_sum(logits));
+                part.largest[row].add(logits, first as u32, keep.never);
+                if keep.sums {
+                    part.sums[row].push(exp_sum(logits));
+                }
             }
         }
         part
     }
+}
+
+/// What to keep of the logits of a row.
+#[derive(Clone, Copy)]
+struct Keep<'a> {
+    /// So many of the largest, without those in `never`.
+    count: usize,
+    never: &'a [TokenId],
+    /// The sums of exponentials, for probabilities.
+    sums: bool,
 }
 
 /// What is kept of some columns of the logits, for each row.
@@ -143,13 +171,18 @@ struct Part {
     sums: Vec<Vec<ExpSum>>,
 }
 
+/// The largest logits of row `row` with their tokens, from `parts` in the order of their columns.
+fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
+    let all = parts.iter().map(|part| part.largest[row].clone());
+    let joined = all.reduce(|mut all, part| {
+        all.append(part);
+        all
+    });
+    joined.map_or_else(Vec::new, Largest::into_sorted)
+}
+
 /// The next tokens of row `row`, from `parts` in the order of their columns.
 fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
-    let mut of_parts = parts.iter().map(|part| part.largest[row].clone());
-    let Some(mut largest) = of_parts.next() else {
-        return Vec::new();
-    };
-    of_parts.for_each(|other| largest.append(other));
     let sums: Vec<ExpSum> = parts
         .iter()
         .flat_map(|part| &part.sums[row])
@@ -157,5 +190,5 @@ fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
         .collect();
     let total = log_of_sums(&sums);
     let next = |(logit, token)| NextToken::new(token, logit, total);
-    largest.into_sorted().into_iter().map(next).collect()
+    largest(parts, row).into_iter().map(next).collect()
 }

@@ -9,7 +9,7 @@ use crate::data::{Example, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::pipeline::batches::batches;
-use crate::pipeline::{Pipeline, TranslateOptions, Translation};
+use crate::pipeline::{Pipeline, TranslateOptions};
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,11 +64,7 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let first = check(src, references)?;
     let start = Instant::now();
-    let translations: Vec<String> = pipeline
-        .translate_with(src, &options.translate)?
-        .into_iter()
-        .map(Translation::into_best)
-        .collect();
+    let translations = pipeline.best_with(src, &options.translate)?;
     let seconds = start.elapsed().as_secs_f64();
     let forced = teacher_forcing(pipeline, src, first)?;
     let chrf_plus_plus = Chrf {

@@ -76,11 +76,22 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Pipeline::translate_from`].
     pub fn translate<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<String>> {
-        let translations = self.translate_with(lines, &(&self.config.decode).into())?;
-        Ok(translations
-            .into_iter()
-            .map(Translation::into_best)
-            .collect())
+        self.best_with(lines, &(&self.config.decode).into())
+    }
+
+    /// The best translation of each line. Their scores, which nobody sees, are only computed where the search needs them.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_from`].
+    pub fn best_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<String>> {
+        let mut options = *options;
+        options.search.scored = false;
+        let translations = self.translate_with(lines, &options)?.into_iter();
+        Ok(translations.map(Translation::into_best).collect())
     }
 
     /// The `n_best` best translations of each line.

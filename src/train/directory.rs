@@ -88,6 +88,7 @@ pub(super) fn claim(
 }
 
 fn take_up(config: &Config, dir: &Path) -> Result<Found> {
+    checkpoint::require_trained(dir)?;
     let (stored, tokenizers) = checkpoint::load_recipe(dir)?;
     if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
         return Err(Error::Config {

@@ -88,6 +88,7 @@ const RULES: &[(&str, &[&str])] = &[
             "ops",
             "nn",
             "model",
+            "engine",
             "metrics",
             "checkpoint",
             "decode",

@@ -49,6 +49,7 @@ pub mod philox;
 pub mod recurrent;
 pub mod reference;
 pub mod rotary;
+pub mod team;
 pub mod top_k;
 
 #[cfg(test)]

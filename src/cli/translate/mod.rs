@@ -146,7 +146,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
 /// Translates all of the input, and returns the model.
 fn translate(args: &Args) -> Result<Pipeline> {
     let pipeline = args.ensemble.load(&args.lines.model)?;
-    let options = args.options(&pipeline)?;
+    let mut options = args.options(&pipeline)?;
+    options.search.scored = !matches!(args.style(), Style::Text);
     if args.alignments {
         // Refuses a model without attention before anything is read.
         pipeline.align::<&str>(&[])?;

@@ -185,6 +185,7 @@ pub(super) fn options(
         coverage_penalty: 0.0,
         sampling: None,
         guided: false,
+        scored: true,
     }
 }
 

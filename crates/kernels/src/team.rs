@@ -1,0 +1,228 @@
+//! Threads that share short pieces of work, such as the product of a single row with a large matrix.
+//!
+//! Waking a sleeping thread takes longer than such a piece of work. The members of the team therefore wait actively for a
+//! short time after each piece, and sleep only if nothing follows.
+
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, TryLockError};
+use std::thread::{self, Thread};
+
+/// How often a member looks for work before it sleeps: about 50 µs.
+const LOOKS: usize = 1000;
+
+/// The number of parts into which [`run`] should split work on this thread, including its own; 1 for work that already has
+/// threads of its own.
+pub fn size() -> usize {
+    rayon::current_num_threads().min(1 + team().members.len())
+}
+
+/// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough, else one after the
+/// other on this thread.
+///
+/// # Panics
+/// If `work` panics.
+pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
+    let team = team();
+    let turn = match team.turn.try_lock() {
+        Ok(turn) => Some(turn),
+        Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    if turn.is_none() || parts <= 1 || parts > size() {
+        return (0..parts).for_each(work);
+    }
+    team.share(parts, work);
+}
+
+struct Team {
+    /// Held by the thread whose work is done.
+    turn: Mutex<()>,
+    members: Vec<Member>,
+    job: UnsafeCell<Job>,
+    /// Counts the jobs; a member that sees a new number has a new job.
+    number: AtomicUsize,
+    /// Members that have not finished the job.
+    busy: AtomicUsize,
+    panicked: AtomicBool,
+}
+
+struct Member {
+    thread: OnceLock<Thread>,
+    asleep: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct Job {
+    parts: usize,
+    work: Option<&'static (dyn Fn(usize) + Sync)>,
+}
+
+// SAFETY: `job` is only written by the holder of `turn` while no member is busy, and only read by members after they have seen
+// the new `number`, until they are no longer busy.
+unsafe impl Sync for Team {}
+
+fn team() -> &'static Team {
+    static TEAM: OnceLock<&'static Team> = OnceLock::new();
+    TEAM.get_or_init(|| {
+        let members = rayon::current_num_threads().saturating_sub(1);
+        let member = |_| Member {
+            thread: OnceLock::new(),
+            asleep: AtomicBool::new(false),
+        };
+        let team: &'static Team = Box::leak(Box::new(Team {
+            turn: Mutex::new(()),
+            members: (0..members).map(member).collect(),
+            job: UnsafeCell::new(Job {
+                parts: 0,
+                work: None,
+            }),
+            number: AtomicUsize::new(0),
+            busy: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+        }));
+        for (place, member) in team.members.iter().enumerate() {
+            let builder = thread::Builder::new().name(format!("team-{}", place + 1));
+            let started = builder.spawn(move || team.serve(place));
+            if let Ok(started) = started {
+                let _ = member.thread.set(started.thread().clone());
+            }
+        }
+        team
+    })
+}
+
+impl Team {
+    /// Does all parts, of which this thread does the first.
+    fn share(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
+        if self
+            .members
+            .iter()
+            .any(|member| member.thread.get().is_none())
+        {
+            // The system has no more threads.
+            return (0..parts).for_each(work);
+        }
+        // SAFETY: this function returns only after all members have finished the job, so the reference is not used later.
+        let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+        // SAFETY: this thread holds `turn`, and no member is busy.
+        unsafe {
+            *self.job.get() = Job {
+                parts,
+                work: Some(work),
+            };
+        }
+        self.busy.store(self.members.len(), Ordering::Relaxed);
+        self.number.fetch_add(1, Ordering::SeqCst);
+        for member in &self.members {
+            if member.asleep.load(Ordering::SeqCst)
+                && let Some(thread) = member.thread.get()
+            {
+                thread.unpark();
+            }
+        }
+        let own = panic::catch_unwind(AssertUnwindSafe(|| work(0)));
+        let mut looks = 0;
+        while self.busy.load(Ordering::Acquire) > 0 {
+            looks += 1;
+            match looks < LOOKS {
+                true => spin_loop(),
+                // The members may be waiting for this processor.
+                false => thread::yield_now(),
+            }
+        }
+        if let Err(problem) = own {
+            panic::resume_unwind(problem);
+        }
+        assert!(
+            !self.panicked.swap(false, Ordering::Relaxed),
+            "a part of the work panicked"
+        );
+    }
+
+    /// The life of the member at `place`.
+    fn serve(&self, place: usize) {
+        let mut done = 0;
+        loop {
+            self.wait(place, done);
+            done += 1;
+            // SAFETY: a new number was seen, and this member is still busy.
+            let Job { parts, work } = unsafe { *self.job.get() };
+            if let Some(work) = work.filter(|_| place + 1 < parts) {
+                let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(place + 1)));
+                if outcome.is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
+                }
+            }
+            self.busy.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Waits for a job after number `done`.
+    fn wait(&self, place: usize, done: usize) {
+        let is_new = || self.number.load(Ordering::SeqCst) != done;
+        for _ in 0..LOOKS {
+            if is_new() {
+                return;
+            }
+            spin_loop();
+        }
+        let asleep = &self.members[place].asleep;
+        asleep.store(true, Ordering::SeqCst);
+        while !is_new() {
+            thread::park();
+        }
+        asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_part_is_done_once() {
+        for round in 0..200 {
+            let parts = round % 4;
+            let counts: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+            run(parts, &|part| {
+                counts[part].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(
+                counts
+                    .iter()
+                    .all(|count| count.load(Ordering::Relaxed) == 1)
+            );
+            if round % 50 == 0 {
+                // The members sleep, and are woken.
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+
+    #[test]
+    fn work_within_work_and_on_several_threads_is_done() {
+        let count = AtomicUsize::new(0);
+        let twice = |_| {
+            run(2, &|_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).for_each(|_| run(2, &twice)));
+            }
+        });
+        assert_eq!(count.load(Ordering::Relaxed), 4 * 100 * 2 * 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "panicked")]
+    fn a_panic_is_passed_on() {
+        run(2, &|part| assert!(part == 0, "this part panicked"));
+    }
+}
