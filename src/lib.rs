@@ -49,7 +49,7 @@
 //!
 //! | Task | Modules |
 //! |---|---|
-//! | use models | [`pipeline`], [`decode`] |
+//! | use models | [`pipeline`], [`decode`], [`engine`], [`quantize`] |
 //! | train models | [`config`], [`train`], [`interrupt`], [`checkpoint`] |
 //! | evaluate and visualize | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
 //! | read text | [`text`], [`data`], [`batch`] |
@@ -62,7 +62,7 @@
 //!                                                      │
 //!                   model::Model ──▶ loss ─ backward ─▶ train::Optimizer ─▶ checkpoint (the model directory)
 //!                                                                               │
-//! text ◀─ pipeline::Pipeline (decode::search over model::Stepper) ◀─────────────┘ ─▶ evaluate, compare, metrics
+//! text ◀─ pipeline::Pipeline (decode::search over engine::Engine) ◀─────────────┘ ─▶ evaluate, compare, metrics
 //! ```
 //!
 //! Every function that can fail because of its input returns an [`Error`] that tells what is wrong, where, and what

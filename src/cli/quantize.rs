@@ -23,7 +23,7 @@ The new directory is used like any other, but its weights are mapped into memory
 cannot be trained further. It holds the weights (`packed.safetensors`) and the receipt (`receipt.json`). The test set is \
 translated with the search of the model's own configuration. Give some hundreds of sentences that the model was not trained \
 on, or the intervals will be wide.
-  Sums of 8-bit integers are exact, so that translations in int8 depend neither on the batch nor on the processor.";
+  Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.";
 
 /// Store a translation model in fewer bits, and measure what this costs.
 ///

@@ -42,7 +42,9 @@ impl Linear {
 
     /// Adds the result, without a bias, to `out`.
     pub(super) fn add(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        linear_packed_add(rows, x, self.weight.view(), out);
+        profile::time(Part::Linear, || {
+            linear_packed_add(rows, x, self.weight.view(), out);
+        });
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.

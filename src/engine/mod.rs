@@ -287,7 +287,9 @@ impl Stepper for Engine {
     }
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
-        self.projection.most_likely(last, never)
+        profile::time(profile::Part::Projection, || {
+            self.projection.most_likely(last, never)
+        })
     }
 
     fn logits(&self, last: LastLayer) -> Logits {
