@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
@@ -135,17 +138,58 @@ impl Stored {
     ///
     /// # Errors
     /// Those of [`Stored::check`]; a wrong checksum.
-    pub fn parameters(self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
-        let mut values: Vec<Vec<f32>> = vec![Vec::new(); expected.len()];
-        self.read_each(expected, |place, read| values[place] = read)?;
+    pub fn parameters(mut self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
+        let places = self.places(expected)?;
+        let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
+        // Hashing takes longer than reading, so another thread does it.
+        let (sender, receiver) = mpsc::channel::<Arc<Vec<f32>>>();
+        let mut hash = std::mem::take(&mut self.hash);
+        let hash = thread::scope(|scope| {
+            let hashing = scope.spawn(move || {
+                for values in receiver {
+                    hash_values(&mut hash, &values);
+                }
+                hash
+            });
+            let read = places
+                .into_iter()
+                .enumerate()
+                .try_for_each(|(index, place)| {
+                    let read = Arc::new(self.read_values(index)?);
+                    values[place] = read.clone();
+                    // The other thread only stops early if it panics, which is passed on below.
+                    let _ = sender.send(read);
+                    Ok(())
+                });
+            drop(sender);
+            let hash = hashing
+                .join()
+                .unwrap_or_else(|problem| panic::resume_unwind(problem));
+            read.map(|()| hash)
+        })?;
+        self.hash = hash;
+        self.finish()?;
         let named = expected.iter().zip(values);
         Ok(named
             .map(|((name, shape), values)| Parameter {
                 name: name.clone(),
                 shape: shape.clone(),
-                values,
+                values: Arc::unwrap_or_clone(values),
             })
             .collect())
+    }
+
+    /// Reads the values of tensor `index`, the next in the file, without hashing them.
+    fn read_values(&mut self, index: usize) -> Result<Vec<f32>> {
+        let (start, end) = self.tensors[index].1.data_offsets;
+        let mut values = vec![0.0; (end - start) / size_of::<f32>()];
+        let read = self.file.read_exact(bytemuck::cast_slice_mut(&mut values));
+        read.map_err(Error::io("read", &self.path))?;
+        if cfg!(target_endian = "big") {
+            let native = |value: &mut f32| *value = f32::from_bits(value.to_bits().swap_bytes());
+            values.iter_mut().for_each(native);
+        }
+        Ok(values)
     }
 
     /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The results are
@@ -160,14 +204,8 @@ impl Stored {
     ) -> Result<()> {
         let places = self.places(expected)?;
         for (index, place) in places.into_iter().enumerate() {
-            let (start, end) = self.tensors[index].1.data_offsets;
-            let mut values = vec![0.0; (end - start) / size_of::<f32>()];
-            self.read_hashed(bytemuck::cast_slice_mut(&mut values))?;
-            if cfg!(target_endian = "big") {
-                let native =
-                    |value: &mut f32| *value = f32::from_bits(value.to_bits().swap_bytes());
-                values.iter_mut().for_each(native);
-            }
+            let values = self.read_values(index)?;
+            hash_values(&mut self.hash, &values);
             each(place, values);
         }
         self.finish().map(|_| ())
@@ -216,6 +254,16 @@ impl Stored {
             hint: Some("weights, `config.toml` and tokenizer must come from the same run".into()),
         }
     }
+}
+
+/// Adds the bytes of `values`, as they are in the file, to `hash`.
+fn hash_values(hash: &mut Sha256, values: &[f32]) {
+    if cfg!(target_endian = "little") {
+        return hash.update(bytemuck::cast_slice(values));
+    }
+    values
+        .iter()
+        .for_each(|value| hash.update(value.to_le_bytes()));
 }
 
 /// Refuses the file `path` with the SHA-256 `found` unless it is `expected`.

@@ -7,6 +7,7 @@ use attentive::engine::Precision;
 use attentive::error::Result;
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
 use attentive::quantize::{Change, QuantizeOptions, Receipt, quantize};
+use clap::ValueEnum;
 use indicatif::HumanBytes;
 
 use super::input;
@@ -18,9 +19,11 @@ Examples:
   attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3
   attentive translate runs/multi30k-int8 < in.en
 
-The new directory is used like any other, but loads in milliseconds and cannot be trained further. Weights are rounded for each \
-output channel and activations for each row, and integer sums are exact, so that results depend neither on the batch nor on \
-the processor. `receipt.json` in it holds what is printed.";
+The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
+cannot be trained further. It holds the weights (`packed.safetensors`) and the receipt (`receipt.json`). The test set is \
+translated with the search of the model's own configuration. Give some hundreds of sentences that the model was not trained \
+on, or the intervals will be wide.
+  Sums of 8-bit integers are exact, so that translations in int8 depend neither on the batch nor on the processor.";
 
 /// Store a translation model in fewer bits, and measure what this costs.
 ///
@@ -32,9 +35,9 @@ pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Number type of the new weights: int8, or bf16.
+    /// Number type of the new weights.
     #[arg(long, value_name = "TYPE")]
-    to: Precision,
+    to: Target,
     /// The model directory to write; it must not exist yet.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -55,10 +58,28 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// A number type with fewer bits.
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// 8-bit integers with a scale for each output channel, a quarter of the size.
+    Int8,
+    /// bfloat16, half the size; rounds less than int8.
+    Bf16,
+}
+
+impl From<Target> for Precision {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::Int8 => Self::Int8,
+            Target::Bf16 => Self::Bf16,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let options = QuantizeOptions {
-        precision: args.to,
+        precision: args.to.into(),
         translate: None,
         bootstrap: Bootstrap {
             resamples: args.resamples,

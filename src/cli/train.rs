@@ -75,7 +75,8 @@ pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(surplus)) => surplus.clone(),
         _ => return error,
     };
-    let asked = std::env::args().any(|argument| argument == "--profile");
+    let given = |word: &str| std::env::args().any(|argument| argument == word);
+    let asked = given("train") && given("--profile");
     if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
         let tip =
             format!("write the number of updates after an equals sign: `--profile={surplus}`");

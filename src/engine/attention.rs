@@ -20,6 +20,7 @@ pub(super) struct Attention {
     value: Linear,
     output: Linear,
     pub(super) heads: Heads,
+    products: Products,
 }
 
 /// What the self-attention of all layers of a stack shares.
@@ -27,6 +28,16 @@ pub(super) struct Attention {
 pub(super) struct Relative {
     rotary: Option<RotaryTable>,
     pub(super) bias: Option<DistanceBias>,
+}
+
+/// Positions that are computed together.
+#[derive(Clone, Copy)]
+pub(super) struct Together<'a> {
+    /// The position of each row.
+    pub(super) positions: &'a Arc<[usize]>,
+    /// The rows of each sequence, in order.
+    pub(super) spans: &'a [Span],
+    pub(super) buffers: &'a Buffers,
 }
 
 /// Rows of consecutive positions of one sequence.
@@ -89,7 +100,11 @@ impl Relative {
 }
 
 impl Attention {
-    pub(super) fn new(attention: &architecture::Attention, mut scope: Scope<'_>) -> Self {
+    pub(super) fn new(
+        attention: &architecture::Attention,
+        products: Products,
+        mut scope: Scope<'_>,
+    ) -> Self {
         let bias = attention.bias;
         Self {
             query: scope.linear("query", bias),
@@ -102,7 +117,21 @@ impl Attention {
                 d_head: attention.d_head,
                 scale: attention.scale(),
             },
+            products,
         }
+    }
+
+    /// Attention of `queries` to keys and values; see [`Heads::attend`].
+    pub(super) fn attend(
+        &self,
+        queries: Queries<'_>,
+        blocks: &[&[f32]],
+        bias: Option<&DistanceBias>,
+        out: &mut [f32],
+        attention: Option<&mut [f32]>,
+    ) {
+        let products = self.products;
+        (self.heads).attend(queries, blocks, bias, products, out, attention);
     }
 
     /// Columns of queries, keys and values together.
@@ -151,17 +180,19 @@ impl Attention {
         self.output.apply(rows, x, out);
     }
 
-    /// Self-attention of whole sequences that see all of themselves; each of `spans` is one.
+    /// Self-attention of whole sequences that see all of themselves.
     pub(super) fn attend_itself(
         &self,
         relative: &Relative,
-        positions: &Arc<[usize]>,
-        spans: &[Span],
-        products: Products,
+        together: Together<'_>,
         x: &[f32],
         out: &mut [f32],
-        buffers: &Buffers,
     ) {
+        let Together {
+            positions,
+            spans,
+            buffers,
+        } = together;
         let (rows, width, heads) = (positions.len(), self.joined_width(), self.heads);
         let mut joined = buffers.take(rows * width);
         self.project(relative, positions, x, &mut joined, buffers);
@@ -179,14 +210,7 @@ impl Attention {
                 seen: Seen::All(rows.len()),
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
-            heads.attend(
-                queries,
-                &blocks,
-                relative.bias.as_ref(),
-                products,
-                out,
-                None,
-            );
+            self.attend(queries, &blocks, relative.bias.as_ref(), out, None);
         }
         self.output(rows, &contexts, out);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attentive_kernels::cached_attention::Products;
 
-use super::attention::Span;
+use super::attention::{Span, Together};
 use super::buffers::Buffers;
 use super::input::Input;
 use super::matrix::Matrix;
@@ -102,7 +102,12 @@ impl Encoder {
         self.src.apply(ids, &positions, &mut x, buffers);
         match &self.stack {
             Stack::Transformer(stack) => {
-                stack.apply(&mut x, &positions, spans, buffers);
+                let together = Together {
+                    positions: &positions,
+                    spans,
+                    buffers,
+                };
+                stack.apply(&mut x, together);
                 each(Encoded {
                     memory: &x,
                     spans,

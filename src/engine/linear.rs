@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{PackedAffine, linear_packed_joined};
+use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
 use super::matrix::Matrix;
+use super::profile::{self, Part};
 
 /// y = x·Wᵀ + b.
 #[derive(Clone, Debug)]
@@ -33,14 +34,15 @@ impl Linear {
         activation: Activation,
         out: &mut [f32],
     ) {
-        linear_packed_joined(rows, x, &[self.affine()], activation, out);
+        let maps = [self.affine()];
+        profile::time(Part::Linear, || {
+            linear_packed_joined(rows, x, &maps, activation, out);
+        });
     }
 
-    /// Adds the result to `out`.
+    /// Adds the result, without a bias, to `out`.
     pub(super) fn add(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        let mut product = vec![0.0; out.len()];
-        self.apply(rows, x, &mut product);
-        out.iter_mut().zip(&product).for_each(|(out, y)| *out += y);
+        linear_packed_add(rows, x, self.weight.view(), out);
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.
@@ -51,7 +53,9 @@ impl Linear {
         out: &mut [f32],
     ) {
         let maps = maps.map(Self::affine);
-        linear_packed_joined(rows, x, &maps, Activation::Identity, out);
+        profile::time(Part::Linear, || {
+            linear_packed_joined(rows, x, &maps, Activation::Identity, out);
+        });
     }
 
     fn affine(&self) -> PackedAffine<'_> {

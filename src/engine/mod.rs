@@ -14,6 +14,7 @@ mod input;
 mod linear;
 mod matrix;
 mod norm;
+pub mod profile;
 mod projection;
 mod recurrent;
 mod recurrent_decoder;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use attentive_kernels::cached_attention::Products;
 use serde::{Deserialize, Serialize};
 
-use self::encoder::Encoder;
+use self::encoder::{Encoded, Encoder};
 use self::input::Input;
 use self::projection::Projection;
 use self::recurrent_decoder::RecurrentDecoder;
@@ -179,6 +180,10 @@ impl Engine {
     fn extend(&self, tokens: &[TokenId], lens: &[usize], state: &mut State) -> LastLayer {
         assert_eq!(lens.len(), state.rows.len(), "tokens of every row");
         assert!(lens.iter().all(|&len| len > 0), "a token to read");
+        profile::count(|counts| {
+            counts.steps += 1;
+            counts.rows += lens.len();
+        });
         let spans = state.spans(lens.iter().copied());
         let positions = (spans.iter()).flat_map(|span| span.first..span.first + span.rows.len());
         let positions: Arc<[usize]> = positions.collect();
@@ -187,7 +192,9 @@ impl Engine {
         self.tgt.apply(tokens, &positions, &mut x, &state.buffers);
         match &self.decoder {
             Decoder::Transformer(stack) => stack.extend(&mut x, &positions, &spans, state),
-            Decoder::Recurrent(stack) => stack.extend(&mut x, &spans, state),
+            Decoder::Recurrent(stack) => profile::time(profile::Part::Cells, || {
+                stack.extend(&mut x, &spans, state);
+            }),
         }
         state.advance(&spans);
         let rows = spans.len();
@@ -230,7 +237,7 @@ impl Stepper for Engine {
             return;
         };
         let buffers = std::mem::take(&mut state.buffers);
-        encoder.read(src, &buffers, |encoded| {
+        let each = |encoded: Encoded<'_>| {
             let (memory, spans) = (encoded.memory, encoded.spans);
             match &self.decoder {
                 Decoder::Transformer(stack) => {
@@ -246,12 +253,15 @@ impl Stepper for Engine {
                     }
                 }
             }
-        });
+        };
+        profile::time(profile::Part::Encoder, || encoder.read(src, &buffers, each));
         state.buffers = buffers;
     }
 
     fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
-        self.extend(next, &vec![1; next.len()], state)
+        profile::time(profile::Part::DecoderRest, || {
+            self.extend(next, &vec![1; next.len()], state)
+        })
     }
 
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
@@ -261,7 +271,9 @@ impl Stepper for Engine {
             .iter()
             .zip(tokens.ids.chunks_exact(width.max(1)));
         let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
-        self.extend(&ids, tokens.lens(), state)
+        profile::time(profile::Part::DecoderRest, || {
+            self.extend(&ids, tokens.lens(), state)
+        })
     }
 
     fn select(&self, rows: &[usize], state: &mut State) {
@@ -269,7 +281,9 @@ impl Stepper for Engine {
     }
 
     fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        self.projection.likeliest(last, count, never)
+        profile::time(profile::Part::Projection, || {
+            self.projection.likeliest(last, count, never)
+        })
     }
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
@@ -277,7 +291,7 @@ impl Stepper for Engine {
     }
 
     fn logits(&self, last: LastLayer) -> Logits {
-        self.projection.logits(last)
+        profile::time(profile::Part::Projection, || self.projection.logits(last))
     }
 
     fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {

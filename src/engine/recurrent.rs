@@ -94,7 +94,6 @@ impl RecurrentLayer {
         let width = self.gate_width();
         let mut projected = buffers.take(rows * width);
         self.project(rows, x, &mut projected);
-        let hidden = hidden;
         for step in 0..longest(spans) {
             let active = active(spans, step);
             let row_of = |&number: &usize| match &spans[number].rows {

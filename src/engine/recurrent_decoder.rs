@@ -8,6 +8,7 @@ use attentive_kernels::cached_attention::{Heads, Products, Queries, Seen};
 use super::attention::{Span, store_all};
 use super::buffers::Buffers;
 use super::linear::Linear;
+use super::profile::{self, Part};
 use super::recurrent::{RecurrentLayer, active, longest};
 use super::source::{Source, SourceBlocks, SourceRows};
 use super::state::State;
@@ -167,7 +168,9 @@ impl RecurrentDecoder {
                 read: &mut read,
                 width,
             };
-            self.attend(query.as_ref(), *heads, spans, out, state, &buffers);
+            profile::time(Part::CrossAttention, || {
+                self.attend(query.as_ref(), *heads, spans, out, state, &buffers);
+            });
         }
         self.readout.apply(rows, &read, x);
         x.iter_mut().for_each(|x| *x = x.tanh());
@@ -308,7 +311,9 @@ impl Attention {
                 let context = &mut contexts[place * d_memory..][..d_memory];
                 let query = &queries[place * d..][..d];
                 let SourceRows { keys, values, .. } = source;
-                additive_attention(query, keys, values, score, &mut weights, context);
+                profile::time(Part::CrossAttention, || {
+                    additive_attention(query, keys, values, score, &mut weights, context);
+                });
                 if let Some(all) = &mut state.attention {
                     all.resize(spans.len(), Vec::new());
                     all[number] = weights.to_vec();

@@ -158,12 +158,51 @@ fn rows_come_and_go(config: &ModelConfig, precision: Precision) {
     }
 }
 
+/// Sums of more than 256 terms are added in blocks, whose order must be that of training.
+#[test]
+fn wide_layers_equal_the_full_forward_pass() {
+    use crate::architecture::{AttentionKind, CellKind};
+    use crate::config::{Family, RecurrentConfig};
+    let recurrent = |attention| ModelConfig {
+        family: Family::Seq2seq,
+        recurrent: RecurrentConfig {
+            cell: CellKind::Gru,
+            d_hidden: 300,
+            attention,
+            ..RecurrentConfig::default()
+        },
+        ..base()
+    };
+    let transformer = ModelConfig {
+        d_model: 520,
+        n_heads: 2,
+        d_ff: 530,
+        ..base()
+    };
+    let kinds = [AttentionKind::Additive, AttentionKind::General];
+    for config in kinds.map(recurrent).into_iter().chain([transformer]) {
+        let model = model(&config);
+        let engine = engine(&model);
+        let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));
+        let mut state = state_of(&engine, 0..1);
+        for (token, expected) in TGT[0].iter().zip(&full) {
+            assert_eq!(
+                &step(&engine, &[*token], &mut state)[0],
+                expected,
+                "{config:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn likeliest_tokens_match_the_logits() {
     let engine = engine(&model(&base()));
     let last = engine.step(&[2, 2, 2], &mut state_of(&engine, 0..3));
     let expected = likeliest(engine.logits(last.clone()), 4, &[0, 2]);
-    assert_eq!(engine.likeliest(last, 4, &[0, 2]), expected);
+    assert_eq!(engine.likeliest(last.clone(), 4, &[0, 2]), expected);
+    let best = expected.iter().map(|next| Some(next[0].token));
+    assert_eq!(engine.most_likely(last, &[0, 2]), best.collect::<Vec<_>>());
 }
 
 /// Low precision changes logits a little, not beyond recognition.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use attentive_kernels::cached_attention::{BLOCK, Products, Queries, Seen};
 
-use super::attention::{Attention, Relative, Span, store_all};
+use super::attention::{Attention, Relative, Span, Together, store_all};
 use super::buffers::Buffers;
 use super::feed_forward::FeedForward;
 use super::norm::{Norm, Residual};
+use super::profile::{self, Part};
 use super::recurrent::RecurrentLayer;
 use super::source::{Source, SourceBlocks};
 use super::state::State;
@@ -20,7 +21,6 @@ pub(super) struct TransformerEncoder {
     relative: Relative,
     layers: Vec<EncoderLayer>,
     norm: Option<Norm>,
-    products: Products,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,6 @@ pub(super) struct TransformerDecoder {
     relative: Relative,
     layers: Vec<DecoderLayer>,
     norm: Option<Norm>,
-    products: Products,
 }
 
 #[derive(Debug)]
@@ -70,7 +69,7 @@ impl TransformerEncoder {
         let layer = |number, scope: &mut Scope<'_>| {
             let mut scope = scope.at(number);
             EncoderLayer {
-                attention: Attention::new(attention, scope.at("self_attention")),
+                attention: Attention::new(attention, products, scope.at("self_attention")),
                 attention_residual: Residual::new(stack, scope.at("self_attention_residual")),
                 feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
                 feed_forward_residual: Residual::new(stack, scope.at("feed_forward_residual")),
@@ -82,24 +81,17 @@ impl TransformerEncoder {
                 .map(|number| layer(number, &mut scope.at("layers")))
                 .collect(),
             norm: (stack.final_norm).then(|| Norm::new(&stack.norm, &mut scope.at("norm"))),
-            products,
         }
     }
 
-    /// Turns the embedded sequences `x`, one for each of `spans`, into the memory.
-    pub(super) fn apply(
-        &self,
-        x: &mut [f32],
-        positions: &Arc<[usize]>,
-        spans: &[Span],
-        buffers: &Buffers,
-    ) {
-        let rows = positions.len();
+    /// Turns the embedded sequences `x` into the memory.
+    pub(super) fn apply(&self, x: &mut [f32], together: Together<'_>) {
+        let (rows, buffers) = (together.positions.len(), together.buffers);
         for layer in &self.layers {
             layer.attention_residual.apply(rows, x, buffers, |x, out| {
-                let (relative, products) = (&self.relative, self.products);
-                let attention = &layer.attention;
-                attention.attend_itself(relative, positions, spans, products, x, out, buffers);
+                layer
+                    .attention
+                    .attend_itself(&self.relative, together, x, out);
             });
             let residual = &layer.feed_forward_residual;
             residual.apply(rows, x, buffers, |x, out| {
@@ -127,10 +119,9 @@ impl TransformerDecoder {
                 SelfMixing::Recurrent(_) => Relative::none(),
             },
             layers: (0..stack.n_layers)
-                .map(|number| DecoderLayer::new(stack, scope.at("layers").at(number)))
+                .map(|number| DecoderLayer::new(stack, products, scope.at("layers").at(number)))
                 .collect(),
             norm: (stack.final_norm).then(|| Norm::new(&stack.norm, &mut scope.at("norm"))),
-            products,
         }
     }
 
@@ -190,34 +181,37 @@ impl TransformerDecoder {
         state: &mut State,
     ) {
         state.reserve(spans);
-        let (mut place, mut cell, mut cross_layer) = (0, 0, 0);
-        let State { buffers, .. } = state;
-        let buffers = std::mem::take(buffers);
-        for layer in &self.layers {
-            let rows = positions.len();
-            layer
-                .mixer_residual
-                .apply(rows, x, &buffers, |x, out| match &layer.mixer {
-                    Mixer::Attention(attention) => {
-                        let step = Step {
-                            positions,
-                            spans,
-                            place,
-                            buffers: &buffers,
-                        };
-                        self.attend_earlier(attention, step, x, out, state);
-                        place += attention.heads.block_len();
-                    }
-                    Mixer::Recurrent(layer) => {
-                        layer.extend(x, spans, &mut state.cells[cell], out, &buffers);
-                        cell += 1;
-                    }
-                });
+        let buffers = std::mem::take(&mut state.buffers);
+        let together = Together {
+            positions,
+            spans,
+            buffers: &buffers,
+        };
+        let rows = positions.len();
+        let (mut place, mut cell) = (0, 0);
+        for (number, layer) in self.layers.iter().enumerate() {
+            let residual = &layer.mixer_residual;
+            residual.apply(rows, x, &buffers, |x, out| match &layer.mixer {
+                Mixer::Attention(attention) => {
+                    profile::time(Part::SelfAttention, || {
+                        self.attend_earlier(attention, place, together, x, out, state);
+                    });
+                    place += attention.heads.block_len();
+                }
+                Mixer::Recurrent(layer) => {
+                    let states = &mut state.cells[cell];
+                    profile::time(Part::Cells, || {
+                        layer.extend(x, spans, states, out, &buffers);
+                    });
+                    cell += 1;
+                }
+            });
             if let Some((cross, residual)) = &layer.cross {
                 residual.apply(rows, x, &buffers, |x, out| {
-                    self.attend_sources(cross, cross_layer, spans, x, out, state, &buffers);
+                    profile::time(Part::CrossAttention, || {
+                        self.attend_sources(cross, number, together, x, out, state);
+                    });
                 });
-                cross_layer += 1;
             }
             let residual = &layer.feed_forward_residual;
             residual.apply(rows, x, &buffers, |x, out| {
@@ -225,26 +219,26 @@ impl TransformerDecoder {
             });
         }
         if let Some(norm) = &self.norm {
-            norm.replace(positions.len(), x, &buffers);
+            norm.replace(rows, x, &buffers);
         }
         state.buffers = buffers;
     }
 
-    /// Causal self-attention, which appends to the cache.
+    /// Causal self-attention, which appends to the cache. The layer's keys and values begin at `place` of a block.
     fn attend_earlier(
         &self,
         attention: &Attention,
-        step: Step<'_>,
+        place: usize,
+        together: Together<'_>,
         x: &[f32],
         out: &mut [f32],
         state: &mut State,
     ) {
-        let Step {
+        let Together {
             positions,
             spans,
-            place,
             buffers,
-        } = step;
+        } = together;
         let (heads, width) = (attention.heads, attention.joined_width());
         let (d, part) = (heads.query_width(), place..place + heads.block_len());
         let mut joined = buffers.take(positions.len() * width);
@@ -275,24 +269,27 @@ impl TransformerDecoder {
             };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             let bias = self.relative.bias.as_ref();
-            heads.attend(queries, &blocks, bias, self.products, out, None);
+            attention.attend(queries, &blocks, bias, out, None);
         }
         attention.output(positions.len(), &contexts, out);
     }
 
     /// Cross-attention; neighbouring rows of one source are queries of one sequence.
-    #[allow(clippy::too_many_arguments)]
     fn attend_sources(
         &self,
         cross: &Attention,
         layer: usize,
-        spans: &[Span],
+        together: Together<'_>,
         x: &[f32],
         out: &mut [f32],
         state: &mut State,
-        buffers: &Buffers,
     ) {
-        let (heads, rows) = (cross.heads, spans.last().map_or(0, |span| span.rows.end));
+        let Together {
+            positions,
+            spans,
+            buffers,
+        } = together;
+        let (heads, rows) = (cross.heads, positions.len());
         let d = heads.query_width();
         let mut queries = buffers.take(rows * d);
         cross.queries(rows, x, &mut queries);
@@ -316,14 +313,7 @@ impl TransformerDecoder {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_top.then(|| vec![0.0; rows.len() * source.len()]);
-            heads.attend(
-                queries,
-                &blocks,
-                None,
-                self.products,
-                out,
-                of_group.as_deref_mut(),
-            );
+            cross.attend(queries, &blocks, None, out, of_group.as_deref_mut());
             if let Some(of_group) = of_group {
                 let len = source.len();
                 weights.extend((0..rows.len()).map(|row| of_group[row * len..][..len].to_vec()));
@@ -339,23 +329,15 @@ impl TransformerDecoder {
     }
 }
 
-/// One layer's part of a decoding step.
-#[derive(Clone, Copy)]
-struct Step<'a> {
-    positions: &'a Arc<[usize]>,
-    spans: &'a [Span],
-    /// Where the layer's keys and values begin in a block.
-    place: usize,
-    buffers: &'a Buffers,
-}
-
 impl DecoderLayer {
-    fn new(stack: &TransformerStack, mut scope: Scope<'_>) -> Self {
+    fn new(stack: &TransformerStack, products: Products, mut scope: Scope<'_>) -> Self {
         Self {
             mixer: match &stack.mixing {
-                SelfMixing::Attention(attention) => {
-                    Mixer::Attention(Attention::new(attention, scope.at("self_attention")))
-                }
+                SelfMixing::Attention(attention) => Mixer::Attention(Attention::new(
+                    attention,
+                    products,
+                    scope.at("self_attention"),
+                )),
                 SelfMixing::Recurrent(cell) => Mixer::Recurrent(RecurrentLayer::new(
                     *cell,
                     stack.d_model,
@@ -364,7 +346,8 @@ impl DecoderLayer {
             },
             mixer_residual: Residual::new(stack, scope.at("self_attention_residual")),
             cross: stack.cross.as_ref().map(|cross| {
-                let attention = Attention::new(&cross.attention, scope.at("cross_attention"));
+                let attention =
+                    Attention::new(&cross.attention, products, scope.at("cross_attention"));
                 let residual = Residual::new(stack, scope.at("cross_attention_residual"));
                 (attention, residual)
             }),

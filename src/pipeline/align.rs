@@ -10,6 +10,7 @@ use super::source::Source;
 use crate::batch::{Batch, TokenId};
 use crate::config::Task;
 use crate::data::Example;
+use crate::engine::profile::{self, Part};
 use crate::error::Result;
 use crate::nn::Pass;
 use crate::text::{Detokenizer, Tokenizer};
@@ -49,6 +50,10 @@ impl Pipeline {
     pub fn align<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
         self.require(Task::Translate)?;
         self.require_cross_attention("an alignment")?;
+        profile::time(Part::Alignment, || self.align_pairs(pairs))
+    }
+
+    fn align_pairs<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
         let (src, tgt) = (self.tokenizers.src(), self.tokenizers.tgt());
         let mut examples = Vec::new();
         let mut words = Vec::with_capacity(pairs.len());

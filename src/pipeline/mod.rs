@@ -41,6 +41,7 @@ use crate::architecture::{Architecture, TokenContract};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
 use crate::config::{Config, Task};
 use crate::device;
+use crate::engine::profile::{self, Part};
 use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
 use crate::model::{Model, parameters};
@@ -74,7 +75,9 @@ impl Pipeline {
     /// Those of [`checkpoint::load`]; [`Error::Usage`] for a quantised model of another precision, or a precision other than
     /// `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
-        Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
+        profile::time(Part::Loading, || {
+            Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
+        })
     }
 
     /// A pipeline of a loaded model directory; see [`Pipeline::load_in`].

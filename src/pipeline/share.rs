@@ -7,6 +7,8 @@ use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::engine::profile::{self, Part, Start};
+
 /// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, with the items that
 /// it asks for, and returns their results in that order. Kernels that it calls stay on its thread.
 pub(super) fn share<T, R: Send>(
@@ -20,10 +22,10 @@ pub(super) fn share<T, R: Send>(
         _ => (0..workers).map_while(|_| one_thread()).collect(),
     };
     if pools.len() < 2 {
-        return work(&mut items);
+        return profile::time(Part::Search, || work(&mut items));
     }
     let queue = Mutex::new(items.enumerate());
-    let run = || {
+    let run = |start: Start| {
         let taken = RefCell::new(Vec::new());
         let mut own = std::iter::from_fn(|| {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -32,22 +34,26 @@ pub(super) fn share<T, R: Send>(
                 item
             })
         });
-        let results = work(&mut own);
-        taken
-            .into_inner()
-            .into_iter()
-            .zip(results)
-            .collect::<Vec<_>>()
+        let (results, profile) = start.search(|| work(&mut own));
+        let numbered = taken.into_inner().into_iter().zip(results);
+        (numbered.collect::<Vec<_>>(), profile)
     };
-    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
-        let start = |pool| scope.spawn(move || ThreadPool::install(pool, run));
-        let threads: Vec<_> = pools.iter().map(start).collect();
-        let results = threads.into_iter().map(|thread| match thread.join() {
-            Ok(results) => results,
-            Err(problem) => panic::resume_unwind(problem),
-        });
-        results.flatten().collect()
-    });
+    let run_all = |start: Start| -> (Vec<Vec<(usize, R)>>, _) {
+        thread::scope(|scope| {
+            let run = &run;
+            let begin = |pool| scope.spawn(move || ThreadPool::install(pool, || run(start)));
+            let threads: Vec<_> = pools.iter().map(begin).collect();
+            let results = threads.into_iter().map(|thread| match thread.join() {
+                Ok(results) => results,
+                Err(problem) => panic::resume_unwind(problem),
+            });
+            results.unzip()
+        })
+    };
+    let mut all: Vec<(usize, R)> = profile::side_by_side(run_all)
+        .into_iter()
+        .flatten()
+        .collect();
     all.sort_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, result)| result).collect()
 }

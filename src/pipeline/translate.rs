@@ -11,6 +11,7 @@ use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
 use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, search};
+use crate::engine::profile::{self, Part};
 use crate::error::{Error, Result};
 use crate::model::Stepper;
 
@@ -121,7 +122,9 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
         self.check(options)?;
-        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        let sources = profile::time(Part::Tokenization, || {
+            Source::read_all(first_line, lines, |line| Source::read(line, self))
+        })?;
         let jobs = sources.into_iter().map(Job::from).collect();
         self.translate_jobs(first_line, jobs, options)
     }
@@ -156,7 +159,7 @@ impl Pipeline {
         };
         let numbered = requests.par_iter().enumerate();
         let jobs = numbered.map(|(number, request)| reader.job(first_line + number, request));
-        let jobs = jobs.collect::<Result<_>>()?;
+        let jobs = profile::time(Part::Tokenization, || jobs.collect::<Result<_>>())?;
         self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
     }
 
@@ -204,7 +207,16 @@ impl Pipeline {
                 warnings,
             )
         };
-        let read: Vec<_> = order.par_iter().zip(results).map(read).collect();
+        let read = order.par_iter().zip(results).map(read);
+        let read: Vec<_> = profile::time(Part::Detokenization, || read.collect());
+        profile::count(|counts| {
+            counts.sentences += order.len();
+            // Without `</s>`.
+            let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
+            counts.src_tokens += lens.sum::<usize>();
+            let candidates = read.iter().flat_map(|(candidates, _)| candidates);
+            counts.tgt_tokens += candidates.map(|one| one.tokens.len()).sum::<usize>();
+        });
         let blank = |job: Job| Translation {
             hypotheses: vec![Candidate::default()],
             warnings: job.source.warnings,

@@ -395,8 +395,8 @@ impl Part<'_> {
         let mut keys = [[std::ptr::null::<f32>(); B]; R];
         for row in 0..R {
             queries[row] = self.query(first + row).as_ptr();
-            for b in 0..B {
-                keys[row][b] = self.keys(block + b, first + row).as_ptr().cast();
+            for (b, keys) in keys[row].iter_mut().enumerate() {
+                *keys = self.keys(block + b, first + row).as_ptr().cast();
             }
         }
         assert!(weights.len() >= (first + R - 1) * stride + (block + B) * BLOCK);
@@ -509,9 +509,9 @@ impl Part<'_> {
                     let values = self.blocks[key / BLOCK][place..][..width].as_ptr();
                     for row in 0..R {
                         let weight = L::splat(*weights.as_ptr().add((first + row) * stride + key));
-                        for v in 0..V {
+                        for (v, sum) in sums[row].iter_mut().enumerate() {
                             let value = L::load(values.add(places[row] + v * BLOCK));
-                            sums[row][v] = sums[row][v].add_product(weight, value);
+                            *sum = sum.add_product(weight, value);
                         }
                     }
                 }

@@ -124,8 +124,14 @@ impl Team {
             }
         }
         let own = panic::catch_unwind(AssertUnwindSafe(|| work(0)));
+        let mut looks = 0;
         while self.busy.load(Ordering::Acquire) > 0 {
-            spin_loop();
+            looks += 1;
+            match looks < LOOKS {
+                true => spin_loop(),
+                // The members may be waiting for this processor.
+                false => thread::yield_now(),
+            }
         }
         if let Err(problem) = own {
             panic::resume_unwind(problem);

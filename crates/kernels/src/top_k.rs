@@ -125,7 +125,7 @@ vectorised! {
     /// finite number.
     pub fn exp_sum(values: &[f32]) -> ExpSum {
         let max = max_of(values);
-        let is_odd = |x: f32| !(x < f32::INFINITY);
+        let is_odd = |x: f32| x.is_nan() | (x == f32::INFINITY);
         if max == f32::INFINITY || values.iter().fold(false, |any, &x| any | is_odd(x)) {
             return exp_sum_of_odd(values);
         }

@@ -2,11 +2,13 @@
 
 mod demands;
 mod format;
+mod profile;
 mod sampling;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attentive::engine::profile::profiled;
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions};
 
@@ -23,6 +25,7 @@ Examples:
   attentive translate runs/multi30k < in.en > out.de
   echo 'A dog runs.' | attentive translate runs/multi30k
   attentive translate runs/multi30k in.en --output out.de --beam-width 1
+  attentive translate runs/multi30k in.en --precision int8 --profile > out.de
   attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
   attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
   attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
@@ -52,6 +55,12 @@ translation ends only when it contains all. The places of the beam \
 are shared among translations that contain more and less of them, so use a beam of 10 or more. Phrases that cannot be written \
 with the vocabulary, or are longer than a translation may be, are errors; if the search finds no translation that has all \
 phrases, it gives the best unfinished one, and a warning names the line and the phrases that are missing.
+
+Profile:
+  `--profile` changes no translation. The times of its parts add up to the total, which begins with loading the model. Where \
+several threads search side by side, a time is the mean over them. Source tokens are those of lines that are not blank; output \
+tokens are those of all translations written; neither include `</s>`. A decoding step extends all rows, which are the \
+hypotheses of the sentences that are translated together, by a token.
 
 Ensembles:
   The probability of a token is the mean of those that all models give it. The models need the same vocabularies, and may \
@@ -92,6 +101,9 @@ pub(super) struct Args {
     /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+    /// Show speed, and where the time went, on standard error.
+    #[arg(long)]
+    profile: bool,
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
@@ -123,6 +135,16 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    if !args.profile {
+        return translate(args).map(drop);
+    }
+    let (pipeline, profile) = profiled(|| translate(args));
+    profile::show(&pipeline?, &profile);
+    Ok(())
+}
+
+/// Translates all of the input, and returns the model.
+fn translate(args: &Args) -> Result<Pipeline> {
     let pipeline = args.ensemble.load(&args.lines.model)?;
     let mut options = args.options(&pipeline)?;
     options.search.scored = !matches!(args.style(), Style::Text);
@@ -143,10 +165,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         constrained: args.constraints.is_some(),
         out,
     };
-    translate(&pipeline, &options, demands.as_ref(), input, writer)
+    translate_lines(&pipeline, &options, demands.as_ref(), input, writer)?;
+    Ok(pipeline)
 }
 
-fn translate(
+fn translate_lines(
     pipeline: &Pipeline,
     options: &TranslateOptions,
     demands: Option<&Demands>,

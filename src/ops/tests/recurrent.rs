@@ -74,9 +74,9 @@ fn attentive_recurrent_matches() {
             shapes.extend(begun.then_some([lens.len(), states]));
             let operation = |form, inputs: &[Tensor<2>]| {
                 let recurrence = AttentiveRecurrence {
-                    query: inputs[1].clone().into(),
+                    query: inputs[1].clone(),
                     score: vector(&inputs[2]),
-                    context: inputs[3].clone().into(),
+                    context: inputs[3].clone(),
                     keys: inputs[4].clone(),
                     values: inputs[5].clone(),
                     src_lengths: src_lengths.clone(),

@@ -1,6 +1,7 @@
 mod demands;
 mod inspect;
 mod labels;
+mod profile;
 mod rescore;
 mod tokens;
 

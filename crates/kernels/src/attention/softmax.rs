@@ -1,20 +1,15 @@
 //! Row operations between the two matrix products of attention.
 
-use crate::simd::{exp_and_sum, max_of, sum_of_two};
+use crate::simd::{LANES, exp_and_sum, max_of, sum_of_two};
 
 vectorised! {
     /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
     /// `bias` if given; the rest becomes 0.
     pub(crate) fn softmax_row(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
-        let (seen, hidden) = row.split_at_mut(visible);
-        hidden.fill(f32::NEG_INFINITY);
-        seen.iter_mut().for_each(|score| *score *= scale);
-        if let Some(bias) = bias {
-            for (score, &bias) in seen.iter_mut().zip(bias) {
-                *score += bias;
-            }
-        }
-        let max = max_of(row);
+        let max = match bias {
+            None if row.len().is_multiple_of(LANES) => scale_whole_vectors(row, visible, scale),
+            _ => scale_and_bias(row, visible, scale, bias),
+        };
         if max == f32::NEG_INFINITY && row.iter().all(|score| *score == max) {
             return row.fill(0.0);
         }
@@ -23,6 +18,37 @@ vectorised! {
             *weight *= inverse;
         }
     }
+}
+
+/// Scales the visible scores, adds the bias, and sets the others to −∞. Returns the largest.
+#[inline(always)]
+fn scale_and_bias(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) -> f32 {
+    let (seen, hidden) = row.split_at_mut(visible);
+    hidden.fill(f32::NEG_INFINITY);
+    seen.iter_mut().for_each(|score| *score *= scale);
+    if let Some(bias) = bias {
+        for (score, &bias) in seen.iter_mut().zip(bias) {
+            *score += bias;
+        }
+    }
+    max_of(row)
+}
+
+/// [`scale_and_bias`] without a bias, for whole vectors. The rows of decoding have one or two, so that every loop over single
+/// numbers counts.
+#[inline(always)]
+fn scale_whole_vectors(row: &mut [f32], visible: usize, scale: f32) -> f32 {
+    let (vectors, _) = row.as_chunks_mut::<LANES>();
+    for (number, vector) in vectors.iter_mut().enumerate() {
+        for (lane, score) in vector.iter_mut().enumerate() {
+            let scaled = *score * scale;
+            *score = match number * LANES + lane < visible {
+                true => scaled,
+                false => f32::NEG_INFINITY,
+            };
+        }
+    }
+    max_of(row)
 }
 
 vectorised! {

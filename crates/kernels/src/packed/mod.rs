@@ -29,7 +29,9 @@ pub use f32::{PackedF32, PackedF32Buf};
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};
 pub use left::{Left, LeftBuf};
 pub(crate) use lines::PANEL;
-pub use product::{PackedAffine, linear_packed, linear_packed_columns, linear_packed_joined};
+pub use product::{
+    PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined,
+};
 pub use weight::{PackedWeight, PackedWeightBuf, WeightType};
 
 #[cfg(test)]

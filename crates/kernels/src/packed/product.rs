@@ -11,7 +11,7 @@ use crate::gemm::{
     int8, wanted_tasks, without_products,
 };
 use crate::parallel::is_large;
-use crate::scratch::with_scratches;
+use crate::scratch::{with_scratch, with_scratches};
 use crate::team;
 use crate::tile::TileMut;
 
@@ -78,6 +78,27 @@ pub fn linear_packed_joined(
     }
 }
 
+/// `out` `[rows, n]` += `x` `[rows, k]` · Wᵀ. In `f32` the result is equal, to the bit, to that of a plain product that adds to
+/// `out`.
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: &mut [f32]) {
+    let n = weight.n();
+    assert_eq!(out.len(), area(rows, n), "`out` is [{rows}, {n}]");
+    let kernel = Kernel::detect(weight.weight_type(), rows);
+    if matches!(weight, PackedWeight::F32(_)) {
+        let (lines, scales) = (&mut [][..], &mut [][..]);
+        let left = Left::prepare_in(kernel, rows, weight.k(), x, lines, scales, false);
+        let mut out = TileMut::new(out, rows, n, n);
+        return product_f32(&left, weight, &mut out, Accumulate::Add, Epilogue::NONE);
+    }
+    with_scratch(out.len(), |terms| {
+        linear_packed(rows, x, weight, None, Activation::Identity, terms);
+        crate::elementwise::add(out, terms);
+    });
+}
+
 /// Output columns `columns` of [`linear_packed`], on the calling thread: `out` `[left.rows(), columns.len()]`. The columns start at a
 /// multiple of 16 and end at one or at n; `bias` is `[n]`.
 ///
@@ -133,7 +154,9 @@ pub(super) fn product(
         let work = area(m.max(FEW_ROWS), n).saturating_mul(k);
         let wanted = match left.kind {
             // These split their work themselves.
-            Kind::F32(..) | Kind::Rounded(..) => return product_f32(&left, weight, out, epilogue),
+            Kind::F32(..) | Kind::Rounded(..) => {
+                return product_f32(&left, weight, out, Accumulate::Overwrite, epilogue);
+            }
             _ => wanted_tasks(work, TASK_WORK),
         };
         if wanted <= 1 {
@@ -185,13 +208,14 @@ fn product_f32(
     left: &Left<'_>,
     weight: PackedWeight<'_>,
     out: &mut TileMut<'_>,
+    accumulate: Accumulate,
     epilogue: Epilogue<'_>,
 ) {
     if out.rows() == 0 || out.cols() == 0 || left.k == 0 {
-        return without_products(out, Accumulate::Overwrite, epilogue);
+        return without_products(out, accumulate, epilogue);
     }
     let (single, x, right) = single(left, weight, 0);
-    single.product(left.k, x, right, out, Accumulate::Overwrite, epilogue);
+    single.product(left.k, x, right, out, accumulate, epilogue);
 }
 
 /// Rows from `row` on and columns from `col` on, on the calling thread; both are multiples of 16.

@@ -1,6 +1,7 @@
 //! Parts of products, and several products at once.
 
 use super::*;
+use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
 
 #[test]
 fn columns_give_the_bits_of_the_whole_product() {
@@ -53,5 +54,44 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
             }
             first += weight.n();
         }
+    }
+}
+
+#[test]
+fn products_are_added_to_the_output() {
+    let (rows, n, k) = (5, 40, 600);
+    let (weight, x, before) = (random(n * k, 1), random(rows * k, 2), random(rows * n, 3));
+    for weight_type in TYPES {
+        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+        let mut found = before.clone();
+        linear_packed_add(rows, &x, packed.view(), &mut found);
+        let mut expected = before.clone();
+        if weight_type == WeightType::F32 {
+            let shape = GemmShape { m: rows, n, k };
+            let (x, weight) = (View::rows(&x, k), View::transposed(&weight, k));
+            gemm(
+                shape,
+                x,
+                weight,
+                &mut expected,
+                Accumulate::Add,
+                Precision::F32,
+            );
+        } else {
+            let mut product = vec![f32::NAN; rows * n];
+            linear_packed(
+                rows,
+                &x,
+                packed.view(),
+                None,
+                Activation::Identity,
+                &mut product,
+            );
+            expected
+                .iter_mut()
+                .zip(&product)
+                .for_each(|(sum, y)| *sum += y);
+        }
+        assert!(bits(&found) == bits(&expected), "{weight_type:?}");
     }
 }
