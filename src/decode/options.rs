@@ -139,12 +139,12 @@ impl SearchOptions {
         }
     }
 
-    /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least `beam_width`
     /// Whether only the likeliest token counts, and its probability does not.
     pub(super) fn is_plainly_greedy(&self) -> bool {
         self.beam_width == 1 && self.coverage_penalty == 0.0 && !self.reads_logits()
     }
 
+    /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least `beam_width`
     /// others remain.
     pub(super) fn n_candidates(&self) -> usize {
         self.beam_width + 1

@@ -1,5 +1,6 @@
 //! What a translation depends on: the sentence and the model, but not batches, threads, order or, in 8-bit integers, the CPU.
 
+use std::fmt::Debug;
 use std::path::Path;
 
 use serde_json::Value;
@@ -18,7 +19,7 @@ vocab_size = 14
 
 [model]
 d_model = 72
-d_ff = 100
+d_ff = 300
 n_heads = 3
 n_encoder_layers = 2
 n_decoder_layers = 2
@@ -57,44 +58,55 @@ impl<'a> Sentences<'a> {
         }
     }
 
-    /// Texts and scores of the translations of each sentence of `file`.
-    fn translate(&self, file: &str, options: &str, set: Option<&str>) -> Vec<Value> {
-        let arguments = format!("translate run {file} --format jsonl {options}");
+    /// What is written for each sentence of `file`.
+    fn run(&self, file: &str, options: &str, set: Option<&str>) -> Vec<String> {
+        let arguments = format!("translate run {file} {options}");
         let mut command = self.folder.command(&arguments);
         if let Some(set) = set {
             command.env("ATTENTIVE_ISA", set);
         }
         let outcome = Outcome::from(command.output().unwrap());
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        let lines = outcome.stdout.lines().map(|line| {
+        let lines: Vec<String> = outcome.stdout.lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), self.order.len());
+        lines
+    }
+
+    /// Texts and scores of the translations of each sentence of `file`.
+    fn translate(&self, file: &str, options: &str, set: Option<&str>) -> Vec<Value> {
+        let lines = self.run(file, &format!("{options} --format jsonl"), set);
+        let translations = lines.iter().map(|line| {
             let mut object: Value = serde_json::from_str(line).unwrap();
             object["translations"].take()
         });
-        let lines: Vec<Value> = lines.collect();
-        assert_eq!(lines.len(), self.order.len());
-        lines
+        translations.collect()
     }
 
     fn depend_on_nothing_else(&self, beams: &[usize]) {
         for to in TYPES {
             for beam in beams {
-                let options = format!("--precision {to} --beam-width {beam} --n-best {beam}");
-                self.check(to, &options);
+                let options = format!("--precision {to} --beam-width {beam}");
+                self.check(to, &options, &format!("{options} --n-best {beam}"));
             }
         }
     }
 
-    fn check(&self, to: &str, options: &str) {
+    /// `plain` options write the best text alone, without scores.
+    fn check(&self, to: &str, plain: &str, options: &str) {
         let alone = self.translate(
             self.name,
             &format!("{options} --batch-size 1 --threads 1"),
             None,
         );
+        let best = |list: &Value| list[0]["text"].as_str().unwrap().to_owned();
+        let texts: Vec<String> = alone.iter().map(best).collect();
         for batch_size in [1, 7, 64] {
             for threads in [1, 2] {
-                let how = format!("{options} --batch-size {batch_size} --threads {threads}");
-                let found = self.translate(self.name, &how, None);
-                assert_equal(&found, &alone, &how);
+                let how = format!("--batch-size {batch_size} --threads {threads}");
+                let found = self.translate(self.name, &format!("{options} {how}"), None);
+                assert_equal(&found, &alone, &format!("{options} {how}"));
+                let found = self.run(self.name, &format!("{plain} {how}"), None);
+                assert_equal(&found, &texts, &format!("{plain} {how}"));
             }
         }
         let shuffled = self.translate(&format!("{}-shuffled", self.name), options, None);
@@ -108,7 +120,7 @@ impl<'a> Sentences<'a> {
     }
 }
 
-fn assert_equal(found: &[Value], expected: &[Value], how: &str) {
+fn assert_equal<T: PartialEq + Debug>(found: &[T], expected: &[T], how: &str) {
     for (line, (found, expected)) in (1..).zip(found.iter().zip(expected)) {
         assert_eq!(found, expected, "line {line}: {how}");
     }
@@ -141,7 +153,7 @@ fn translations_of_a_transformer_depend_on_the_sentence_alone() {
 
 #[test]
 fn translations_with_a_recurrent_decoder_depend_on_the_sentence_alone() {
-    let folder = train("--set model.decoder=recurrent --set model.recurrent.d_hidden=40");
+    let folder = train("--set model.decoder=recurrent --set model.recurrent.d_hidden=72");
     Sentences::new(&folder, "in", &digits(20)).depend_on_nothing_else(&[3]);
 }
 

@@ -20,6 +20,7 @@ mod cli_pipes;
 mod cli_plot;
 mod cli_profile;
 mod cli_quantize;
+mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
 mod cli_significance;

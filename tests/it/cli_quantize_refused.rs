@@ -1,0 +1,255 @@
+//! What cannot be quantised, and quantised models that cannot be used.
+
+use std::fs;
+
+use crate::cli_model::{CONFIG, stdout};
+use crate::cli_quantize::{TEST_SET, names, quantised, with_test_set};
+use crate::run::for_family;
+
+#[test]
+fn what_cannot_be_quantised_is_refused() {
+    let folder = quantised();
+    folder
+        .write("short", "1\n")
+        .write("empty", "")
+        .write("file", "mine");
+    let before = names(&folder, "");
+    let with = |model: &str, to: &str, rest: &str| format!("quantize {model} --to {to} {rest}");
+    let usual = format!("--out new {TEST_SET}");
+    let cases: [(String, i32, &[&str]); 14] = [
+        (
+            with("runs/c", "int8", &format!("--out small {TEST_SET}")),
+            2,
+            &["`small` exists already", "hint: choose another"],
+        ),
+        (
+            with("runs/c", "int8", &format!("--out file {TEST_SET}")),
+            2,
+            &["`file` exists already"],
+        ),
+        (
+            with("runs/c", "f32", &usual),
+            2,
+            &["`f32`", "hint: quantise to `int8` or `bf16`"],
+        ),
+        (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
+        (
+            with("small", "int8", &usual),
+            2,
+            &["`small` is quantised already", "hint: "],
+        ),
+        (
+            with("small", "bf16", &usual),
+            2,
+            &["`small` is quantised already"],
+        ),
+        (with("none", "int8", &usual), 1, &["`none`"]),
+        (
+            with("runs/c", "int8", "--out new --src in --ref short"),
+            1,
+            &["`in` has 4 lines, `short` has 1"],
+        ),
+        (
+            with("runs/c", "int8", "--out new --src empty --ref empty"),
+            1,
+            &["`empty` has no lines"],
+        ),
+        (
+            with("runs/c", "int8", "--out new --src in --ref none"),
+            1,
+            &["cannot read `none`"],
+        ),
+        (with("runs/c", "int8", "--out new --src in"), 2, &["--ref"]),
+        (
+            with("runs/c", "int8", &format!("{usual} --max-drop=-100")),
+            1,
+            &[
+                "lowers BLEU by ",
+                "at most -100 is accepted",
+                "nothing was written",
+            ],
+        ),
+        (
+            with("runs/c", "int8", &format!("{usual} --max-drop NaN")),
+            2,
+            &["not a number"],
+        ),
+        (
+            with("runs/c", "int8", &format!("{usual} --resamples 0")),
+            2,
+            &["--resamples"],
+        ),
+    ];
+    for (arguments, code, complaint) in &cases {
+        folder.fails(arguments, *code, complaint);
+        assert_eq!(names(&folder, ""), before, "{arguments}");
+    }
+    assert_eq!(fs::read_to_string(folder.path("file")).unwrap(), "mine");
+    let accepted = with("runs/c", "int8", &format!("{usual} --max-drop 100"));
+    stdout(&folder, &accepted);
+    assert!(folder.path("new/receipt.json").exists());
+}
+
+#[test]
+fn taggers_have_one_number_type() {
+    let folder = with_test_set();
+    folder.write(
+        "t.toml",
+        for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"),
+    );
+    let tagger = "train t.toml --out t --set model.family=tagger --set model.recurrent.d_hidden=16 \
+                  --set tokenizer.vocabulary=separate --set tokenizer.vocab_size=90";
+    let outcome = folder.run(tagger);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let quantize = format!("quantize t --to int8 --out new {TEST_SET}");
+    folder.fails(&quantize, 2, &["cannot do that", "attentive tag"]);
+    assert!(!folder.path("new").exists());
+    let evaluate = "evaluate t --src in --ref ref --precision int8";
+    folder.fails(evaluate, 2, &["computes in f32 only", "hint: "]);
+}
+
+#[test]
+fn a_quantised_model_cannot_be_trained_or_averaged() {
+    let folder = quantised();
+    let before = names(&folder, "small");
+    let words = [
+        "`small` is a quantised model",
+        "the run that it was made from",
+    ];
+    folder.fails("train c.toml --out small --resume", 2, &words);
+    folder.fails("average small --last 2 --out mean", 2, &words);
+    assert_eq!(names(&folder, "small"), before);
+    // A new run in its place leaves nothing of it.
+    let outcome = folder.run("train c.toml --out small --force");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let new = stdout(&folder, "translate small src --json");
+    assert_eq!(new, stdout(&folder, "translate runs/c src --json"));
+    assert!(!folder.path("small/receipt.json").exists());
+}
+
+#[test]
+fn the_stored_type_is_the_only_one() {
+    let folder = quantised();
+    for other in ["bf16", "f32"] {
+        for command in [
+            "translate small src",
+            "evaluate small --src in --ref ref",
+            "rescore small --src in --tgt ref",
+        ] {
+            let arguments = format!("{command} --precision {other}");
+            let complaint = format!("stored in int8, so it cannot compute in {other}");
+            folder.fails(&arguments, 2, &[&complaint, "hint: "]);
+        }
+    }
+    folder.fails("translate small src --precision int4", 2, &["int4", "int8"]);
+}
+
+#[test]
+fn unknown_instruction_sets_are_refused() {
+    let folder = quantised();
+    for command in ["translate small src", "info small", "score in ref"] {
+        let mut command = folder.command(command);
+        let output = command.env("ATTENTIVE_ISA", "avx3").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let expected = "error: ATTENTIVE_ISA is `avx3`, but must be one of portable, avx2";
+        assert!(stderr.starts_with(expected), "{stderr}");
+        assert!(stderr.contains("hint: unset it"), "{stderr}");
+    }
+}
+
+/// A change of a file's content.
+type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+#[test]
+fn damaged_quantised_models_are_named_by_file() {
+    let folder = quantised();
+    let path = folder.path("small/packed.safetensors");
+    let whole = fs::read(&path).unwrap();
+    let wider = |bytes: &mut Vec<u8>| bytes.push(0);
+    let cases: [(Damage<'_>, &str); 8] = [
+        (
+            &|bytes| bytes.truncate(bytes.len() / 2),
+            "not a complete safetensors file",
+        ),
+        (
+            &|bytes| bytes.truncate(bytes.len() - 1),
+            "not a complete safetensors file",
+        ),
+        (
+            &|bytes| bytes.truncate(100),
+            "not a complete safetensors file",
+        ),
+        (
+            &|bytes| bytes.truncate(3),
+            "not a complete safetensors file",
+        ),
+        (&|bytes| bytes.clear(), "not a complete safetensors file"),
+        (&wider, "not a complete safetensors file"),
+        (
+            &|bytes| *bytes.last_mut().unwrap() ^= 1,
+            "the checksum of its numbers is wrong",
+        ),
+        (
+            &|bytes| {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 4;
+            },
+            "the checksum of its numbers is wrong",
+        ),
+    ];
+    for (damage, words) in cases {
+        let mut bytes = whole.clone();
+        damage(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        for command in ["translate small src", "info small"] {
+            folder.fails(
+                command,
+                1,
+                &["`small/packed.safetensors`", words, "hint: copy"],
+            );
+        }
+    }
+    let dense = fs::read(folder.path("runs/c/model.safetensors")).unwrap();
+    fs::write(&path, dense).unwrap();
+    folder.fails(
+        "translate small src",
+        1,
+        &["packed.safetensors", "expected `attentive packed 1`"],
+    );
+    fs::remove_file(&path).unwrap();
+    let missing = ["`small/packed.safetensors`", "no such file"];
+    folder.fails("translate small src", 1, &missing);
+    folder.fails("info small", 1, &missing);
+    fs::create_dir(&path).unwrap();
+    folder.fails("translate small src", 1, &["packed.safetensors"]);
+}
+
+#[test]
+fn a_quantised_model_of_another_architecture_is_refused() {
+    let folder = quantised();
+    let path = folder.path("small/config.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    let cases = [
+        ("d_model = 16", "d_model = 32", "does not fit [14, 32]"),
+        ("d_ff = 32", "d_ff = 48", "does not fit [48, 16]"),
+        ("n_decoder_layers = 1", "n_decoder_layers = 2", "is missing"),
+        ("n_encoder_layers = 1", "n_encoder_layers = 0", ""),
+        ("family = \"transformer\"", "family = \"encoder_only\"", ""),
+    ];
+    for (from, to, words) in cases {
+        let changed = config.replacen(from, to, 1);
+        assert_ne!(changed, config, "{from}");
+        fs::write(&path, changed).unwrap();
+        for command in ["translate small src", "info small"] {
+            let outcome = folder.run(command);
+            assert!(matches!(outcome.code, Some(1 | 2)), "{outcome:?}");
+            assert!(outcome.stderr.starts_with("error: "), "{outcome:?}");
+            assert!(outcome.stderr.contains(words), "{outcome:?}");
+        }
+    }
+    fs::write(&path, config).unwrap();
+    let tokenizer = folder.path("small/tokenizer.json");
+    fs::copy(folder.path("runs/c/tokenizer.json"), tokenizer).unwrap();
+    stdout(&folder, "translate small src");
+}
