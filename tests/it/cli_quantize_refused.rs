@@ -30,7 +30,7 @@ fn what_cannot_be_quantised_is_refused() {
         (
             with("runs/c", "f32", &usual),
             2,
-            &["`f32`", "hint: quantise to `int8` or `bf16`"],
+            &["'f32'", "int8, bf16"],
         ),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
         (
