@@ -27,11 +27,7 @@ fn what_cannot_be_quantised_is_refused() {
             2,
             &["`file` exists already"],
         ),
-        (
-            with("runs/c", "f32", &usual),
-            2,
-            &["'f32'", "int8, bf16"],
-        ),
+        (with("runs/c", "f32", &usual), 2, &["'f32'", "int8, bf16"]),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
         (
             with("small", "int8", &usual),

@@ -1,280 +1,25 @@
-//! Attention to keys and values that are kept in blocks of positions, for decoding.
-//!
-//! A block holds [`BLOCK`] positions of one layer: the keys `[n_kv_heads, d_head, BLOCK]`, so that one vector register
-//! holds a feature of all positions, then the values `[BLOCK, n_kv_heads * d_head]`. Positions are appended in place, and
-//! full blocks never change, so that rows with a common beginning can share them.
-//!
-//! The results equal those of [`mod@crate::attention`] to the bit.
+//! The products of attention for a few queries.
 
-use crate::attention::softmax_row;
+use super::{BLOCK, Heads, Products};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
 use crate::lanes::{Lanes, Portable};
-use crate::scratch::with_scratch;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512};
 
-#[cfg(test)]
-mod tests;
-
-/// Positions in a block.
-pub const BLOCK: usize = 16;
-
 /// Terms that a sum adds before they are added to the total, as in a matrix product.
 const TERMS: usize = 256;
-/// Queries whose scores are computed together.
-const QUERIES: usize = 8;
 
-/// The heads of an attention layer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Heads {
-    /// Query heads.
-    pub n_heads: usize,
-    /// Key/value heads, a divisor of `n_heads`; see [`crate::attention::AttentionShape`].
-    pub n_kv_heads: usize,
-    /// Columns per head.
-    pub d_head: usize,
-    /// Factor of the scores.
-    pub scale: f32,
-}
-
-/// How products are added to a sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Products {
-    /// As in `f32` matrix products on this CPU.
-    AsInMatrixProducts,
-    /// By fused multiply-adds on every CPU, if need be in software.
-    Fused,
-}
-
-/// A bias of the scores for each head and distance between key and query.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DistanceBias {
-    /// `[n_heads, 2 * reach - 1]`: distance key − query is at column `reach` − 1 + distance.
-    values: Vec<f32>,
-    reach: usize,
-}
-
-/// Queries of one sequence.
-#[derive(Clone, Copy, Debug)]
-pub struct Queries<'a> {
-    /// Row after row; the first `n_heads * d_head` columns of each are read.
-    pub rows: &'a [f32],
-    /// Distance between rows.
-    pub stride: usize,
-    /// Position of the first query, for a bias.
-    pub first: usize,
-    /// The keys that they see.
-    pub seen: Seen,
-}
-
-/// The keys that a query sees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen {
-    /// The first so many.
-    All(usize),
-    /// Those up to its own position.
-    Earlier,
-}
-
-impl DistanceBias {
-    /// The bias `of(head, query, key)` of all distances below `reach`.
-    pub fn new(n_heads: usize, reach: usize, of: impl Fn(usize, usize, usize) -> f32) -> Self {
-        let reach = reach.max(1);
-        let distances = || (0..2 * reach - 1).map(|column| (reach - 1, column));
-        let head = |head| {
-            let of = &of;
-            distances().map(move |(query, key)| of(head, query, key))
-        };
-        Self {
-            values: (0..n_heads).flat_map(head).collect(),
-            reach,
-        }
-    }
-
-    /// The bias of the scores of the first `keys` keys.
-    fn row(&self, head: usize, query: usize, keys: usize) -> &[f32] {
-        let width = 2 * self.reach - 1;
-        &self.values[head * width + self.reach - 1 - query..][..keys]
-    }
-}
-
-impl Queries<'_> {
-    fn visible(&self, query: usize) -> usize {
-        match self.seen {
-            Seen::All(keys) => keys,
-            Seen::Earlier => self.first + query + 1,
-        }
-    }
-}
-
-impl Heads {
-    /// Columns of the queries and of the result.
-    pub fn query_width(&self) -> usize {
-        self.n_heads * self.d_head
-    }
-
-    /// Columns of the keys, and of the values.
-    pub fn kv_width(&self) -> usize {
-        self.n_kv_heads * self.d_head
-    }
-
-    /// Elements of a block.
-    pub fn block_len(&self) -> usize {
-        2 * BLOCK * self.kv_width()
-    }
-
-    /// Writes the keys and values of one position to `place` of a block.
-    ///
-    /// # Panics
-    /// If a slice does not fit.
-    pub fn store(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
-        let width = self.kv_width();
-        let (to_keys, to_values) = block[..self.block_len()].split_at_mut(BLOCK * width);
-        assert_eq!(keys.len(), width, "keys of {self:?}");
-        for (to, &key) in to_keys.chunks_exact_mut(BLOCK).zip(keys) {
-            to[place] = key;
-        }
-        to_values[place * width..][..width].copy_from_slice(values);
-    }
-
-    /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each query, averaged
-    /// over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
-    ///
-    /// # Panics
-    /// If a slice does not fit, or `blocks` has fewer positions than a query sees.
-    pub fn attend(
-        &self,
-        queries: Queries<'_>,
-        blocks: &[&[f32]],
-        bias: Option<&DistanceBias>,
-        products: Products,
-        out: &mut [f32],
-        attention: Option<&mut [f32]>,
-    ) {
-        let width = self.query_width();
-        if out.is_empty() {
-            return;
-        }
-        let n = out.len() / width;
-        assert_eq!(out.len(), n * width, "`out` has rows of {width}");
-        assert!(
-            queries.rows.len() >= (n - 1) * queries.stride + width,
-            "{n} queries"
-        );
-        let keys = queries.visible(n - 1);
-        let n_blocks = keys.div_ceil(BLOCK);
-        assert!(n_blocks <= blocks.len(), "{keys} keys");
-        for block in &blocks[..n_blocks] {
-            assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
-        }
-        let mut layer = Layer {
-            heads: *self,
-            queries,
-            blocks: &blocks[..n_blocks],
-            bias,
-            attention,
-            keys,
-        };
-        layer.attend(products, n, out);
-    }
-}
-
-/// One call.
-struct Layer<'a> {
-    heads: Heads,
-    queries: Queries<'a>,
-    blocks: &'a [&'a [f32]],
-    bias: Option<&'a DistanceBias>,
-    attention: Option<&'a mut [f32]>,
-    /// Keys that the last query sees.
-    keys: usize,
-}
-
-impl<'a> Layer<'a> {
-    fn attend(&mut self, products: Products, n: usize, out: &mut [f32]) {
-        if let Some(attention) = self.attention.as_deref_mut() {
-            attention.fill(0.0);
-        }
-        let (n_heads, width) = (self.heads.n_heads, self.heads.query_width());
-        let stride = (self.blocks.len() * BLOCK).max(BLOCK);
-        with_scratch(QUERIES.max(n_heads) * stride, |weights| {
-            for first in (0..n).step_by(QUERIES) {
-                let rows = QUERIES.min(n - first);
-                let out = &mut out[first * width..];
-                if rows == 1 {
-                    self.attend_one(products, first, weights, stride, out);
-                    continue;
-                }
-                for head in 0..n_heads {
-                    let part = self.part(first, rows, head);
-                    let weights = &mut weights[..rows * stride];
-                    part.scores(products, weights, stride);
-                    for (query, row) in (first..).zip(weights.chunks_exact_mut(stride)) {
-                        self.softmax(head, query, row);
-                    }
-                    part.contexts(products, weights, stride, out);
-                }
-            }
-        });
-    }
-
-    /// All heads of one query.
-    fn attend_one(
-        &mut self,
-        products: Products,
-        query: usize,
-        weights: &mut [f32],
-        stride: usize,
-        out: &mut [f32],
-    ) {
-        let part = self.part(query, 1, 0);
-        let weights = &mut weights[..self.heads.n_heads * stride];
-        part.scores(products, weights, stride);
-        for (head, row) in weights.chunks_exact_mut(stride).enumerate() {
-            self.softmax(head, query, row);
-        }
-        part.contexts(products, weights, stride, out);
-    }
-
-    /// `rows` queries of `head`, or one query of all heads.
-    fn part(&self, first: usize, rows: usize, head: usize) -> Part<'a> {
-        Part {
-            heads: self.heads,
-            rows: &self.queries.rows[first * self.queries.stride..],
-            stride: self.queries.stride,
-            n: rows,
-            head,
-            blocks: self.blocks,
-            keys: self.keys,
-        }
-    }
-
-    fn softmax(&mut self, head: usize, query: usize, row: &mut [f32]) {
-        let visible = self.queries.visible(query);
-        let position = self.queries.first + query;
-        let bias = self.bias.map(|bias| bias.row(head, position, visible));
-        softmax_row(row, visible, self.heads.scale, bias);
-        if let Some(attention) = self.attention.as_deref_mut() {
-            let share = 1.0 / self.heads.n_heads as f32;
-            let to = &mut attention[query * self.keys..][..self.keys];
-            for (to, weight) in to.iter_mut().zip(row) {
-                *to += share * *weight;
-            }
-        }
-    }
-}
-
-/// Two to [`QUERIES`] queries of one head, or one query of all heads.
+/// Several queries of one head, or one query of all heads.
 #[derive(Clone, Copy)]
-struct Part<'a> {
-    heads: Heads,
-    rows: &'a [f32],
-    stride: usize,
-    n: usize,
-    head: usize,
-    blocks: &'a [&'a [f32]],
-    keys: usize,
+pub(super) struct Part<'a> {
+    pub(super) heads: Heads,
+    pub(super) rows: &'a [f32],
+    pub(super) stride: usize,
+    pub(super) n: usize,
+    pub(super) head: usize,
+    pub(super) blocks: &'a [&'a [f32]],
+    pub(super) keys: usize,
 }
 
 /// Calls `$part.$body::<L>($weights, $stride, $out)` with the widest lanes of this CPU.
@@ -309,12 +54,18 @@ macro_rules! with_lanes {
 
 impl Part<'_> {
     /// q·k of all keys in `blocks`, in rows of `stride`.
-    fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
+    pub(super) fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
         with_lanes!(products, self.all_scores(weights, stride, &mut []))
     }
 
     /// Σ weight · value, into the columns of the head.
-    fn contexts(&self, products: Products, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+    pub(super) fn contexts(
+        &self,
+        products: Products,
+        weights: &mut [f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
         with_lanes!(products, self.all_contexts(weights, stride, out))
     }
 
