@@ -1,15 +1,18 @@
 //! Quantising a translation model: smaller and faster, with a receipt of what it costs.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
+use crate::evaluate::check;
 use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
 use crate::pipeline::{Pipeline, TranslateOptions};
 
@@ -18,8 +21,6 @@ use crate::pipeline::{Pipeline, TranslateOptions};
 pub struct QuantizeOptions {
     /// The number type of the new weights; not `f32`.
     pub precision: Precision,
-    /// How to translate the test set; `None` for the model's configured search.
-    pub translate: Option<TranslateOptions>,
     /// The paired test of both models.
     pub bootstrap: Bootstrap,
     /// The largest loss of BLEU that is accepted.
@@ -36,7 +37,7 @@ pub struct Receipt {
     /// SHA-256 of the original weights, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,
-    /// The instructions of the measurement: `f32` and quantised products on this CPU.
+    /// The instructions of the quantised products in the measurement.
     pub instructions: String,
     /// Threads of the measurement.
     pub threads: usize,
@@ -67,7 +68,7 @@ pub struct Change<T> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The signature of the metric.
-    pub signature: Option<String>,
+    pub signature: String,
     /// The scores, their intervals, and their difference.
     #[serde(flatten)]
     pub paired: Paired,
@@ -93,19 +94,8 @@ pub fn quantize(
     references: &[Vec<String>],
     options: &QuantizeOptions,
 ) -> Result<Receipt> {
-    if out.exists() {
-        return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
-            "choose another directory for the quantised model",
-        ));
-    }
-    check_test_set(src, references)?;
-    if options.max_drop.is_some_and(f64::is_nan) {
-        return Err(Error::usage(
-            "the largest loss of BLEU is not a number",
-            "give a number such as 0.3",
-        ));
-    }
+    refuse_early(out, options)?;
+    check(src, references)?;
     let loaded = checkpoint::load(model)?;
     let LoadedWeights::Dense(weights) = &loaded.weights else {
         return Err(Error::usage(
@@ -113,75 +103,65 @@ pub fn quantize(
             "quantise the model that it was made from",
         ));
     };
-    if options.precision == Precision::F32 {
-        return Err(Error::usage(
-            "`f32` is the precision of trained models",
-            "quantise to `int8` or `bf16`",
-        ));
-    }
     let before = weights
         .iter()
-        .map(|weight| 4 * weight.values.len() as u64)
+        .map(|weight| size_of_val(&*weight.values) as u64)
         .sum();
     let provenance = loaded.provenance.clone();
     let original = Pipeline::from_loaded(loaded, None)?;
     original.require(Task::Translate)?;
-    let translate = options
-        .translate
-        .unwrap_or((&original.config().decode).into());
+    let translate = TranslateOptions::from(&original.config().decode);
     let first = run(&original, src, &translate)?;
     let quantised = original.into_precision(options.precision);
     let second = run(&quantised, src, &translate)?;
 
-    let differ = |(a, b): &(&String, &String)| a != b;
-    let mut receipt = Receipt {
+    let bleu = compare(Bleu::default(), &first, &second, references, options);
+    refuse_drop(&bleu, options)?;
+    let mut packed = Vec::new();
+    checkpoint::write_packed(quantised.engine(), &mut packed).map_err(Error::io("write", out))?;
+    let pairs = first.translations.iter().zip(&second.translations);
+    let receipt = Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
         lines: src.len(),
-        changed_lines: first
-            .translations
-            .iter()
-            .zip(&second.translations)
-            .filter(differ)
-            .count(),
-        bytes: Change { before, after: 0 },
+        changed_lines: pairs.filter(|(before, after)| before != after).count(),
+        bytes: Change {
+            before,
+            after: packed.len() as u64,
+        },
         seconds: Change {
             before: first.seconds,
             after: second.seconds,
         },
-        bleu: compare(Bleu::default(), &first, &second, references, options),
+        bleu,
         chrf: compare(Chrf::default(), &first, &second, references, options),
     };
-    refuse_drop(&receipt, options)?;
-    let mut packed = Vec::new();
-    checkpoint::write_packed(quantised.engine(), &mut packed).map_err(Error::io("write", out))?;
-    receipt.bytes.after = packed.len() as u64;
     write(out, &quantised, provenance, &receipt, &packed)?;
     Ok(receipt)
 }
 
-fn check_test_set(src: &[String], references: &[Vec<String>]) -> Result<()> {
-    let refuse = |problem: String, hint: &str| {
-        Err(Error::Data {
-            problem,
-            hint: Some(hint.into()),
-        })
-    };
-    if src.is_empty() || references.is_empty() {
-        let hint = "give some hundreds of sentences with their references, so that the loss can be measured";
-        return refuse("the test set is empty".into(), hint);
+/// Refuses what can be refused before anything is read.
+fn refuse_early(out: &Path, options: &QuantizeOptions) -> Result<()> {
+    if out.exists() {
+        return Err(Error::usage(
+            format!("`{}` exists already", out.display()),
+            "choose another directory for the quantised model",
+        ));
     }
-    for (number, stream) in (1..).zip(references) {
-        if stream.len() != src.len() {
-            let (sources, lines) = (src.len(), stream.len());
-            return refuse(
-                format!("{sources} source sentences, but {lines} lines in reference {number}"),
-                "line n of each reference must be a translation of line n of the source; blank lines count",
-            );
-        }
+    if options.max_drop.is_some_and(f64::is_nan) {
+        return Err(Error::usage(
+            "the largest loss of BLEU is not a number",
+            "give a number such as 0.3",
+        ));
+    }
+    if options.precision == Precision::F32 {
+        return Err(Error::usage(
+            "`f32` is the precision of trained models",
+            "quantise to `int8` or `bf16`",
+        ));
     }
     Ok(())
 }
@@ -208,20 +188,23 @@ fn compare<M: CorpusMetric>(
         [before, after].map(|run| Segments::new(metric.clone(), &run.translations, references));
     let Score { signature, .. } = before.score();
     Comparison {
-        signature: Some(signature),
+        signature,
         paired: options.bootstrap.paired(&before, &after),
     }
 }
 
-fn refuse_drop(receipt: &Receipt, options: &QuantizeOptions) -> Result<()> {
-    let drop = 0.0 - receipt.bleu.paired.difference.value;
+fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions) -> Result<()> {
+    let Paired {
+        baseline,
+        system,
+        difference,
+    } = bleu.paired;
+    let drop = 0.0 - difference.value;
     match options.max_drop {
         Some(most) if drop > most => Err(Error::Data {
             problem: format!(
                 "quantising to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
-                receipt.precision,
-                receipt.bleu.paired.baseline.value,
-                receipt.bleu.paired.system.value
+                options.precision, baseline.value, system.value
             ),
             hint: Some("nothing was written; `bf16` loses less than `int8`".into()),
         }),
@@ -242,10 +225,14 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let contents = vec![
-        (files::PACKED, packed.to_vec()),
-        (files::PROVENANCE, checkpoint::to_json(&provenance)?),
-        (files::RECEIPT, checkpoint::to_json(receipt)?),
+    let (provenance, receipt) = (
+        checkpoint::to_json(&provenance)?,
+        checkpoint::to_json(receipt)?,
+    );
+    let others: [(&str, &Content<'_>); 3] = [
+        (files::PACKED, &|path| fs::write(path, packed)),
+        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
+        (files::RECEIPT, &|path| fs::write(path, &receipt)),
     ];
-    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), contents)
+    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), &others)
 }

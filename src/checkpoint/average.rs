@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    Lock, Provenance, Run, architecture, atomic, files, load_recipe, recipe_files, require_trained,
-    served, shapes, to_json, weights,
+    Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served, shapes,
+    to_json, weights, write_model,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -38,8 +38,12 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
         ));
     }
     let mean = checkpoints.mean(last, &architecture(&config, &tokenizers))?;
-    let recipe = recipe_files(&config, &tokenizers);
-    write(out, recipe, &mean.provenance, &mean.weights)?;
+    let provenance = to_json(&mean.provenance)?;
+    let others: [(&str, &atomic::Content<'_>); 2] = [
+        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
+        (files::WEIGHTS, &|path| weights::write(path, &mean.weights)),
+    ];
+    write_model(out, &config, &tokenizers, &others)?;
     Ok(mean.provenance.averaged_steps)
 }
 
@@ -106,29 +110,4 @@ impl Run {
             weights::write(path, &mean.weights)
         })
     }
-}
-
-fn write(
-    out: &Path,
-    mut texts: Vec<(&'static str, Vec<u8>)>,
-    provenance: &Provenance,
-    mean: &[Parameter],
-) -> Result<()> {
-    texts.push((files::PROVENANCE, to_json(provenance)?));
-    let texts: Vec<(&str, Box<atomic::Content<'_>>)> = texts
-        .iter()
-        .map(|(name, text)| {
-            let write = move |path: &Path| fs::write(path, text);
-            (*name, Box::new(write) as Box<atomic::Content<'_>>)
-        })
-        .collect();
-    let mut contents: Vec<(&str, &atomic::Content<'_>)> = texts
-        .iter()
-        .map(|(name, write)| (*name, &**write))
-        .collect();
-    let write_mean = |path: &Path| weights::write(path, mean);
-    contents.push((files::WEIGHTS, &write_mean));
-    let temporary = atomic::temporary(out);
-    let _lock = Lock::by_file(&temporary.with_added_extension("lock"), out)?;
-    atomic::write_folder(out, &contents)
 }

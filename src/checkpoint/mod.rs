@@ -314,24 +314,25 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// Writes the new model directory `dir`, which must not exist, with these `others` of its files. It appears with all files or
-/// not at all.
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, and the files `others`. It appears
+/// with all files or not at all.
 pub(crate) fn write_model(
     dir: &Path,
     config: &Config,
     tokenizers: &Tokenizers,
-    others: Vec<(&'static str, Vec<u8>)>,
+    others: &[(&str, &atomic::Content<'_>)],
 ) -> Result<()> {
-    let files = recipe_files(config, tokenizers).into_iter().chain(others);
-    let contents = files.map(|(name, content)| {
-        let content = move |path: &Path| fs::write(path, &content);
-        (name, Box::new(content) as Box<atomic::Content<'_>>)
-    });
-    let contents: Vec<_> = contents.collect();
-    let files: Vec<_> = contents
-        .iter()
-        .map(|(name, content)| (*name, &**content))
+    let recipe = recipe_files(config, tokenizers);
+    let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
+        .map(|(name, content)| {
+            let write = move |path: &Path| fs::write(path, content);
+            (*name, Box::new(write) as Box<atomic::Content<'_>>)
+        })
         .collect();
+    let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
+    let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    let temporary = atomic::temporary(dir);
+    let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;
     atomic::write_folder(dir, &files)
 }
 

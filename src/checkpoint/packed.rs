@@ -17,7 +17,7 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use super::atomic;
 use crate::architecture::Architecture;
-use crate::engine::{Engine, Matrix, Part, Places, Precision, Weights};
+use crate::engine::{Engine, Matrix, Places, Precision, Weight, Weights};
 use crate::error::{Error, Result};
 
 /// The key of the metadata, and the beginning of its value.
@@ -38,7 +38,7 @@ struct Tensor<'a> {
 
 /// Writes the weights of `engine`, which are not `f32`.
 pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
-    let mut tensors: Vec<Tensor<'_>> = engine.parts().iter().flat_map(tensors_of).collect();
+    let mut tensors: Vec<Tensor<'_>> = engine.weights().iter().flat_map(tensors_of).collect();
     // Packed values come first, since they are whole lines of 64 bytes.
     tensors.sort_by(|a, b| {
         let key = |tensor: &Tensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
@@ -72,19 +72,19 @@ pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
         .try_for_each(|tensor| out.write_all(tensor.bytes))
 }
 
-fn tensors_of((name, part): &(String, Part)) -> Vec<Tensor<'_>> {
+fn tensors_of((name, weight): &(String, Weight)) -> Vec<Tensor<'_>> {
     let tensor = |name: String, dtype, shape, bytes| Tensor {
         name,
         dtype,
         shape,
         bytes,
     };
-    match part {
-        Part::Vector(values) => {
+    match weight {
+        Weight::Vector(values) => {
             let bytes = bytemuck::cast_slice(values);
             vec![tensor(name.clone(), Dtype::F32, vec![values.len()], bytes)]
         }
-        Part::Matrix(matrix) => match matrix.view() {
+        Weight::Matrix(matrix) => match matrix.view() {
             PackedWeight::F32(_) => panic!("weights in f32 are not packed"),
             PackedWeight::Bf16(weight) => {
                 let shape = packed_shape(weight.n(), weight.k(), 2);

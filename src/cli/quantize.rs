@@ -80,7 +80,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let options = QuantizeOptions {
         precision: args.to.into(),
-        translate: None,
         bootstrap: Bootstrap {
             resamples: args.resamples,
             seed: DEFAULT_SEED,

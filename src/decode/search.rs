@@ -115,7 +115,7 @@ impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
 impl<'a, S: Stepper, I: Iterator<Item = Sentence>> Search<'a, S, I> {
     /// Takes sentences while there is room.
     fn admit(&mut self) {
-        // Each admission copies the state of the other rows, so several sentences are admitted together.
+        // Several sentences are encoded faster together than one at a time.
         const AT_LEAST: usize = 4;
         let room = self.capacity.sentences.saturating_sub(self.active.len());
         if !self.active.is_empty() && room * AT_LEAST < self.capacity.sentences {

@@ -28,7 +28,7 @@ mod weights;
 
 pub use matrix::{Matrix, Places};
 pub use state::State;
-pub use weights::{Dense, Part, Weights};
+pub use weights::{Dense, Weight, Weights};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub struct Engine {
     projection: Projection,
     max_len: usize,
     precision: Precision,
-    parts: Vec<(String, Part)>,
+    weights: Vec<(String, Weight)>,
 }
 
 // An engine has one, so its size does not matter.
@@ -138,7 +138,7 @@ impl Engine {
             projection,
             max_len,
             precision,
-            parts: recorder.parts,
+            weights: recorder.all,
         }
     }
 
@@ -153,19 +153,19 @@ impl Engine {
     }
 
     /// All weights, by the names of [`Architecture::parameters`].
-    pub fn parts(&self) -> &[(String, Part)] {
-        &self.parts
+    pub fn weights(&self) -> &[(String, Weight)] {
+        &self.weights
     }
 
     /// All weights as `f32`; those of an engine in `f32` equal the ones that it was built from.
     pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
-        let parts: HashMap<&str, &Part> = (self.parts.iter())
-            .map(|(name, part)| (name.as_str(), part))
+        let weights: HashMap<&str, &Weight> = (self.weights.iter())
+            .map(|(name, weight)| (name.as_str(), weight))
             .collect();
         let parameters = architecture.parameters().into_iter();
-        let values = |name: &str| match parts[name] {
-            Part::Matrix(matrix) => matrix.unpacked(),
-            Part::Vector(values) => values.clone(),
+        let values = |name: &str| match weights[name] {
+            Weight::Matrix(matrix) => matrix.unpacked(),
+            Weight::Vector(values) => values.clone(),
         };
         parameters
             .map(|parameter| Parameter {

@@ -74,24 +74,24 @@ impl<'a> Scope<'a> {
 
 /// A weight of an engine.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum Weight {
     /// A matrix.
     Matrix(Arc<Matrix>),
     /// Anything else, row after row.
     Vector(Vec<f32>),
 }
 
-/// All weights that are asked for, by name.
+/// Keeps all weights that are asked for, by name.
 pub(super) struct Recorder<'a> {
     weights: &'a mut dyn Weights,
-    pub(super) parts: Vec<(String, Part)>,
+    pub(super) all: Vec<(String, Weight)>,
 }
 
 impl<'a> Recorder<'a> {
     pub(super) fn new(weights: &'a mut dyn Weights) -> Self {
         Self {
             weights,
-            parts: Vec::new(),
+            all: Vec::new(),
         }
     }
 }
@@ -103,15 +103,15 @@ impl Weights for Recorder<'_> {
 
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
         let matrix = self.weights.matrix(name);
-        self.parts
-            .push((name.to_owned(), Part::Matrix(matrix.clone())));
+        self.all
+            .push((name.to_owned(), Weight::Matrix(matrix.clone())));
         matrix
     }
 
     fn vector(&mut self, name: &str) -> Vec<f32> {
         let vector = self.weights.vector(name);
-        self.parts
-            .push((name.to_owned(), Part::Vector(vector.clone())));
+        self.all
+            .push((name.to_owned(), Weight::Vector(vector.clone())));
         vector
     }
 }

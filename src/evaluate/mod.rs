@@ -11,4 +11,5 @@ pub use classification::{ClassificationEvaluation, classification};
 pub use language_model::{TextEvaluation, language_model};
 pub use masked::{MaskedEvaluation, Unigram, masked};
 pub use tagging::{TaggingEvaluation, tagging};
+pub(crate) use translation::check;
 pub use translation::{EvaluateOptions, Evaluation, evaluate};

@@ -85,8 +85,8 @@ pub fn evaluate(
     })
 }
 
-/// Checks the references and returns the first stream.
-fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
+/// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of references.
+pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
     let refuse = |problem: String, hint: &str| {
         Err(Error::Data {
             problem,

@@ -111,6 +111,7 @@ const RULES: &[(&str, &[&str])] = &[
             "metrics",
             "checkpoint",
             "pipeline",
+            "evaluate",
         ],
     ),
     (

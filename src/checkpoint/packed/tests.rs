@@ -136,7 +136,7 @@ fn files_of_other_models_are_refused() {
 }
 
 fn all(engine: &Engine) -> Vec<Tensor<'_>> {
-    engine.parts().iter().flat_map(tensors_of).collect()
+    engine.weights().iter().flat_map(tensors_of).collect()
 }
 
 /// Headers that no checksum covers: each names a valid file of wrong tensors.

@@ -65,17 +65,23 @@ pub fn linear_packed_joined(
 ) {
     let width = maps.iter().map(|map| map.weight.n()).sum();
     assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+    let Some(first) = maps.first() else {
+        return;
+    };
     let tile = TileMut::new(out, rows, width, width);
-    let mut col = 0;
-    for &PackedAffine { weight, bias } in maps {
-        let n = weight.n();
-        check_bias(bias, n);
-        // SAFETY: the layers write disjoint columns, one layer after the other.
-        let mut part = unsafe { tile.part(0, col, rows, n) };
-        let kernel = Kernel::detect(weight.weight_type(), rows);
-        product(kernel, x, weight, &mut part, Epilogue { bias, activation });
-        col += n;
-    }
+    let kernel = Kernel::detect(first.weight.weight_type(), rows);
+    // Layers of one type share the rounded input.
+    with_left(kernel, rows, first.weight.k(), x, |left| {
+        let mut col = 0;
+        for &PackedAffine { weight, bias } in maps {
+            let n = weight.n();
+            check_bias(bias, n);
+            // SAFETY: the layers write disjoint columns, one layer after the other.
+            let mut part = unsafe { tile.part(0, col, rows, n) };
+            product(left, weight, &mut part, Epilogue { bias, activation });
+            col += n;
+        }
+    });
 }
 
 /// `out` `[rows, n]` += `x` `[rows, k]` · Wᵀ. In `f32` the result is equal, to the bit, to that of a plain product that adds to
@@ -133,49 +139,56 @@ fn check_bias(bias: Option<&[f32]>, n: usize) {
     assert!(bias.is_none_or(|bias| bias.len() == n), "`bias` is [{n}]");
 }
 
-/// `out` `[m, n]` from `x` `[m, k]` using a kernel that this CPU supports.
-pub(super) fn product(
+/// Calls `work` with the left operand `x` `[m, k]`, prepared for a kernel that this CPU supports.
+pub(super) fn with_left(
     kernel: Kernel,
+    m: usize,
+    k: usize,
     x: &[f32],
-    weight: PackedWeight<'_>,
-    out: &mut TileMut<'_>,
-    epilogue: Epilogue<'_>,
+    work: impl FnOnce(&Left<'_>),
 ) {
-    let (m, n, k) = (out.rows(), out.cols(), weight.k());
     let room = kernel.lines(m, k);
     let aligned = (room + 1) * (size_of::<Line>() / size_of::<f32>());
     with_scratches([aligned, m], |[lines, scales]| {
         let lines = &mut lines_in(lines)[..room];
         let parallel = is_large(area(m, k));
-        let left = Left::prepare_in(kernel, m, k, x, lines, scales, parallel);
-        if m <= FEW_ROWS && area(n, k) >= TEAM_WORK && team::size() > 1 {
-            return by_team(&left, weight, out, epilogue);
-        }
-        let work = area(m.max(FEW_ROWS), n).saturating_mul(k);
-        let wanted = match left.kind {
-            // These split their work themselves.
-            Kind::F32(..) | Kind::Rounded(..) => {
-                return product_f32(&left, weight, out, Accumulate::Overwrite, epilogue);
-            }
-            _ => wanted_tasks(work, TASK_WORK),
-        };
-        if wanted <= 1 {
-            return rectangle(&left, 0, weight, 0, out, epilogue);
-        }
-        let few = m <= FEW_ROWS;
-        let grain = Grain {
-            rows: TASK_ROWS,
-            cols: TASK_COLS,
-            min_rows: 64,
-            min_cols: if few { 128 } else { 64 },
-            tile_rows: 32,
-            tile_cols: if few { 128 } else { 32 },
-            slices: true,
-        };
-        let task = grain.rectangle(m, n, wanted);
-        for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
-            rectangle(&left, row, weight, col, part, epilogue);
-        });
+        work(&Left::prepare_in(kernel, m, k, x, lines, scales, parallel));
+    });
+}
+
+/// `out` `[m, n]` = `left` `[m, k]` · Wᵀ, on several threads if that is faster.
+pub(super) fn product(
+    left: &Left<'_>,
+    weight: PackedWeight<'_>,
+    out: &mut TileMut<'_>,
+    epilogue: Epilogue<'_>,
+) {
+    let (m, n, k) = (out.rows(), out.cols(), weight.k());
+    if m <= FEW_ROWS && area(n, k) >= TEAM_WORK && team::size() > 1 {
+        return by_team(left, weight, out, epilogue);
+    }
+    // These split their work themselves.
+    if let Kind::F32(..) | Kind::Rounded(..) = left.kind {
+        return product_f32(left, weight, out, Accumulate::Overwrite, epilogue);
+    }
+    let work = area(m.max(FEW_ROWS), n).saturating_mul(k);
+    let wanted = wanted_tasks(work, TASK_WORK);
+    if wanted <= 1 {
+        return rectangle(left, 0, weight, 0, out, epilogue);
+    }
+    let few = m <= FEW_ROWS;
+    let grain = Grain {
+        rows: TASK_ROWS,
+        cols: TASK_COLS,
+        min_rows: 64,
+        min_cols: if few { 128 } else { 64 },
+        tile_rows: 32,
+        tile_cols: if few { 128 } else { 32 },
+        slices: true,
+    };
+    let task = grain.rectangle(m, n, wanted);
+    for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
+        rectangle(left, row, weight, col, part, epilogue);
     });
 }
 

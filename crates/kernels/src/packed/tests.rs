@@ -64,7 +64,9 @@ fn product_on(
     let mut out = vec![7.5; rows * n];
     let mut tile = TileMut::new(&mut out, rows, n, n);
     let epilogue = Epilogue { bias, activation };
-    product::product(kernel, x, weight, &mut tile, epilogue);
+    product::with_left(kernel, rows, weight.k(), x, |left| {
+        product::product(left, weight, &mut tile, epilogue);
+    });
     out
 }
 
