@@ -152,7 +152,8 @@ class Attentive:
     def settings(self, batch, precision, threads):
         if batch == 1:
             return [Setting(None, count, 1) for count in range(1, threads + 1)]
-        return [Setting(None, threads, size) for size in (batch, 2 * batch)]
+        # Our batch is that of all threads; CTranslate2's is that of each worker.
+        return [Setting(None, threads, size) for size in (threads * batch, batch)]
 
     def command(self, workload, precision, beam, setting):
         search = ["--beam-width", beam, "--length-penalty", "length", "--alpha", ALPHA]

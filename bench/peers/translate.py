@@ -11,8 +11,9 @@ Speed is output tokens per second, including `</s>`. Both programs run in altern
 the median over the rounds. Ours is (tokens of all sentences − tokens of the first) / (time of a process that translates all −
 time of a process that translates the first), so it includes reading, tokenising, detokenising and writing, but no start-up.
 CTranslate2 gets tokens and gives tokens; its clock runs within the process, after loading and a first batch. Before the rounds,
-a sweep picks its best setting: workers × threads, and the packed products of MKL. With batch 32 we use two threads and 32 too;
-one sentence at a time we use one or two threads, whichever is faster. Both have the same length penalty (length^α) and the same
+a sweep picks its best setting: workers × threads, and the packed products of MKL. A batch of 32 is one of 32 sentences for each
+worker of CTranslate2; our threads share one of as many sentences as two such workers have. One sentence at a time we use one or
+two threads, whichever is faster. Both have the same length penalty (length^α) and the same
 limit on the length. Run it on an idle machine: threads that wait for a busy core distort both sides.
 """
 
@@ -186,9 +187,7 @@ class Comparison:
                     repeats = [self.speed(program, case, setting, count).rate for _ in range(1 if self.options.quick else 2)]
                     tried[setting] = max(repeats)
                     self.log.write("sweep", program=program.name, **asdict(case), setting=str(setting), rates=repeats)
-                # The main table compares equal batches.
-                allowed = {setting: rate for setting, rate in tried.items() if setting.batch in (None, case.batch)}
-                self.settings[program.name, case] = max(allowed, key=allowed.get)
+                self.settings[program.name, case] = max(tried, key=tried.get)
                 all_rates = ", ".join(f"{setting}: {rate:.0f}" for setting, rate in tried.items())
                 rows.append([program.name, *case.cells(), all_rates])
         print("Settings that were tried, in tokens per second on fewer sentences\n")

@@ -57,6 +57,12 @@ impl<'a> Beam<'a> {
         self.live.iter().map(last).collect()
     }
 
+    /// The tokens of the likeliest partial hypothesis.
+    pub(super) fn best(&self) -> Vec<TokenId> {
+        let best = self.live.first();
+        best.map_or_else(Vec::new, |partial| partial.tokens.clone())
+    }
+
     /// What each partial hypothesis needs of its logits, in a search that reads all of them.
     pub(super) fn asks(&self) -> Vec<Ask> {
         let ask = |partial: &Partial| match self.rules.of_prefix(partial) {

@@ -66,6 +66,12 @@ impl<'a> Draws<'a> {
         self.live.iter().map(last).collect()
     }
 
+    /// The tokens of the first unfinished sample.
+    pub(super) fn first(&self) -> Vec<TokenId> {
+        let first = self.live.first();
+        first.map_or_else(Vec::new, |draw| draw.partial.tokens.clone())
+    }
+
     /// What each unfinished sample needs of its logits; takes a random number unless its next token is given.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let Self {

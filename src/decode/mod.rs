@@ -10,6 +10,7 @@
 mod ask;
 mod beam;
 mod constraints;
+mod decoding;
 mod draws;
 mod ensemble;
 mod hypothesis;
@@ -25,10 +26,11 @@ mod sentence;
 #[cfg(test)]
 mod tests;
 
+pub use decoding::{Capacity, Decoding, Setting};
 pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;
 pub use options::SearchOptions;
 pub use sample::{Drawn, Ending, SampleOptions, sample};
 pub use sampling::Sampling;
-pub use search::{Capacity, Search, search};
+pub use search::{Search, search};
 pub use sentence::Sentence;

@@ -69,6 +69,14 @@ impl<'a> Outputs<'a> {
         }
     }
 
+    /// The tokens of the likeliest unfinished output, or of the first.
+    pub(super) fn best(&self) -> Vec<TokenId> {
+        match self {
+            Self::Beam(beam) => beam.best(),
+            Self::Draws(draws) => draws.first(),
+        }
+    }
+
     /// The results.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         match self {

@@ -6,7 +6,7 @@ mod variations;
 
 use toy::*;
 
-use super::{Capacity, Sampling, SearchOptions, Sentence, search};
+use super::{Capacity, Decoding, Sampling, SearchOptions, Sentence, Setting, search};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::config::LengthPenalty;
@@ -115,7 +115,15 @@ fn sentences_are_taken_when_there_is_room() {
         positions: usize::MAX,
     };
     let sentences = sentences.map(|sentence| sentence.to_vec().into());
-    let mut found = search(&toy, sentences, contract, &options, capacity);
+    let mut found = search(
+        &toy,
+        sentences,
+        Setting {
+            contract,
+            options: &options,
+            capacity,
+        },
+    );
     assert_eq!(taken.get(), 0, "nothing is read before it is asked for");
     let first = found.next().expect("a result");
     assert_eq!(first[0].tokens.len(), 9);
@@ -123,6 +131,66 @@ fn sentences_are_taken_when_there_is_room() {
     let lens: Vec<usize> = found.map(|results| results[0].tokens.len()).collect();
     assert_eq!(lens, [1, 2, 1, 1, 1]);
     assert!(toy.rows.take().iter().all(|&rows| rows <= 2));
+}
+
+/// Of several searches on one queue, none keeps a sentence that another could begin at once.
+#[test]
+fn no_sentence_is_taken_before_there_is_room() {
+    let logits = closing_after_source();
+    let toy = Toy::new(&logits);
+    let taken = std::cell::Cell::new(0);
+    let sentences = (0..6).inspect(|_| taken.set(taken.get() + 1));
+    let options = options(1, LengthPenalty::Gnmt, 0.6);
+    let setting = Setting {
+        contract: contract(),
+        options: &options,
+        capacity: Capacity {
+            sentences: 4,
+            positions: usize::MAX,
+        },
+    };
+    let mut found = search(&toy, sentences.map(|_| vec![1, 1].into()), setting);
+    assert!(found.next().is_some());
+    assert_eq!(taken.get(), 4);
+    assert_eq!(found.count(), 5);
+}
+
+#[test]
+fn sentences_leave_at_any_step() {
+    let logits = random_logits(3);
+    let options = options(3, LengthPenalty::Gnmt, 0.6);
+    let sources: Vec<Vec<TokenId>> = (0..9).map(|number| vec![4 + number % 4; 5]).collect();
+    for leaving in 0..9 {
+        let toy = Toy::new(&logits);
+        let setting = Setting {
+            contract: contract(),
+            options: &options,
+            capacity: Capacity {
+                sentences: 9,
+                positions: usize::MAX,
+            },
+        };
+        let mut decoding = Decoding::new(&toy, setting);
+        for (number, src) in sources.iter().enumerate() {
+            assert!(decoding.offer(number, src.clone().into()).is_ok());
+        }
+        let (mut ended, mut step) = (Vec::new(), 0);
+        while !decoding.is_empty() {
+            if step == leaving / 2 {
+                decoding.retain(|number| *number != leaving);
+                assert!(decoding.best().all(|(number, _)| *number != leaving));
+            }
+            for (number, tokens) in decoding.best() {
+                assert_eq!(tokens.len(), step, "of sentence {number}");
+            }
+            ended.extend(decoding.advance());
+            step += 1;
+        }
+        assert_eq!(ended.len(), 8);
+        for (number, found) in ended {
+            assert_eq!(found, one(&Toy::new(&logits), &sources[number], &options));
+        }
+    }
 }
 
 #[test]
@@ -136,9 +204,17 @@ fn long_sentences_are_decoded_alone() {
     let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
     let options = options(1, LengthPenalty::Gnmt, 0.6);
     let sentences = sentences.into_iter().map(Sentence::from);
-    let found: Vec<_> = search(&toy, sentences, contract(), &options, capacity)
-        .map(|results| results[0].tokens.len())
-        .collect();
+    let found: Vec<_> = search(
+        &toy,
+        sentences,
+        Setting {
+            contract: contract(),
+            options: &options,
+            capacity,
+        },
+    )
+    .map(|results| results[0].tokens.len())
+    .collect();
     assert_eq!(found, [1, 1, 1, 1]);
     assert_eq!(toy.rows.take(), [2, 2, 1, 1, 1, 1]);
 }
@@ -160,7 +236,16 @@ fn forced_tokens_are_first_and_last() {
     for width in [1, 3] {
         let options = options(width, LengthPenalty::Length, 1.0);
         let sentences = std::iter::once(vec![4].into());
-        let found = search(&toy, sentences, &forcing, &options, capacity).next();
+        let found = search(
+            &toy,
+            sentences,
+            Setting {
+                contract: &forcing,
+                options: &options,
+                capacity,
+            },
+        )
+        .next();
         let best = &found.expect("a result")[0];
         assert_eq!(best.tokens, [6, 4, 4]);
         assert!(best.finished);

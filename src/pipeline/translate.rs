@@ -7,13 +7,11 @@ use super::request::{Job, Reader, Request};
 use super::share::share;
 use super::source::Source;
 use super::{Pipeline, Warning};
-use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
-use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, search};
+use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
 use crate::engine::profile::{self, Part};
 use crate::error::{Error, Result};
-use crate::model::Stepper;
 
 /// Options of translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -263,8 +261,8 @@ impl Pipeline {
         };
         Ok(share(sentences, workers, |sentences| {
             match self.ensemble() {
-                None => with.search(self.engine(), sentences),
-                Some(ensemble) => with.search(&ensemble, sentences),
+                None => search(self.engine(), sentences, with).collect(),
+                Some(ensemble) => search(&ensemble, sentences, with).collect(),
             }
         }))
     }
@@ -300,23 +298,6 @@ impl Pipeline {
     /// Maximum number of source tokens, including `</s>`.
     pub(super) fn max_src_len(&self) -> usize {
         self.max_len()
-    }
-}
-
-/// How all sentences are searched.
-struct Setting<'a> {
-    contract: &'a TokenContract,
-    options: &'a SearchOptions,
-    capacity: Capacity,
-}
-
-impl Setting<'_> {
-    fn search<S: Stepper>(
-        &self,
-        model: &S,
-        sentences: &mut dyn Iterator<Item = Sentence>,
-    ) -> Vec<Vec<Hypothesis>> {
-        search(model, sentences, self.contract, self.options, self.capacity).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::toy::*;
 use crate::batch::TokenId;
 use crate::config::LengthPenalty;
-use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, search};
+use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
 use crate::random::Random;
 
 fn guided(beam_width: usize) -> SearchOptions {
@@ -27,13 +27,12 @@ fn results(toy: &Toy<'_>, sentence: Sentence, options: &SearchOptions) -> Vec<Hy
         sentences: 1,
         positions: usize::MAX,
     };
-    let mut found = search(
-        toy,
-        std::iter::once(sentence),
-        contract(),
+    let setting = Setting {
+        contract: contract(),
         options,
         capacity,
-    );
+    };
+    let mut found = search(toy, std::iter::once(sentence), setting);
     found.next().expect("a result")
 }
 
@@ -196,10 +195,26 @@ fn demands_of_other_sentences_change_nothing() {
                     positions: usize::MAX,
                 };
                 let all = sentences.iter().cloned();
-                let found = search(&toy, all, contract(), &options, capacity);
+                let found = search(
+                    &toy,
+                    all,
+                    Setting {
+                        contract: contract(),
+                        options: &options,
+                        capacity,
+                    },
+                );
                 assert!(found.eq(alone.iter().cloned()));
                 let reversed = sentences.iter().rev().cloned();
-                let found = search(&toy, reversed, contract(), &options, capacity);
+                let found = search(
+                    &toy,
+                    reversed,
+                    Setting {
+                        contract: contract(),
+                        options: &options,
+                        capacity,
+                    },
+                );
                 assert!(found.eq(alone.iter().rev().cloned()));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::super::{Capacity, Hypothesis, SearchOptions, search};
+use super::super::{Capacity, Hypothesis, SearchOptions, Setting, search};
 use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::config::LengthPenalty;
@@ -151,7 +151,16 @@ pub(super) fn find(
         positions: usize::MAX,
     };
     let sentences = sentences.iter().map(|sentence| sentence.to_vec().into());
-    search(toy, sentences, contract(), options, capacity).collect()
+    search(
+        toy,
+        sentences,
+        Setting {
+            contract: contract(),
+            options,
+            capacity,
+        },
+    )
+    .collect()
 }
 
 pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {

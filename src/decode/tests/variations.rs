@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::toy::*;
 use crate::batch::TokenId;
 use crate::config::LengthPenalty;
-use crate::decode::{Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, search};
+use crate::decode::{
+    Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, search,
+};
 
 fn repeats(tokens: &[TokenId], n: usize) -> bool {
     let ngrams: Vec<&[TokenId]> = tokens.windows(n).collect();
@@ -99,7 +101,16 @@ fn sampled(
         sentences: together,
         positions: usize::MAX,
     };
-    search(toy, sentences.into_iter(), contract(), options, capacity).collect()
+    search(
+        toy,
+        sentences.into_iter(),
+        Setting {
+            contract: contract(),
+            options,
+            capacity,
+        },
+    )
+    .collect()
 }
 
 fn sampling(n_best: usize, sampling: Sampling) -> SearchOptions {
@@ -265,7 +276,15 @@ fn an_ensemble_searches_the_mean_distribution() {
                 positions: usize::MAX,
             };
             let all = sentences.iter().map(|sentence| sentence.to_vec().into());
-            let found = search(&ensemble, all, contract(), &options, capacity);
+            let found = search(
+                &ensemble,
+                all,
+                Setting {
+                    contract: contract(),
+                    options: &options,
+                    capacity,
+                },
+            );
             for (found, src) in found.zip(sentences) {
                 let expected = one(&expected, src, &options);
                 assert_eq!(found.len(), expected.len());
