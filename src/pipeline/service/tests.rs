@@ -7,7 +7,7 @@ use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
 use crate::pipeline::tests::{of, untrained, untrained_language_model};
-use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::pipeline::TranslateOptions;
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
