@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::stop::StopStrings;
-use super::{Pipeline, Warning};
+use super::{Pipeline, Prompt};
 use crate::batch::TokenId;
-use crate::config::{Task, Units};
 use crate::decode::{Ending, SampleOptions, sample};
 use crate::error::{Error, Result};
 use crate::text::Detokenizer;
@@ -35,26 +34,6 @@ impl GenerateOptions {
     }
 }
 
-/// A text to continue, encoded for the model. Created by [`Pipeline::prompt`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prompt {
-    text: String,
-    pub(super) ids: Vec<TokenId>,
-    warnings: Vec<Warning>,
-}
-
-impl Prompt {
-    /// The text to continue: the given text, without trailing blanks that the tokenizer drops.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Problems with the text.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
-    }
-}
-
 /// A continuation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
@@ -67,58 +46,6 @@ pub struct Generation {
 }
 
 impl Pipeline {
-    /// Prepares a text to continue.
-    ///
-    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream has no start token: for
-    /// it, an empty text stands for a line break.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
-    /// its vocabulary, and a model that does not generate text.
-    pub fn prompt(&self, text: &str) -> Result<Prompt> {
-        self.require(Task::Generate)?;
-        let tokenizer = self.tokenizers.tgt();
-        let special = tokenizer.special();
-        let read = tokenizer.encode(text)?;
-        let unknown = read.iter().filter(|&&id| id == special.unk).count();
-        let unknown = Warning::of_unknown(unknown, read.len());
-        let kept = match tokenizer.decode(&read).ends_with(char::is_whitespace) {
-            true => text,
-            false => text.trim_end(),
-        };
-        let ids = match self.config.data.units {
-            Units::Lines => [&[special.start], &*read].concat(),
-            Units::Stream if read.is_empty() => vec![self.line_break()?],
-            Units::Stream => read,
-        };
-        let room = self.architecture.max_len;
-        if ids.len() > room {
-            return Err(Error::usage(
-                format!(
-                    "the prompt is too long: it has {} tokens, but the model's context holds {room}",
-                    ids.len()
-                ),
-                "use only the end of it",
-            ));
-        }
-        Ok(Prompt {
-            text: kept.to_owned(),
-            ids,
-            warnings: unknown.into_iter().collect(),
-        })
-    }
-
-    fn line_break(&self) -> Result<TokenId> {
-        let tokenizer = self.tokenizers.tgt();
-        match tokenizer.encode("\n")?[..] {
-            [id] if id != tokenizer.special().unk => Ok(id),
-            _ => Err(Error::usage(
-                "an empty prompt stands for a line break, which is not in the model's vocabulary",
-                "use the beginning of a text as the prompt",
-            )),
-        }
-    }
-
     /// Continues `prompt`, passing the text to `on_text` piece by piece, in whole characters, as soon as it is final.
     ///
     /// The same options give the same text. See [`sample`] for how a text ends and how texts longer than the model's
@@ -217,8 +144,8 @@ impl<'a> Growing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Positions, TokenizerKind};
-    use crate::pipeline::tests::{damaged, language_model, untrained, untrained_language_model};
+    use crate::config::{Positions, TokenizerKind, Units};
+    use crate::pipeline::tests::{damaged, language_model, untrained_language_model};
 
     fn options(seed: u64) -> GenerateOptions {
         let mut sample = SampleOptions {
@@ -325,48 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_read_like_the_training_data() {
-        let lines = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
-        let special = lines.tokenizers.tgt().special();
-        assert_eq!(lines.prompt("").unwrap().ids, [special.bos]);
-        let blank_behind = lines.prompt("Ein Hund ").unwrap();
-        assert_eq!(blank_behind.text(), "Ein Hund");
-        assert_eq!(blank_behind.ids, lines.prompt("Ein Hund").unwrap().ids);
-        assert_eq!(blank_behind.warnings(), []);
-        let unknown = lines.prompt("Ein ? Hund").unwrap();
-        let warning = unknown.warnings()[0].to_string();
-        assert!(warning.starts_with("1 of "), "{warning}");
-
+    fn an_empty_stop_string_is_refused() {
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-        assert_eq!(
-            stream.prompt("").unwrap().ids,
-            stream.prompt("\n").unwrap().ids
-        );
-        assert_eq!(stream.prompt("\n").unwrap().text(), "\n");
-        assert_eq!(stream.prompt("Hund ").unwrap().text(), "Hund ");
-        assert_eq!(stream.prompt(&"e".repeat(24)).unwrap().ids.len(), 24);
-    }
-
-    #[test]
-    fn invalid_prompts_are_refused() {
-        let refused = |pipeline: &Pipeline, prompt: &str, words: &str| {
-            let error = pipeline.prompt(prompt).unwrap_err();
-            assert!(error.to_string().contains(words), "{error}");
-            assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");
-        };
-        let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-        refused(
-            &stream,
-            &"e".repeat(25),
-            "25 tokens, but the model's context holds 24",
-        );
-        let lines = untrained_language_model(TokenizerKind::Char, Units::Lines);
-        refused(&lines, &"e".repeat(24), "25 tokens");
-        let words = untrained_language_model(TokenizerKind::Word, Units::Stream);
-        refused(&words, "", "line break");
-        refused(&words, " \n ", "line break");
-        refused(untrained(), "a dog", "translates");
-
         let empty = GenerateOptions {
             stop: vec![String::new()],
             ..options(1)

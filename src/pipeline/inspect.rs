@@ -1,10 +1,10 @@
 //! Inspection of a model's attention and predictions.
 
 use burn::tensor::Tensor;
-use burn::tensor::activation::log_softmax;
 
 use super::classify::{LabelScore, likeliest_labels};
 use super::source::Source;
+use super::written::{Written, written};
 use super::{Pipeline, TranslateOptions, Warning};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{StackKind, Task, Units};
@@ -33,15 +33,6 @@ pub struct Inspection {
     pub warnings: Vec<Warning>,
 }
 
-/// A token written by the decoder.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Written {
-    /// The token as spelled in the vocabulary.
-    pub token: String,
-    /// Its probability, given the preceding tokens.
-    pub probability: f64,
-}
-
 /// The labels predicted by a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicted {
@@ -49,6 +40,16 @@ pub enum Predicted {
     Tags(Vec<LabelScore>),
     /// The most likely labels of the text, at most three, most likely first.
     Labels(Vec<LabelScore>),
+}
+
+/// The target of a sentence to inspect.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    /// The best translation found by the configured search.
+    Best,
+    Text(&'a str),
+    /// As spelled in the vocabulary.
+    Tokens(&'a [String]),
 }
 
 /// A sentence prepared for the model.
@@ -73,19 +74,36 @@ impl Pipeline {
             ));
         }
         let shown = match task {
-            Task::Translate => self.show_pair(src, target)?,
+            Task::Translate => self.show_pair(src, target.map_or(Target::Best, Target::Text))?,
             Task::Generate => self.show_text(src)?,
             Task::Fill => self.show_whole(src)?,
             Task::Classify => self.show_labelled(src)?,
             Task::Tag => self.show_tagged(src)?,
         };
-        if shown.example.src.is_empty() && shown.example.tgt_in.is_empty() {
-            return Err(Error::usage("the sentence is blank", "give some text"));
-        }
         self.look(shown)
     }
 
-    fn show_pair(&self, src: &str, target: Option<&str>) -> Result<Shown> {
+    /// [`Pipeline::inspect`] with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`; for a
+    /// language model, they follow the text `src`, which is read like a prompt and may be empty.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
+    /// [`Error::Usage`] for a model without a decoder and a prompt that is too long.
+    pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
+        let shown = match self.config.model.family.task() {
+            Task::Translate => self.show_pair(src, Target::Tokens(tokens))?,
+            Task::Generate => self.show_continued(src, tokens)?,
+            Task::Fill | Task::Classify | Task::Tag => {
+                return Err(Error::usage(
+                    "this model writes no tokens",
+                    "give only the text",
+                ));
+            }
+        };
+        self.look(shown)
+    }
+
+    fn show_pair(&self, src: &str, target: Target<'_>) -> Result<Shown> {
         let source = Source::read(src, self)?;
         if source.ids.is_empty() {
             return Ok(Shown::new(Example::default(), []));
@@ -94,11 +112,15 @@ impl Pipeline {
         // The target has one more token: `<s>` or `</s>`.
         let room = self.architecture.max_len.saturating_sub(1);
         let (tgt, warnings) = match target {
-            Some(target) => {
-                let target = Source::text(target, tokenizer, room)?;
+            Target::Text(text) => {
+                let target = Source::text(text, tokenizer, room)?;
                 (target.ids, target.warnings)
             }
-            None => {
+            Target::Tokens(tokens) => {
+                let target = Source::of(self.continuable(tokens)?).within(room);
+                (target.ids, target.warnings)
+            }
+            Target::Best => {
                 let options = TranslateOptions::from(&self.config.decode);
                 let translations = self.translate_with(&[src], &options)?;
                 let best = translations.into_iter().flat_map(|line| line.hypotheses);
@@ -118,21 +140,39 @@ impl Pipeline {
     }
 
     fn show_text(&self, text: &str) -> Result<Shown> {
-        let tokenizer = self.tokenizers.tgt();
-        let stream = self.config.data.units == Units::Stream;
-        // A model of a stream does not use `<s>`.
-        let room = self.architecture.max_len - usize::from(!stream);
-        let Source { ids, warnings } = Source::text(text, tokenizer, room)?;
-        let example = match (ids.is_empty(), stream) {
+        let source = Source::text(text, self.tokenizers.tgt(), self.text_room())?;
+        Ok(self.show_ids(source))
+    }
+
+    fn show_continued(&self, prompt: &str, tokens: &[String]) -> Result<Shown> {
+        let mut source = Source::of(Vec::new());
+        if !prompt.is_empty() {
+            let prompt = self.prompt(prompt)?;
+            let start = usize::from(self.config.data.units == Units::Lines);
+            source.ids.extend(&prompt.ids[start..]);
+            source.warnings = prompt.warnings;
+        }
+        source.ids.extend(self.continuable(tokens)?);
+        Ok(self.show_ids(source.within(self.text_room())))
+    }
+
+    /// The number of tokens of a text that a language model reads: a model of a stream does not use `<s>`.
+    fn text_room(&self) -> usize {
+        self.architecture.max_len - usize::from(self.config.data.units == Units::Lines)
+    }
+
+    fn show_ids(&self, source: Source) -> Shown {
+        let Source { ids, warnings } = source;
+        let example = match (ids.is_empty(), self.config.data.units) {
             (true, _) => Example::default(),
-            (false, true) => Example {
+            (false, Units::Stream) => Example {
                 tgt_out: ids[1..].to_vec(),
                 tgt_in: ids,
                 ..Example::default()
             },
-            (false, false) => Example::text(&ids, tokenizer.special(), 1),
+            (false, Units::Lines) => Example::text(&ids, self.tokenizers.tgt().special(), 1),
         };
-        Ok(Shown::new(example, [("text", warnings)]))
+        Shown::new(example, [("text", warnings)])
     }
 
     fn show_whole(&self, text: &str) -> Result<Shown> {
@@ -166,8 +206,22 @@ impl Pipeline {
         Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
     }
 
+    /// The tokens that the model never writes.
+    fn never_written(&self) -> Result<Vec<TokenId>> {
+        if self.config.model.family.task() == Task::Translate {
+            return Ok(self.contract()?.never);
+        }
+        let special = self.tokenizers.tgt().special();
+        let ends = self.config.data.units == Units::Lines;
+        let written = |&id: &TokenId| !ends || id != special.eos;
+        Ok(special.ids().filter(written).collect())
+    }
+
     fn look(&self, shown: Shown) -> Result<Inspection> {
         let Shown { example, warnings } = shown;
+        if example.src.is_empty() && example.tgt_in.is_empty() {
+            return Err(Error::usage("the sentence is blank", "give some text"));
+        }
         let Example {
             src,
             tgt_in,
@@ -188,7 +242,7 @@ impl Pipeline {
         let predicted = predicted(task, &logits, tgt_tokenizer)?;
         let written = match tgt_in.is_empty() {
             true => Vec::new(),
-            false => written(logits, &tgt_out, tgt_tokenizer),
+            false => written(logits, &tgt_out, tgt_tokenizer, &self.never_written()?),
         };
         let reader = match task {
             Task::Translate | Task::Tag | Task::Classify => src_tokenizer,
@@ -228,21 +282,4 @@ fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Op
         Task::Translate | Task::Generate | Task::Fill => return Ok(None),
     };
     Ok(Some(predicted))
-}
-
-/// The tokens `ids` with their probabilities from the rows of `logits`, `[len, vocab]`.
-fn written(logits: Tensor<2>, ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<Written> {
-    let [_, vocab] = logits.dims();
-    let log_probs = log_softmax(logits, 1).into_data();
-    let log_probs: Vec<f64> = log_probs.iter().collect();
-    let rows = log_probs.chunks(vocab).zip(ids);
-    rows.map(|(row, &id)| Written {
-        token: token(id, tokenizer),
-        probability: row[id as usize].exp(),
-    })
-    .collect()
-}
-
-fn token(id: TokenId, tokenizer: &Tokenizer) -> String {
-    tokenizer.token(id).unwrap_or_default()
 }

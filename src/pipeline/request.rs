@@ -13,10 +13,8 @@ use crate::text::Tokenizer;
 pub struct Request {
     /// The line.
     pub src: String,
-    /// The beginning of the translation; blank for any.
-    ///
-    /// It is split into tokens by itself. A word at its end may go on: what follows decides whether a new word begins.
-    pub prefix: String,
+    /// The beginning of the translation.
+    pub prefix: Prefix,
     /// Phrases that the translation must contain, each as the tokens into which it is split by itself. They may overlap, and
     /// their last words may go on as well.
     pub phrases: Vec<String>,
@@ -25,8 +23,8 @@ pub struct Request {
 impl Request {
     /// Whether it asks for more than any translation.
     pub(super) fn has_demands(&self) -> bool {
-        let mut texts = self.phrases.iter().chain([&self.prefix]);
-        texts.any(|text| !text.trim().is_empty())
+        let mut phrases = self.phrases.iter();
+        !self.prefix.is_blank() || phrases.any(|phrase| !phrase.trim().is_empty())
     }
 }
 
@@ -36,6 +34,34 @@ impl From<String> for Request {
         Self {
             src,
             ..Self::default()
+        }
+    }
+}
+
+/// The beginning of a translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// A text; blank for any beginning.
+    ///
+    /// It is split into tokens by itself. A word at its end may go on: what follows decides whether a new word begins.
+    Text(String),
+    /// Tokens as spelled in the vocabulary, without `<s>` and `</s>`; empty for any beginning.
+    Tokens(Vec<String>),
+}
+
+impl Default for Prefix {
+    /// Any beginning.
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Prefix {
+    /// Whether a translation may begin with anything.
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) => text.trim().is_empty(),
+            Self::Tokens(tokens) => tokens.is_empty(),
         }
     }
 }
@@ -84,13 +110,16 @@ impl Reader<'_> {
         let is_blank = |text: &String| text.trim().is_empty();
         let phrases = request.phrases.iter().filter(|phrase| !is_blank(phrase));
         if job.source.ids.is_empty() {
-            if phrases.count() > 0 || !is_blank(&request.prefix) {
+            if phrases.count() > 0 || !request.prefix.is_blank() {
                 let problem = "blank, so its prefix and phrases were ignored";
                 job.warn(line, [Warning::new(problem.into())]);
             }
             return Ok(job);
         }
-        let prefix = self.tokens(line, "prefix", &request.prefix)?;
+        let prefix = match &request.prefix {
+            Prefix::Text(text) => self.tokens(line, "prefix", text)?,
+            Prefix::Tokens(tokens) => self.exactly(line, tokens)?,
+        };
         job.warn(line, prefix.warnings);
         job.demands.prefix = prefix.ids;
         for phrase in phrases {
@@ -118,16 +147,42 @@ impl Reader<'_> {
                 "use words and characters of the training data",
             ));
         }
-        let never = |id: &&TokenId| self.contract.never.contains(id);
-        if let Some(id) = source.ids.iter().find(never) {
-            let token = tokenizer.token(*id).unwrap_or_default();
+        self.check_generated(line, &format!("{what} `{text}`"), &source.ids)?;
+        Ok(source)
+    }
+
+    /// The `tokens` of a prefix, as they are.
+    fn exactly(&self, line: usize, tokens: &[String]) -> Result<Source> {
+        let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
+        let ids = tokenizer.ids(tokens).map_err(|error| {
+            let problem = format!("the prefix cannot be written: {error}");
+            unmeetable(line, problem, &error.hint().unwrap_or_default())
+        })?;
+        if let Some(place) = ids.iter().position(|&id| id == self.contract.end) {
+            let token = &tokens[place];
             return Err(unmeetable(
                 line,
-                format!("the {what} `{text}` contains `{token}`, which the model never generates"),
-                "`model.never_generated` lists such tokens",
+                format!("the prefix contains `{token}`, which ends a translation"),
+                "leave it out: what follows a prefix decides where the translation ends",
             ));
         }
-        Ok(source)
+        self.check_generated(line, "prefix", &ids)?;
+        Ok(Source::of(ids))
+    }
+
+    /// Refuses a demand, described by `what`, with a token that is never generated.
+    fn check_generated(&self, line: usize, what: &str, ids: &[TokenId]) -> Result<()> {
+        let never = |id: &&TokenId| self.contract.never.contains(id);
+        let Some(id) = ids.iter().find(never) else {
+            return Ok(());
+        };
+        let token = self.pipeline.tokenizers().tgt().token(*id);
+        let token = token.unwrap_or_default();
+        Err(unmeetable(
+            line,
+            format!("the {what} contains `{token}`, which the model never generates"),
+            "`model.never_generated` lists such tokens",
+        ))
     }
 
     /// Refuses demands that exceed the length limit.

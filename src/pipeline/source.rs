@@ -18,6 +18,12 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// The tokens `ids`, as they are.
+    pub(super) fn of(ids: Vec<TokenId>) -> Self {
+        let warnings = Vec::new();
+        Self { ids, warnings }
+    }
+
     /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
     pub(super) fn read(line: &str, pipeline: &Pipeline) -> Result<Self> {
         let tokenizer = pipeline.tokenizers().src();
@@ -68,14 +74,19 @@ impl Source {
             let problem = format!("too long, only {read} of {all} bytes were read");
             source.warnings.insert(0, Warning::new(problem));
         }
-        let all = source.ids.len();
+        Ok(source.within(room))
+    }
+
+    /// At most `room` of the tokens; a warning says if there are more.
+    pub(super) fn within(mut self, room: usize) -> Self {
+        let all = self.ids.len();
         if all > room {
-            source.warnings.push(Warning::new(format!(
+            self.warnings.push(Warning::new(format!(
                 "too long for the model, only the first {room} of {all} tokens were read"
             )));
-            source.ids.truncate(room);
+            self.ids.truncate(room);
         }
-        Ok(source)
+        self
     }
 
     /// [`Source::with`] without limits.

@@ -243,6 +243,20 @@ impl Tokenizer {
         spelled.collect()
     }
 
+    /// The ids of `tokens`, spelled as in the vocabulary: the inverse of [`Tokenizer::spelled`].
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a token that is not in the vocabulary, naming it.
+    pub fn ids(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
+        let known = |token: &String| {
+            self.id(token).ok_or_else(|| Error::Data {
+                problem: format!("`{token}` is not a token of the model's vocabulary"),
+                hint: Some("write each token as the vocabulary spells it, as in `</s>`".into()),
+            })
+        };
+        tokens.iter().map(known).collect()
+    }
+
     /// A token as displayed, and how it is joined to the text before it. The word mark is removed, which may leave an
     /// empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {

@@ -67,6 +67,8 @@ fn a_transformer_shows_every_attention() {
     assert_eq!(data["src"], json!(["1", "2", "3", "</s>"]));
     assert_eq!(data["tgt"], json!(["<s>", "3", "2"]));
     assert_eq!(data["written"][2]["token"], "</s>");
+    let alternatives = data["written"][2]["alternatives"].as_array().unwrap();
+    assert!(alternatives.len() == 8 && alternatives[0]["probability"].is_f64());
     assert_eq!(data["maps"][2]["heads"].as_array().unwrap().len(), 2);
     check_rows(&data);
     // Without a target, the model's own translation.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use attentive::count::count;
 use attentive::error::{Error, Result};
-use attentive::pipeline::Request;
+use attentive::pipeline::{Prefix, Request};
 
 use crate::cli::input::{self, DASH};
 
@@ -48,7 +48,7 @@ impl Demands {
                 .filter(|phrase| !phrase.trim().is_empty());
             Ok(Request {
                 src: src.clone(),
-                prefix: line(&self.prefixes, number)?,
+                prefix: Prefix::Text(line(&self.prefixes, number)?),
                 phrases: phrases.map(str::to_owned).collect(),
             })
         };

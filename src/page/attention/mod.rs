@@ -1,12 +1,9 @@
 //! The page that visualizes attention.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::nn::{AttentionMap, AttentionSite};
-use crate::pipeline::{Inspection, LabelScore, Predicted, Warning};
-
-/// Weights are stored in thousandths: integers, most of them 0, keep the page small.
-const UNITS: u32 = 1000;
+use super::explanation;
+use crate::pipeline::Inspection;
 
 /// The page's script, concatenated from its parts.
 const SCRIPT: &str = concat!(
@@ -23,7 +20,7 @@ pub fn attention(title: &str, inspection: &Inspection) -> String {
         include_str!("page.html"),
         style = include_str!("page.css"),
         script = SCRIPT,
-        data = embedded(&data(title, inspection)),
+        data = embedded(&explanation(title, inspection)),
     )
 }
 
@@ -32,77 +29,14 @@ fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
 
-fn data(title: &str, inspection: &Inspection) -> Value {
-    let Inspection {
-        src,
-        tgt,
-        written,
-        predicted,
-        maps,
-        warnings,
-    } = inspection;
-    let (tags, labels) = match predicted {
-        Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
-        Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
-        None => (Vec::new(), Vec::new()),
-    };
-    let written: Vec<Value> = written
-        .iter()
-        .map(|written| json!({"token": written.token, "probability": written.probability}))
-        .collect();
-    json!({
-        "title": title,
-        "units": UNITS,
-        "src": src,
-        "tgt": tgt,
-        "written": written,
-        "tags": tags,
-        "labels": labels,
-        "maps": maps.iter().map(map).collect::<Vec<_>>(),
-        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
-    })
-}
-
-fn scores(labels: &[LabelScore]) -> Vec<Value> {
-    let score = |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
-    labels.iter().map(score).collect()
-}
-
-fn map(map: &AttentionMap) -> Value {
-    let AttentionMap {
-        name,
-        site,
-        layer,
-        weights,
-    } = map;
-    let [_, n_heads, rows, columns] = weights.dims();
-    let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
-    let numbers: Vec<u32> = numbers
-        .iter()
-        .map(|w| (w * UNITS as f32).round() as u32)
-        .collect();
-    let heads: Vec<&[u32]> = numbers.chunks(rows * columns).take(n_heads).collect();
-    let site = match site {
-        AttentionSite::EncoderSelf => "encoder_self",
-        AttentionSite::DecoderSelf => "decoder_self",
-        AttentionSite::Cross => "cross",
-    };
-    json!({
-        "name": name,
-        "site": site,
-        "layer": layer,
-        "rows": rows,
-        "columns": columns,
-        "heads": heads,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor};
+    use serde_json::json;
 
     use super::*;
-    use crate::pipeline::Written;
+    use crate::nn::{AttentionMap, AttentionSite};
+    use crate::pipeline::{Alternative, LabelScore, Predicted, Warning, Written};
 
     const EVIL: &str = "</script><script>alert(1)</script><!-- & \" ' {data}";
 
@@ -114,6 +48,10 @@ mod tests {
             written: vec![Written {
                 token: EVIL.into(),
                 probability: 0.5,
+                alternatives: vec![Alternative {
+                    token: EVIL.into(),
+                    probability: 0.25,
+                }],
             }],
             predicted: Some(Predicted::Labels(vec![LabelScore {
                 label: EVIL.into(),
@@ -152,6 +90,7 @@ mod tests {
             &data["src"][0],
             &data["tgt"][1],
             &data["written"][0]["token"],
+            &data["written"][0]["alternatives"][0]["token"],
             &data["labels"][0]["label"],
             &data["warnings"][0],
         ] {

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
-use crate::pipeline::TranslateOptions;
 use crate::pipeline::tests::{of, untrained, untrained_language_model};
+use crate::pipeline::{Prefix, TranslateOptions};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -121,7 +121,7 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].prefix = "over".into();
+    requests[1].prefix = Prefix::Text("over".into());
     requests[3].phrases = vec!["field".into()];
     let options = search(4, 2);
     let (reply, news) = news();
@@ -239,7 +239,7 @@ fn what_cannot_be_done_is_refused_at_once() {
         Err(Refused::Invalid(_))
     ));
     let mut demanding = three[..1].to_vec();
-    demanding[0].prefix = "cats ".repeat(500);
+    demanding[0].prefix = Prefix::Text("cats ".repeat(500));
     let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
         panic!("a prefix that is too long");
     };

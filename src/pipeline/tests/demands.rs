@@ -6,7 +6,7 @@ use crate::decode::{Sampling, SearchOptions};
 fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
     Request {
         src: src.into(),
-        prefix: prefix.into(),
+        prefix: Prefix::Text(prefix.into()),
         phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
     }
 }
@@ -87,6 +87,37 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         error.contains("`dog`, which the model never generates"),
         "{error}"
     );
+}
+
+#[test]
+fn a_prefix_of_tokens_is_taken_as_it_is() {
+    let pipeline = untrained();
+    let src = "the dog barks at two cats";
+    let tokens = |tokens: &[&str]| Request {
+        prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
+        ..request(src, "", &[])
+    };
+    let (found, warnings) = best(pipeline, tokens(&["over", "the"]));
+    let of_text = best(pipeline, request(src, "over the", &[]));
+    assert_eq!((&found, &warnings), (&of_text.0, &of_text.1));
+    assert!(found.text.starts_with("over the"), "{found:?}");
+    assert_eq!(
+        best(pipeline, tokens(&[])),
+        best(pipeline, request(src, "", &[]))
+    );
+    for (wrong, words) in [
+        (
+            ["two", "x"],
+            "line 1: the prefix cannot be written: `x` is not a token",
+        ),
+        (["two", "</s>"], "contains `</s>`, which ends a translation"),
+        (["two", "<s>"], "`<s>`, which the model never generates"),
+    ] {
+        let error = pipeline.translate_requests(1, &[tokens(&wrong)], &options(pipeline, 1));
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(matches!(error, Error::Data { .. }) && error.hint().is_some());
+    }
 }
 
 #[test]

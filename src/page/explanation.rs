@@ -1,0 +1,90 @@
+//! What a model attends to and predicts, as JSON for the scripts of the pages.
+
+use serde_json::{Value, json};
+
+use crate::nn::{AttentionMap, AttentionSite};
+use crate::pipeline::{Alternative, Inspection, LabelScore, Predicted, Warning, Written};
+
+/// Weights are stored in thousandths: integers, most of them 0, keep the page small.
+const UNITS: u32 = 1000;
+
+/// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the model.
+///
+/// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for each position of
+/// `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and `labels`, predictions with their
+/// `probability`; `maps`, each with `name`, `site` (`encoder_self`, `decoder_self` or `cross`), `layer`, `rows`, `columns` and
+/// `heads`, for each head its weights row by row, where `units` stands for 1; and `warnings`.
+pub fn explanation(title: &str, inspection: &Inspection) -> Value {
+    let Inspection {
+        src,
+        tgt,
+        written,
+        predicted,
+        maps,
+        warnings,
+    } = inspection;
+    let (tags, labels) = match predicted {
+        Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
+        Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
+        None => (Vec::new(), Vec::new()),
+    };
+    json!({
+        "title": title,
+        "units": UNITS,
+        "src": src,
+        "tgt": tgt,
+        "written": written.iter().map(token).collect::<Vec<_>>(),
+        "tags": tags,
+        "labels": labels,
+        "maps": maps.iter().map(map).collect::<Vec<_>>(),
+        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+    })
+}
+
+fn token(written: &Written) -> Value {
+    let Written {
+        token,
+        probability,
+        alternatives,
+    } = written;
+    let other = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
+    json!({
+        "token": token,
+        "probability": probability,
+        "alternatives": alternatives.iter().map(other).collect::<Vec<_>>(),
+    })
+}
+
+fn scores(labels: &[LabelScore]) -> Vec<Value> {
+    let score = |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
+    labels.iter().map(score).collect()
+}
+
+fn map(map: &AttentionMap) -> Value {
+    let AttentionMap {
+        name,
+        site,
+        layer,
+        weights,
+    } = map;
+    let [_, n_heads, rows, columns] = weights.dims();
+    let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
+    let numbers: Vec<u32> = numbers
+        .iter()
+        .map(|w| (w * UNITS as f32).round() as u32)
+        .collect();
+    let heads: Vec<&[u32]> = numbers.chunks(rows * columns).take(n_heads).collect();
+    let site = match site {
+        AttentionSite::EncoderSelf => "encoder_self",
+        AttentionSite::DecoderSelf => "decoder_self",
+        AttentionSite::Cross => "cross",
+    };
+    json!({
+        "name": name,
+        "site": site,
+        "layer": layer,
+        "rows": rows,
+        "columns": columns,
+        "heads": heads,
+    })
+}
