@@ -79,8 +79,9 @@ impl Document {
     /// divided into sentences and parts of them.
     ///
     /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code` and similar
-    /// elements, and elements with `translate="no"` or the class `notranslate` are kept as they are. Tags are never
-    /// rewritten, added or repaired, so a fragment stays a fragment.
+    /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as
+    /// they are, with all that is inside them. A blank line made of `<br>` separates segments as blocks do. Tags are
+    /// never rewritten, added or repaired, so a fragment stays a fragment.
     ///
     /// # Errors
     /// [`crate::Error::Usage`] if more than 256 inline elements are nested in each other.

@@ -14,6 +14,7 @@ mod writer;
 
 use std::ops::Range;
 
+use blanks::is_space;
 use builder::Builder;
 use tokens::{Kind, Start, Token};
 
@@ -73,7 +74,8 @@ impl Reader<'_> {
         let Token { range, pair, .. } = &self.tokens[number];
         let (range, name) = (range.clone(), start.name.as_str());
         let is_block = elements::is_block(name);
-        let is_protected = start.protected || elements::is_opaque(name);
+        let is_protected =
+            start.protected || elements::is_opaque(name) || self.shows_address(number, name);
         if is_protected
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)
@@ -98,6 +100,27 @@ impl Reader<'_> {
             _ => self.builder.hidden(range),
         }
         Ok(number + 1)
+    }
+
+    /// Whether token `number` begins a link that shows the address of a page, as social networks write them.
+    fn shows_address(&self, number: usize, name: &str) -> bool {
+        /// A long address is divided into elements, some of which are hidden.
+        const MAX_TOKENS: usize = 16;
+        let Some(pair) = self.tokens[number].pair.filter(|_| name == "a") else {
+            return false;
+        };
+        let inside = &self.tokens[number + 1..pair];
+        if inside.len() > MAX_TOKENS || inside.iter().any(Token::is_block_tag) {
+            return false;
+        }
+        let texts = inside.iter().filter_map(|token| match &token.kind {
+            Kind::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let text: String = texts.collect();
+        let text = text.trim();
+        let schemes = ["http://", "https://", "www."];
+        schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
     }
 
     /// The number of the token after the protected element that begins at token `number`. An inline element without an end

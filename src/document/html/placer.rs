@@ -118,12 +118,7 @@ impl<'a> Placer<'a> {
                 )
             }
             Place::Before(unit) => {
-                let inside = *unit < area.target.end;
-                let at = if inside {
-                    self.target.units[*unit].start
-                } else {
-                    area.end
-                };
+                let at = self.byte_before(*unit, slot.node, area);
                 (*unit..*unit, at, at)
             }
             Place::Unknown | Place::Guest => return,
@@ -145,6 +140,18 @@ impl<'a> Placer<'a> {
                 self.writer.text_to(end);
                 self.writer.close(&element.close);
             }
+        }
+    }
+
+    /// Where `node` goes if it goes before `unit`.
+    fn byte_before(&self, unit: usize, node: usize, area: &Area) -> usize {
+        let follows = matches!(&self.markup.nodes[node], Node::Point(point) if point.follows);
+        if unit >= area.target.end {
+            area.end
+        } else if follows && unit > area.target.start {
+            self.target.units[unit - 1].end
+        } else {
+            self.target.units[unit].start
         }
     }
 

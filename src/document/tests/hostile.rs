@@ -174,6 +174,12 @@ const PARTS: &[&str] = &[
     "</noscript>",
     "<plaintext>",
     "<li>",
+    "<p ",
+    " class=",
+    " a=1 a=2",
+    "/>",
+    " =",
+    "<a href=x>https://",
     "<option>",
     "<input>",
 ];
@@ -224,7 +230,11 @@ fn random_fragments_do_no_harm() {
             "{html:?} became {out:?}"
         );
         let twice = unchanged(&again);
-        assert_eq!(twice.matches('<').count(), out.matches('<').count());
+        assert_eq!(
+            tags(&twice),
+            tags(&out),
+            "{html:?} became {out:?}, then {twice:?}"
+        );
 
         let mut translations = identity(&document);
         for translated in &mut translations {
@@ -238,6 +248,11 @@ fn random_fragments_do_no_harm() {
         );
     }
     assert!(segments > 100_000);
+}
+
+/// The number of tags and comments. Browsers ignore `</>`, which counts as text.
+fn tags(html: &str) -> usize {
+    html.replace("</>", "").matches('<').count()
 }
 
 fn without_blanks(text: &str) -> String {

@@ -90,6 +90,22 @@ fn what_is_not_text_is_never_translated() {
 }
 
 #[test]
+fn posts_of_social_networks_are_read() {
+    let html = concat!(
+        r#"<p><span class="h-card" translate="no"><a href="https://m.example/@bob" class="u-url mention">@"#,
+        r#"<span>bob</span></a></span> see <a href="https://example.com/a/long/path" rel="nofollow">"#,
+        r#"<span class="invisible">https://</span><span class="ellipsis">example.com/a</span>"#,
+        r#"<span class="invisible">/long/path</span></a> about <a href="https://m.example/tags/rust">#"#,
+        r#"<span>Rust</span></a>!</p>"#,
+    );
+    let document = read(html);
+    assert_eq!(texts(&document), ["see about #Rust!"]);
+    assert_eq!(unchanged(&document), html);
+    let document = read("<p>the <a href=x>https://x.y is a link</a></p>");
+    assert_eq!(texts(&document), ["the https://x.y is a link"]);
+}
+
+#[test]
 fn templates_and_tables_are_blocks() {
     let html = "<template><p>a <b>b</b></p></template><table><tr><th>c<td>d<caption>e</table>";
     let document = read(html);
@@ -117,7 +133,7 @@ fn long_blocks_are_divided_into_sentences() {
     };
     assert_eq!(
         document.render(&[swapped("2. 1"), swapped("4 3."), swapped("6 5.")]),
-        "<p><b>2. 1 4 3</b>. <i>6</i> 5.</p>",
+        "<p><b>2. 1 4 3.</b> <i>6</i> 5.</p>",
         "an element over two sentences goes around what lies between its words"
     );
 }

@@ -120,7 +120,7 @@ fn what_is_not_translated_keeps_its_blanks() {
     let links = [(0, 2), (1, 1), (2, 0)];
     assert_eq!(
         translated("press <kbd>F1</kbd> to help", "Hilfe: Drücke", &links[1..]),
-        "<kbd>F1</kbd> Hilfe: Drücke"
+        "Hilfe: <kbd>F1</kbd> Drücke"
     );
     assert_eq!(
         translated(

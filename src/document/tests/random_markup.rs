@@ -17,13 +17,13 @@ struct Source {
 
 impl Source {
     fn content(&mut self, random: &mut Random, parent: Option<usize>, depth: usize, spaced: bool) {
-        for _ in 0..random.below(5) {
+        for _ in 0..random.below(6 + 6 / (depth + 1)) {
             let tag = self.tags;
             match random.below(if depth < 5 { 6 } else { 3 }) {
                 0 => self.html.push(' '),
                 1 | 2 => self
                     .html
-                    .push_str(random.choose(&["w ", "ord ", "x", ". ", "(", "12 "])),
+                    .push_str(random.choose::<&str>(&["w ", "ord ", "x", ". ", "(", "12 "])),
                 3 => {
                     self.tags += 1;
                     self.parents.insert(tag, parent);
