@@ -63,7 +63,7 @@ enum Part {
     /// A segment of plain text, by its number.
     Plain(usize),
     /// Text with markup inside.
-    Run(Run),
+    Run(Box<Run>),
 }
 
 impl Document {

@@ -152,7 +152,7 @@ impl Reader<'_> {
         let builder = std::mem::take(&mut self.builder);
         if builder.has_words() {
             let run = builder.finish(self.source, self.fits, &mut self.segments)?;
-            self.parts.push(Part::Run(run));
+            self.parts.push(Part::Run(Box::new(run)));
         } else if let Some(range) = builder.range() {
             Part::keep(&mut self.parts, &self.source[range]);
         }

@@ -205,9 +205,10 @@ fn mutated(random: &mut Random) -> String {
     html.into_iter().collect()
 }
 
+/// The letters and digits of all segments. Text without any is not a segment.
 fn letters(document: &Document) -> String {
     let text = texts(document).concat();
-    text.split_whitespace().collect()
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 #[test]
