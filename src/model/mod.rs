@@ -131,11 +131,6 @@ impl Model {
         &self.architecture
     }
 
-    /// The longest sequence that the model accepts, in tokens; a decoder's includes the start token.
-    pub fn max_len(&self) -> usize {
-        self.architecture.max_len
-    }
-
     /// Encodes the source.
     ///
     /// # Panics

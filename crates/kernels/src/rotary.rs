@@ -234,8 +234,7 @@ mod tests {
         let x = random(6 * 20, 1);
         let positions = [5, 6, 7, 30, 31, 32];
         let mut twin: Vec<f64> = x.iter().map(|&x| x.into()).collect();
-        for row in 0..6 {
-            let position = positions[row];
+        for (row, position) in positions.into_iter().enumerate() {
             for (head, i) in (0..6).map(|n| (n / 3, n % 3)) {
                 let angle = position as f64 * 1e4f64.powf(-2.0 * i as f64 / 6.0);
                 let (a, b) = (row * 20 + head * 6 + i, row * 20 + head * 6 + 3 + i);
