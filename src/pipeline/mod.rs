@@ -13,6 +13,7 @@ mod generate;
 mod inspect;
 mod request;
 mod rescore;
+pub mod service;
 mod share;
 mod source;
 mod stop;

@@ -22,6 +22,24 @@ pub struct Request {
     pub phrases: Vec<String>,
 }
 
+impl Request {
+    /// Whether it asks for more than any translation.
+    pub(super) fn has_demands(&self) -> bool {
+        let mut texts = self.phrases.iter().chain([&self.prefix]);
+        texts.any(|text| !text.trim().is_empty())
+    }
+}
+
+impl From<String> for Request {
+    /// Any translation of `src`.
+    fn from(src: String) -> Self {
+        Self {
+            src,
+            ..Self::default()
+        }
+    }
+}
+
 /// What the translation of a line must contain, as tokens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Demands {
