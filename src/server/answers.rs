@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::models::Model;
 use super::problem::{Kind, Problem};
@@ -19,45 +19,62 @@ pub(super) enum Merge {
     Append,
 }
 
-/// A request to a model and its events. Dropping it cancels the request.
+/// Requests to a model and their events. Dropping it cancels them.
 pub(super) struct Answers<T> {
+    model: Arc<Model>,
     events: UnboundedReceiver<(usize, Event<T>)>,
+    /// Until the first event is asked for.
+    sender: Option<UnboundedSender<(usize, Event<T>)>>,
     fetched: VecDeque<(usize, Event<T>)>,
     merge: Merge,
-    _ticket: Ticket,
-    /// Keeps the model while it works on the request, even if another one has taken its place.
-    model: Arc<Model>,
+    tickets: Vec<Ticket>,
 }
 
 impl<T: Send + 'static> Answers<T> {
-    /// Sends a request to `model`, as `send` does with the reply that it is given.
+    /// No requests yet.
+    pub(super) fn new(model: &Arc<Model>, merge: Merge) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        Self {
+            // Kept while it works on the requests, even if another one takes its place.
+            model: Arc::clone(model),
+            events,
+            sender: Some(sender),
+            fetched: VecDeque::new(),
+            merge,
+            tickets: Vec::new(),
+        }
+    }
+
+    /// Sends a request, as `send` does with the reply that it is given. Its jobs are numbered from `first`.
     ///
     /// # Errors
     /// A [`Problem`] if it is refused.
-    pub(super) fn of(
-        model: &Arc<Model>,
-        merge: Merge,
+    pub(super) fn send(
+        &mut self,
+        first: usize,
         send: impl FnOnce(&Service, Reply<T>) -> Result<Ticket, Refused>,
-    ) -> Result<Self, Problem> {
-        let (sender, events) = mpsc::unbounded_channel();
-        // Nobody reads any more if the request was cancelled.
-        let reply = move |number, event| drop(sender.send((number, event)));
-        Ok(Self {
-            events,
-            fetched: VecDeque::new(),
-            merge,
-            _ticket: send(model.service(), Arc::new(reply))?,
-            model: Arc::clone(model),
-        })
+    ) -> Result<(), Problem> {
+        let sender = self.sender.clone();
+        let reply = move |number, event| {
+            if let Some(sender) = &sender {
+                // Nobody reads any more if the request was cancelled.
+                let _ = sender.send((first + number, event));
+            }
+        };
+        let ticket = send(self.model.service(), Arc::new(reply))?;
+        self.tickets.push(ticket);
+        Ok(())
     }
 
-    /// The model that was asked.
+    /// The model that is asked.
     pub(super) fn model(&self) -> &Arc<Model> {
         &self.model
     }
 
     /// The next event with the number of its job; `None` after the last. Texts that have piled up come as one.
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
+        // The events end when the model has dropped all replies.
+        self.sender = None;
         if self.fetched.is_empty() {
             let event = self.events.recv().await?;
             self.fetched.push_back(event);
@@ -117,7 +134,9 @@ pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
 ) -> Result<T, Problem> {
     let send = |service: &Service, reply| service.compute(client, work, reply);
-    let mut results = Answers::of(model, Merge::Replace, send)?.all(1).await?;
+    let mut answers = Answers::new(model, Merge::Replace);
+    answers.send(0, send)?;
+    let mut results = answers.all(1).await?;
     results.pop().ok_or_else(lost)
 }
 

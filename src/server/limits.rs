@@ -59,6 +59,19 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Sets [`Limits::timeout`] to `seconds`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for anything but a positive number.
+    pub fn set_timeout(&mut self, seconds: f64) -> Result<()> {
+        if !(seconds > 0.0 && seconds.is_finite()) {
+            let hint = "use a positive number of seconds";
+            return Err(Error::usage(format!("a timeout of {seconds}"), hint));
+        }
+        self.timeout = super::config::seconds(seconds);
+        Ok(())
+    }
+
     /// Refuses limits of 0, with which nothing could be served.
     ///
     /// # Errors

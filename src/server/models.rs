@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::config::{ServeConfig, ServedModel};
 use super::language::{Direction, Language};
@@ -20,6 +20,8 @@ use crate::pipeline::service::{self, Load, Service};
 pub(super) struct Model {
     config: ServedModel,
     service: Arc<Service>,
+    /// When it was loaded.
+    loaded: SystemTime,
     /// What earlier services of this name have done, so that counts never fall.
     before: Load,
 }
@@ -27,6 +29,10 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn name(&self) -> &str {
         &self.config.name
+    }
+
+    pub(super) fn loaded(&self) -> SystemTime {
+        self.loaded
     }
 
     pub(super) fn direction(&self) -> Option<&Direction> {
@@ -142,6 +148,7 @@ impl Models {
             models.push(Arc::new(Model {
                 config: served.clone(),
                 service,
+                loaded: SystemTime::now(),
                 before: old.map(|old| old.load()).unwrap_or_default(),
             }));
         }

@@ -73,6 +73,12 @@ const RULES: &[(&str, &[&str])] = &[
     ),
     ("page", &["nn", "pipeline"]),
     (
+        "server",
+        &[
+            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+        ],
+    ),
+    (
         "train",
         &[
             "count",
