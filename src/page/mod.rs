@@ -2,4 +2,4 @@
 
 mod attention;
 
-pub use attention::attention;
+pub use attention::{attention, explanation};

@@ -71,6 +71,7 @@ const RULES: &[(&str, &[&str])] = &[
             "decode",
         ],
     ),
+    ("document", &["error"]),
     ("page", &["nn", "pipeline"]),
     (
         "server",

@@ -27,6 +27,11 @@ pub fn attention(title: &str, inspection: &Inspection) -> String {
     )
 }
 
+/// What [`attention`] shows, for a script of another page.
+pub fn explanation(title: &str, inspection: &Inspection) -> Value {
+    data(title, inspection)
+}
+
 /// JSON for a script element: without `<`, no text can end the element or open a comment.
 fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
