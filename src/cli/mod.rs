@@ -88,7 +88,10 @@ enum Command {
 }
 
 impl Command {
-    #[cfg_attr(not(feature = "server"), expect(unused_variables, reason = "only a server has threads of its own"))]
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(unused_variables, reason = "only a server has threads of its own")
+    )]
     fn run(&self, threads: Option<NonZeroUsize>) -> Result<()> {
         match self {
             Self::Demo(args) => demo::run(args),

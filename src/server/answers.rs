@@ -66,11 +66,6 @@ impl<T: Send + 'static> Answers<T> {
         Ok(())
     }
 
-    /// The model that is asked.
-    pub(super) fn model(&self) -> &Arc<Model> {
-        &self.model
-    }
-
     /// The next event with the number of its job; `None` after the last. Texts that have piled up come as one.
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
         // The events end when the model has dropped all replies.

@@ -1,6 +1,6 @@
 //! What all handlers share.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::HeaderMap;
@@ -52,7 +52,12 @@ impl App {
     /// # Errors
     /// Those of [`Keys::read`] and [`Models::load`].
     pub(super) fn reload(&self) -> Result<()> {
-        let keys = self.config.api_key_file.as_deref().map(Keys::read).transpose()?;
+        let keys = self
+            .config
+            .api_key_file
+            .as_deref()
+            .map(Keys::read)
+            .transpose()?;
         self.models.load(&self.config)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         Ok(())
@@ -93,15 +98,23 @@ impl App {
         };
         if texts.len() > limits.texts {
             let (found, most) = (texts.len(), limits.texts);
-            return Err(too_large(format!("{found} texts; a request has at most {most}")));
+            return Err(too_large(format!(
+                "{found} texts; a request has at most {most}"
+            )));
         }
         let counts = texts.iter().map(|text| text.as_ref().chars().count());
         let (found, most) = (counts.sum::<usize>(), limits.characters);
         if found > most {
-            return Err(too_large(format!("{found} characters; a request has at most {most}")));
+            return Err(too_large(format!(
+                "{found} characters; a request has at most {most}"
+            )));
         }
-        let counted = found as u64;
-        self.characters.fetch_add(counted, std::sync::atomic::Ordering::Relaxed);
+        self.characters.fetch_add(found as u64, Relaxed);
+        if self.config.log_text {
+            for text in texts {
+                tracing::info!(text = text.as_ref(), "text");
+            }
+        }
         Ok(())
     }
 }
@@ -113,6 +126,11 @@ impl App {
 pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let failed = |_| Err(Problem::new(Kind::Internal, "the request could not be read"));
+    let failed = |_| {
+        Err(Problem::new(
+            Kind::Internal,
+            "the request could not be read",
+        ))
+    };
     spawn_blocking(work).await.unwrap_or_else(failed)
 }

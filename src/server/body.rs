@@ -49,7 +49,11 @@ pub(super) async fn json_or_form<T: DeserializeOwned>(
         }
         None | Some("application/json") => {
             let bytes = read(&head.headers, body, limits).await?;
-            if bytes.is_empty() { Map::new() } else { parse(&bytes)? }
+            if bytes.is_empty() {
+                Map::new()
+            } else {
+                parse(&bytes)?
+            }
         }
         Some(_) => {
             let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded`)";
@@ -70,12 +74,20 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
 async fn read(headers: &HeaderMap, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
     let too_large = || {
         let most = limits.body;
-        Problem::new(Kind::TooLarge, format!("the body is larger than {most} bytes"))
+        Problem::new(
+            Kind::TooLarge,
+            format!("the body is larger than {most} bytes"),
+        )
     };
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
     if let Some(declared) = declared {
         // hyper has refused what is not a number; one that is too long to be read is too large.
-        if declared.parse::<usize>().map_or(true, |len| len > limits.body) {
+        if declared
+            .parse::<usize>()
+            .map_or(true, |len| len > limits.body)
+        {
             return Err(too_large());
         }
     }
@@ -85,7 +97,9 @@ async fn read(headers: &HeaderMap, mut body: Body, limits: &Limits) -> Result<By
         let frame = frame.map_err(|_| Problem::new(Kind::Timeout, "the body came too slowly"))?;
         let Some(frame) = frame else { break };
         let broken = |error| Problem::new(Kind::Malformed, format!("the body is broken: {error}"));
-        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(broken)?.into_data() else {
+            continue;
+        };
         if bytes.len() + data.len() > limits.body {
             return Err(too_large());
         }
@@ -97,7 +111,10 @@ async fn read(headers: &HeaderMap, mut body: Body, limits: &Limits) -> Result<By
 fn text(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
-        Problem::new(Kind::Malformed, format!("the body is not UTF-8 at byte {place}"))
+        Problem::new(
+            Kind::Malformed,
+            format!("the body is not UTF-8 at byte {place}"),
+        )
     })
 }
 
@@ -196,7 +213,10 @@ mod tests {
     #[test]
     fn forms_repeat_lists_only() {
         let read = |text| Value::Object(form(text, &["q"]).unwrap()).to_string();
-        assert_eq!(read("q=a+b&q=%C3%A4&x=1&x=2"), r#"{"q":["a b","ä"],"x":"2"}"#);
+        assert_eq!(
+            read("q=a+b&q=%C3%A4&x=1&x=2"),
+            r#"{"q":["a b","ä"],"x":"2"}"#
+        );
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
         assert!(form("q=%FF", &[]).is_err());
         assert_eq!(read("q=%ef%bf%bd"), "{\"q\":\"\u{FFFD}\"}");

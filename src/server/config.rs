@@ -253,7 +253,10 @@ mod tests {
             let direction = model.direction.as_ref().unwrap();
             format!("{}: {}>{}", model.name, direction.source, direction.target)
         });
-        assert_eq!(directions.collect::<Vec<_>>(), ["fr-de: fr>de", "small: en>de"]);
+        assert_eq!(
+            directions.collect::<Vec<_>>(),
+            ["fr-de: fr>de", "small: en>de"]
+        );
     }
 
     #[test]
@@ -262,7 +265,10 @@ mod tests {
             ("[limits]\nqueu = 1\n", "line 2: unknown field `queu`"),
             ("\nmodles = 1\n", "line 2: unknown field `modles`"),
             ("[models.a]\nsource = 'en'\n", "missing field `dir`"),
-            ("[models.a]\ndir = 'd'\nsource = 'english'\n", "line 3: `english` is not a language"),
+            (
+                "[models.a]\ndir = 'd'\nsource = 'english'\n",
+                "line 3: `english` is not a language",
+            ),
             ("precision = 'f8'", "line 1: unknown variant `f8`"),
             ("threads = -1", "line 1: invalid value"),
         ] {

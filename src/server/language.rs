@@ -123,7 +123,8 @@ impl FromStr for Language {
         let is_base = |base: &str| {
             (2..=3).contains(&base.len()) && base.bytes().all(|byte| byte.is_ascii_lowercase())
         };
-        let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
+        let is_part =
+            |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
         if code.len() <= LONGEST && parts.next().is_some_and(is_base) && parts.all(is_part) {
             return Ok(Self(code));
         }
@@ -199,7 +200,9 @@ pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected>
 }
 
 fn guess(detector: &Detector, text: &str) -> Option<Detected> {
-    let found = detector.detect(text)?;
+    /// A longer text tells no more.
+    const ENOUGH: usize = 4096;
+    let found = detector.detect(&text[..text.floor_char_boundary(ENOUGH)])?;
     let (code, _, _) = KNOWN.iter().find(|(_, _, lang)| *lang == found.lang())?;
     Some(Detected {
         language: Language((*code).to_owned()),
@@ -221,7 +224,15 @@ mod tests {
         assert_eq!(language("pt_BR").base(), "pt");
         assert_eq!(language("pt-br").name(), "Portuguese");
         assert_eq!(language("xx").name(), "xx");
-        for wrong in ["", "e", "english", "e1", "en-", "en de", "en-aaaaaaaaaaaaaaaaa"] {
+        for wrong in [
+            "",
+            "e",
+            "english",
+            "e1",
+            "en-",
+            "en de",
+            "en-aaaaaaaaaaaaaaaaa",
+        ] {
             assert!(wrong.parse::<Language>().is_err(), "{wrong}");
         }
     }
@@ -229,7 +240,10 @@ mod tests {
     #[test]
     fn names_of_models_tell_directions() {
         let direction = Direction::of_name("en-de").unwrap();
-        assert_eq!((direction.source.code(), direction.target.code()), ("en", "de"));
+        assert_eq!(
+            (direction.source.code(), direction.target.code()),
+            ("en", "de")
+        );
         for other in ["model", "en-german", "en", "en-de-2", "multi30k-en"] {
             assert_eq!(Direction::of_name(other), None, "{other}");
         }
@@ -240,10 +254,16 @@ mod tests {
         let text = "Ein Hund läuft über die Straße und bellt den Mann auf dem Fahrrad an.";
         assert_eq!(detect(text).unwrap().language.code(), "de");
         let choices = [language("en"), language("de-at")];
-        assert_eq!(detect_among(text, &choices).unwrap().language.code(), "de-at");
+        assert_eq!(
+            detect_among(text, &choices).unwrap().language.code(),
+            "de-at"
+        );
         let unknown = [language("xx")];
         assert_eq!(detect_among(text, &unknown).unwrap().language.code(), "xx");
         assert_eq!(detect("1234"), None);
-        assert_eq!(detect_among("1234", &choices).unwrap().language.code(), "en");
+        assert_eq!(
+            detect_among("1234", &choices).unwrap().language.code(),
+            "en"
+        );
     }
 }

@@ -93,8 +93,14 @@ impl Limits {
             ("head_timeout", self.head_timeout),
             ("stall_timeout", self.stall_timeout),
         ];
-        let none = counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name);
-        let never = times.iter().filter(|(_, time)| time.is_zero()).map(|(name, _)| name);
+        let none = counts
+            .iter()
+            .filter(|(_, count)| *count == 0)
+            .map(|(name, _)| name);
+        let never = times
+            .iter()
+            .filter(|(_, time)| time.is_zero())
+            .map(|(name, _)| name);
         match none.chain(never).next() {
             None => Ok(()),
             Some(name) => Err(Error::usage(

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::api::Api;
@@ -38,7 +40,9 @@ pub(super) struct Metrics {
 impl Metrics {
     pub(super) fn new() -> Self {
         let builder = PrometheusBuilder::new();
-        let builder = builder.set_buckets(&BUCKETS).expect("buckets are not empty");
+        let builder = builder
+            .set_buckets(&BUCKETS)
+            .expect("buckets are not empty");
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         let metrics = Self { recorder, handle };
@@ -115,17 +119,37 @@ impl Metrics {
 
 fn describe() {
     describe_counter!(REQUESTS, "Requests that have ended.");
-    describe_histogram!(DURATION, Unit::Seconds, "Time from the head of a request to the end of its response.");
-    describe_histogram!(FIRST, Unit::Seconds, "Time from the head of a request to the first piece of a stream.");
+    describe_histogram!(
+        DURATION,
+        Unit::Seconds,
+        "Time from the head of a request to the end of its response."
+    );
+    describe_histogram!(
+        FIRST,
+        Unit::Seconds,
+        "Time from the head of a request to the first piece of a stream."
+    );
     describe_gauge!(IN_PROGRESS, "Requests in progress.");
-    describe_counter!(ABANDONED, "Requests whose client went away before the end of the response.");
+    describe_counter!(
+        ABANDONED,
+        "Requests whose client went away before the end of the response."
+    );
     describe_gauge!(CONNECTIONS, "Open connections.");
-    describe_counter!(REFUSED, "Connections that were refused because too many were open.");
-    describe_gauge!(READY, "1 while requests are answered, 0 while models load or the server drains.");
+    describe_counter!(
+        REFUSED,
+        "Connections that were refused because too many were open."
+    );
+    describe_gauge!(
+        READY,
+        "1 while requests are answered, 0 while models load or the server drains."
+    );
     describe_counter!(RELOADS, "Times that models were read again.");
     describe_gauge!(WAITING, "Sentences and other jobs that wait for a model.");
     describe_gauge!(RUNNING, "Sentences and other jobs that a model works on.");
     describe_counter!(STEPS, "Decoding steps.");
-    describe_counter!(ROWS, "Rows of all decoding steps; divided by the steps, the mean batch.");
+    describe_counter!(
+        ROWS,
+        "Rows of all decoding steps; divided by the steps, the mean batch."
+    );
     describe_counter!(TOKENS, "Tokens read (source) and written (target).");
 }

@@ -101,10 +101,15 @@ impl Server {
         config.check()?;
         let listener = TcpListener::bind(&config.listen).map_err(|error| {
             let hint = match error.kind() {
-                io::ErrorKind::AddrInUse => "another program listens there: use another port, or port 0 for a free one",
+                io::ErrorKind::AddrInUse => {
+                    "another program listens there: use another port, or port 0 for a free one"
+                }
                 _ => "give an address and a port, as in `127.0.0.1:8080`",
             };
-            Error::usage(format!("cannot listen on `{}`: {error}", config.listen), hint)
+            Error::usage(
+                format!("cannot listen on `{}`: {error}", config.listen),
+                hint,
+            )
         })?;
         Self::on(listener, config)
     }
@@ -251,7 +256,8 @@ fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
     description.info.title = "Attentive".to_owned();
     description.info.version = env!("CARGO_PKG_VERSION").to_owned();
-    description.info.description = Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
+    description.info.description =
+        Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
     let description = serde_json::to_string(&description).unwrap_or_default();
     let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
     let describe = move || async move { (headers, description.clone()) };

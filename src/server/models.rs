@@ -1,6 +1,5 @@
 //! The models that are served.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -93,7 +92,10 @@ impl Models {
         let Some(name) = name else {
             return match fitting[..] {
                 [only] => Ok(Arc::clone(only)),
-                [] => Err(Problem::new(Kind::NoModel, format!("no model here can {what}"))),
+                [] => Err(Problem::new(
+                    Kind::NoModel,
+                    format!("no model here can {what}"),
+                )),
                 _ => {
                     let problem = format!("several models can {what}: name one of {}", listed());
                     Err(Problem::field("model", problem))
@@ -133,17 +135,23 @@ impl Models {
     /// The first model's that cannot be loaded; then nothing has changed.
     pub(super) fn load(&self, config: &ServeConfig) -> Result<()> {
         let before = self.all();
-        let mut services: HashMap<(PathBuf, Option<Precision>), Arc<Service>> = HashMap::new();
+        // Several names of one model share it.
+        let mut services: Vec<(PathBuf, Option<Precision>, Arc<Service>)> = Vec::new();
         let mut models = Vec::with_capacity(config.models.len());
         for served in &config.models {
             let precision = served.precision.or(config.precision);
             let path = fs::canonicalize(&served.dir).unwrap_or_else(|_| served.dir.clone());
-            let key = (path, precision);
-            let service = match services.get(&key) {
-                Some(service) => Arc::clone(service),
-                None => Arc::new(start(served, precision, config)?),
+            let known = services
+                .iter()
+                .find(|(of, with, _)| *of == path && *with == precision);
+            let service = match known {
+                Some((_, _, service)) => Arc::clone(service),
+                None => {
+                    let service = Arc::new(start(served, precision, config)?);
+                    services.push((path, precision, Arc::clone(&service)));
+                    service
+                }
             };
-            services.insert(key, Arc::clone(&service));
             let old = before.iter().find(|old| old.name() == served.name);
             models.push(Arc::new(Model {
                 config: served.clone(),
@@ -183,4 +191,3 @@ fn retire(models: Arc<Vec<Arc<Model>>>) {
         thread::sleep(PAUSE);
     }
 }
-

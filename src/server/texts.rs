@@ -72,15 +72,20 @@ pub(super) async fn translate(
         src: text.to_owned(),
         ..Request::default()
     };
-    let requests: Vec<_> = segments.iter().map(|segment| request(&segment.text)).collect();
+    let requests: Vec<_> = segments
+        .iter()
+        .map(|segment| request(&segment.text))
+        .collect();
     let options = options(model.pipeline(), alternatives);
     let mut answers = Answers::new(model, Merge::Replace);
-    let send = |service: &Service, reply| {
-        service.translate(client, &requests, &options, false, reply)
-    };
+    let send =
+        |service: &Service, reply| service.translate(client, &requests, &options, false, reply);
     answers.send(0, send)?;
     let found = answers.all(requests.len()).await?;
-    let asked: Vec<_> = segments.iter().map(|segment| segment.needs_alignment).collect();
+    let asked: Vec<_> = segments
+        .iter()
+        .map(|segment| segment.needs_alignment)
+        .collect();
     let sources: Vec<String> = requests.into_iter().map(|request| request.src).collect();
     let translated = align(model, client, sources, found, asked).await?;
     Ok(render(&documents, &translated, alternatives))
@@ -98,7 +103,9 @@ fn tokens(pipeline: &Pipeline, text: &str) -> usize {
 
 fn check_tokens(pipeline: &Pipeline, documents: &[Document], most: usize) -> Result<(), Problem> {
     let segments = documents.iter().flat_map(Document::segments);
-    let found: usize = segments.map(|segment| tokens(pipeline, &segment.text)).sum();
+    let found: usize = segments
+        .map(|segment| tokens(pipeline, &segment.text))
+        .sum();
     if found <= most {
         return Ok(());
     }
@@ -139,7 +146,11 @@ async fn align(
         let segments = sources.iter().zip(found).zip(needs);
         let aligned = segments.map(|((source, found), needed)| {
             let pairs: Vec<_> = match needed {
-                true => found.hypotheses.iter().map(|one| (source, &one.tokens[..])).collect(),
+                true => found
+                    .hypotheses
+                    .iter()
+                    .map(|one| (source, &one.tokens[..]))
+                    .collect(),
                 false => Vec::new(),
             };
             let mut alignments = pipeline.align(&pairs)?.into_iter();

@@ -45,7 +45,10 @@ impl Visit {
 
     /// The problem of a request that took too long.
     pub(super) fn late() -> Problem {
-        Problem::new(Kind::Timeout, "the request took longer than the server allows")
+        Problem::new(
+            Kind::Timeout,
+            "the request took longer than the server allows",
+        )
     }
 }
 
@@ -73,7 +76,11 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         accepted: None,
     };
     let answered = match record.admit() {
-        Ok(()) => AssertUnwindSafe(record.answer(request, next)).catch_unwind().await,
+        Ok(()) => {
+            AssertUnwindSafe(record.answer(request, next))
+                .catch_unwind()
+                .await
+        }
         Err(problem) => Ok(Err(problem)),
     };
     let panicked = || Problem::new(Kind::Internal, "the server failed to answer");
@@ -143,7 +150,11 @@ impl Drop for Record {
         let abandoned = !self.ended;
         // What nginx logs for clients that close the connection.
         const CLOSED: u16 = 499;
-        let status = if self.status == 0 { CLOSED } else { self.status };
+        let status = if self.status == 0 {
+            CLOSED
+        } else {
+            self.status
+        };
         (self.app.metrics).ended(self.visit.api, status, took, abandoned);
         tracing::info!(
             method = %self.method,

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
-use crate::pipeline::tests::{of, untrained, untrained_language_model};
 use crate::pipeline::TranslateOptions;
+use crate::pipeline::tests::{of, untrained, untrained_language_model};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);

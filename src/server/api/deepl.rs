@@ -75,16 +75,23 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         None | Some("" | "0") => Form::Plain,
         Some("html" | "xml") => Form::Markup,
         Some(_) => {
-            return Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported."));
+            return Err(Problem::field(
+                "tag_handling",
+                "Value for 'tag_handling' not supported.",
+            ));
         }
     };
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
-    let source = source.map(|code| language("source_lang", &code)).transpose()?;
+    let source = source
+        .map(|code| language("source_lang", &code))
+        .transpose()?;
     let (texts, _) = asked.text.into_texts();
     app.admit("text", &texts)?;
     // Each text has a language of its own, so texts are grouped by the model that reads them.
-    let chosen = texts.iter().map(|text| choose(&app, source.as_ref(), &target, text));
+    let chosen = texts
+        .iter()
+        .map(|text| choose(&app, source.as_ref(), &target, text));
     let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
     let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
     let mut groups: Vec<(Arc<Model>, Vec<usize>)> = Vec::new();
@@ -97,7 +104,10 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let mut translated = vec![String::new(); texts.len()];
     for (model, numbers) in groups {
         let asked = Texts {
-            texts: numbers.iter().map(|&number| texts[number].clone()).collect(),
+            texts: numbers
+                .iter()
+                .map(|&number| texts[number].clone())
+                .collect(),
             form,
             alternatives: 0,
         };
@@ -122,7 +132,10 @@ impl Translate {
     /// Refuses what no model here can do.
     fn check(&self) -> Result<(), Problem> {
         if self.glossary_id.is_some() {
-            return Err(Problem::field("glossary_id", "Glossaries are not supported."));
+            return Err(Problem::field(
+                "glossary_id",
+                "Glossaries are not supported.",
+            ));
         }
         match self.formality.as_deref() {
             None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
@@ -142,7 +155,8 @@ fn choose(
     text: &str,
 ) -> Result<(Arc<Model>, Language), Problem> {
     let unsupported = || {
-        let problem = format!("Value for 'target_lang' not supported: no model translates into {target}.");
+        let problem =
+            format!("Value for 'target_lang' not supported: no model translates into {target}.");
         Problem::field("target_lang", problem)
     };
     let source = match source {
@@ -152,12 +166,16 @@ fn choose(
             let directions = all.iter().filter_map(|model| model.direction());
             let into = directions.filter(|one| one.target.base() == target.base());
             let sources: Vec<Language> = into.map(|one| one.source.clone()).collect();
-            detect_among(text, &sources).ok_or_else(unsupported)?.language
+            detect_among(text, &sources)
+                .ok_or_else(unsupported)?
+                .language
         }
     };
     let model = app.models.translating(&source, target);
     let no_pair = || {
-        let problem = format!("Value for 'source_lang' not supported: no model translates {source} into {target}.");
+        let problem = format!(
+            "Value for 'source_lang' not supported: no model translates {source} into {target}."
+        );
         Problem::field("source_lang", problem)
     };
     Ok((model.ok_or_else(no_pair)?, source))
@@ -194,7 +212,8 @@ async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Re
     languages.sort();
     languages.dedup();
     let entry = |language: &Language| {
-        let mut entry = json!({"language": language.code().to_uppercase(), "name": language.name()});
+        let mut entry =
+            json!({"language": language.code().to_uppercase(), "name": language.name()});
         if is_target {
             entry["supports_formality"] = false.into();
         }
@@ -217,7 +236,9 @@ async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Respon
     let visit = Visit::of(&request)?;
     app.client(request.headers(), None, &visit)?;
     let count = app.characters.load(Relaxed);
-    Ok(reply(&json!({"character_count": count, "character_limit": UNLIMITED})))
+    Ok(reply(
+        &json!({"character_count": count, "character_limit": UNLIMITED}),
+    ))
 }
 
 /// The characters that were translated since the server was started; there is no limit.

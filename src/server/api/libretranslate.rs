@@ -102,7 +102,12 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         alternatives,
     };
     let rendered = translate(&app, &model, client, asked).await?;
-    Ok(reply(&answer(rendered, is_list, detected, alternatives > 0)))
+    Ok(reply(&answer(
+        rendered,
+        is_list,
+        detected,
+        alternatives > 0,
+    )))
 }
 
 /// The model for the languages, and the detected one if `source` is `auto`.
@@ -190,9 +195,7 @@ async fn languages(State(app): State<Shared>) -> Response {
         targets.dedup();
         targets
     };
-    let entry = |language: &Language| {
-        json!({"code": language.code(), "name": language.name(), "targets": targets(language)})
-    };
+    let entry = |language: &Language| json!({"code": language.code(), "name": language.name(), "targets": targets(language)});
     reply(&known.into_iter().map(entry).collect::<Vec<_>>())
 }
 

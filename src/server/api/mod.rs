@@ -7,8 +7,8 @@ pub(super) mod operation;
 pub(super) mod own;
 
 use axum::response::{IntoResponse, Response};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use serde::Serialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
@@ -62,7 +62,9 @@ impl Api {
             Self::LibreTranslate => with_status(status, &json!({"error": said(problem)})),
             Self::DeepL => with_status(status, &json!({"message": said(problem)})),
             Self::OpenAi => with_status(status, &openai::error(problem, status)),
-            Self::Own | Self::Console | Self::Operation => with_status(status, &own::error(problem)),
+            Self::Own | Self::Console | Self::Operation => {
+                with_status(status, &own::error(problem))
+            }
         };
         if let Some(after) = problem.retry_after() {
             let after = HeaderValue::from(after.as_secs());
@@ -90,8 +92,16 @@ impl Api {
         set(headers, "x-content-type-options", "nosniff");
         if self == Self::LibreTranslate {
             set(headers, "access-control-allow-origin", "*");
-            set(headers, "access-control-allow-headers", "Authorization, Content-Type");
-            set(headers, "access-control-allow-methods", "GET, POST, OPTIONS");
+            set(
+                headers,
+                "access-control-allow-headers",
+                "Authorization, Content-Type",
+            );
+            set(
+                headers,
+                "access-control-allow-methods",
+                "GET, POST, OPTIONS",
+            );
         }
     }
 }

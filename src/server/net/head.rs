@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn two_lengths_are_found_in_the_head_only() {
-        let both = b"POST / HTTP/1.1\r\nContent-length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+        let both =
+            b"POST / HTTP/1.1\r\nContent-length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
         assert!(!is_clear(both, true));
         assert!(is_clear(both, false));
         let one = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n16\r\nContent-Length: 3\r\n\r\n\r\n0\r\n\r\n";

@@ -4,7 +4,6 @@ mod head;
 mod stall;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -25,10 +23,10 @@ use tokio::time::{sleep, timeout};
 
 use self::head::Heads;
 use self::stall::Stalling;
+use super::api::Api;
 use super::app::Shared;
 use super::auth::Peers;
 use super::phase::Stage;
-use super::api::Api;
 use super::problem::{Kind, Problem};
 use super::visit::Peer;
 
@@ -62,7 +60,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
                 }
                 Err(_) => {
                     app.metrics.refused_connection();
-                    tokio::spawn(turn_away(stream, address));
+                    tokio::spawn(timeout(FAREWELL, turn_away(stream)));
                 }
             },
             Err(error) => {
@@ -86,13 +84,11 @@ fn ambiguous() -> Response {
     response
 }
 
-async fn turn_away(mut stream: TcpStream, address: SocketAddr) {
-    tracing::debug!(peer = %address.ip(), "too many connections");
-    let answer = async {
-        stream.write_all(CROWDED).await?;
-        stream.shutdown().await
-    };
-    let _ = timeout(FAREWELL, answer).await;
+/// Says that there is no room. The few bytes fit into the buffer of a new connection, so this does not wait.
+async fn turn_away(stream: TcpStream) {
+    if stream.writable().await.is_ok() {
+        let _ = stream.try_write(CROWDED);
+    }
 }
 
 /// Answers the requests of a connection.

@@ -173,7 +173,9 @@ pub(super) async fn complete(
     let head = Head::new(&model);
     let jobs = beginnings.len();
     if asked.stream == Some(true) {
-        let with_usage = asked.stream_options.and_then(|options| options.include_usage);
+        let with_usage = asked
+            .stream_options
+            .and_then(|options| options.include_usage);
         let chunks = Chunks::new(head, beginnings, usage, with_usage == Some(true));
         return Ok(sse::response(app, visit, answers, jobs, chunks));
     }
@@ -185,10 +187,14 @@ impl Complete {
     /// Refuses what models here cannot do.
     fn check(&self) -> Result<(), Problem> {
         let other = |value: &Option<Value>, default: f64| {
-            value.as_ref().is_some_and(|value| value.as_f64() != Some(default))
+            value
+                .as_ref()
+                .is_some_and(|value| value.as_f64() != Some(default))
         };
         let full = |value: &Option<Value>| {
-            value.as_ref().is_some_and(|value| *value != json!({}) && *value != json!(""))
+            value
+                .as_ref()
+                .is_some_and(|value| *value != json!({}) && *value != json!(""))
         };
         let unsupported = [
             ("best_of", other(&self.best_of, 1.0)),
@@ -263,7 +269,10 @@ async fn read(model: &Arc<Model>, texts: Vec<String>) -> Result<Vec<Begun>, Prob
             field: Some("prompt".to_owned()),
             ..Problem::invalid(&error)
         };
-        texts.iter().map(|text| read(text).map_err(invalid)).collect()
+        texts
+            .iter()
+            .map(|text| read(text).map_err(invalid))
+            .collect()
     })
     .await
 }
@@ -294,11 +303,19 @@ fn send(
 fn whole(head: &Head, beginnings: Vec<String>, results: &[Generation], usage: Usage) -> Value {
     let numbered = beginnings.into_iter().zip(results).enumerate();
     let choices = numbered.map(|(index, (beginning, generation))| {
-        choice(index, &(beginning + &generation.text), Some(generation.ending))
+        choice(
+            index,
+            &(beginning + &generation.text),
+            Some(generation.ending),
+        )
     });
     let mut answer = head.object(choices.collect());
     let completion = results.iter().map(|one| one.tokens.len()).sum();
-    answer["usage"] = Usage { completion, ..usage }.json();
+    answer["usage"] = Usage {
+        completion,
+        ..usage
+    }
+    .json();
     answer
 }
 

@@ -62,7 +62,8 @@ fn described(model: &Model) -> Value {
 
 /// Seconds since 1970.
 fn unix(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// The body of an error response.

@@ -41,18 +41,16 @@ impl Telling<Generation> for Chunks {
     fn begin(&mut self) -> Vec<Bytes> {
         let beginnings = self.beginnings.iter().enumerate();
         let given = beginnings.filter(|(_, text)| !text.is_empty());
-        given.map(|(index, text)| self.chunk(choice(index, text, None))).collect()
+        given
+            .map(|(index, text)| self.chunk(choice(index, text, None)))
+            .collect()
     }
 
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
         vec![self.chunk(choice(number, &text, None))]
     }
 
-    async fn result(
-        &mut self,
-        number: usize,
-        result: Generation,
-    ) -> Result<Vec<Bytes>, Problem> {
+    async fn result(&mut self, number: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
         self.usage.completion += result.tokens.len();
         Ok(vec![self.chunk(choice(number, "", Some(result.ending)))])
     }
@@ -69,6 +67,9 @@ impl Telling<Generation> for Chunks {
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![unnamed(&super::error(problem, StatusCode::INTERNAL_SERVER_ERROR))]
+        vec![unnamed(&super::error(
+            problem,
+            StatusCode::INTERNAL_SERVER_ERROR,
+        ))]
     }
 }

@@ -35,7 +35,9 @@ pub(super) async fn post_explain(
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: Explain = json(request, &app.config.limits).await?;
-    let model = app.models.choose(asked.model.as_deref(), "explain", |_| true)?;
+    let model = app
+        .models
+        .choose(asked.model.as_deref(), "explain", |_| true)?;
     let texts = [Some(&asked.text), asked.target.as_ref()];
     app.admit("text", &texts.into_iter().flatten().collect::<Vec<_>>())?;
     let name = model.name().to_owned();

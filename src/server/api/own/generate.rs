@@ -79,14 +79,21 @@ pub(super) async fn post_generate(
     app.admit("prompt", &[&asked.prompt])?;
     let options = asked.options(&app)?;
     let (reader, text) = (Arc::clone(&model), asked.prompt);
-    let read = move || reader.pipeline().prompt(&text).map_err(|error| Problem::invalid(&error));
+    let read = move || {
+        reader
+            .pipeline()
+            .prompt(&text)
+            .map_err(|error| Problem::invalid(&error))
+    };
     let prompt = aside(read).await?;
     let written = Written {
         model: model.name().to_owned(),
         warnings: told(prompt.warnings()),
     };
     let mut answers = Answers::new(&model, Merge::Append);
-    answers.send(0, |service: &Service, reply| service.generate(client, prompt, options, reply))?;
+    answers.send(0, |service: &Service, reply| {
+        service.generate(client, prompt, options, reply)
+    })?;
     if asked.stream {
         return Ok(sse::response(app, visit, answers, 1, written));
     }
@@ -98,7 +105,9 @@ impl Generate {
     fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
-        let new_tokens = self.max_new_tokens.unwrap_or(defaults.max_new_tokens.min(most));
+        let new_tokens = self
+            .max_new_tokens
+            .unwrap_or(defaults.max_new_tokens.min(most));
         if new_tokens > most {
             let problem = format!("{new_tokens} tokens; the server generates {most} for a request");
             return Err(Problem::field("max_new_tokens", problem));

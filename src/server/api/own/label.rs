@@ -90,10 +90,20 @@ pub(super) async fn post_classify(
     request: Request,
 ) -> Result<Response, Problem> {
     let fits = |model: &Model| model.task() == Task::Classify;
-    answer(app, request, "classify texts", fits, |pipeline, texts, count| {
-        let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
-        Ok(texts.iter().zip(&found).map(|(text, found)| classified(text, found)).collect())
-    })
+    answer(
+        app,
+        request,
+        "classify texts",
+        fits,
+        |pipeline, texts, count| {
+            let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
+            Ok(texts
+                .iter()
+                .zip(&found)
+                .map(|(text, found)| classified(text, found))
+                .collect())
+        },
+    )
     .await
 }
 
@@ -107,7 +117,11 @@ pub(super) async fn post_embed(
     let fits = |model: &Model| model.pipeline().require_encoder().is_ok();
     answer_all::<Read>(app, request, "embed texts", fits, |pipeline, texts, _| {
         let found = pipeline.embed(1, texts)?;
-        Ok(texts.iter().zip(&found).map(|(text, found)| embedded(text, found)).collect())
+        Ok(texts
+            .iter()
+            .zip(&found)
+            .map(|(text, found)| embedded(text, found))
+            .collect())
     })
     .await
 }
@@ -138,7 +152,10 @@ async fn answer_all<R: serde::de::DeserializeOwned + Into<ReadSome>>(
     let (texts, is_list) = asked.text.into_texts();
     app.admit("text", &texts)?;
     const MOST: usize = 1000;
-    if asked.count.is_some_and(|count| !(1..=MOST).contains(&count)) {
+    if asked
+        .count
+        .is_some_and(|count| !(1..=MOST).contains(&count))
+    {
         let problem = format!("`count` is between 1 and {MOST}");
         return Err(Problem::field("count", problem));
     }
@@ -177,9 +194,7 @@ fn tagged(tagged: &Tagged) -> Value {
 }
 
 fn classified(text: &str, found: &Classified) -> Value {
-    let label = |one: &crate::pipeline::LabelScore| {
-        json!({"label": one.label, "probability": one.probability})
-    };
+    let label = |one: &crate::pipeline::LabelScore| json!({"label": one.label, "probability": one.probability});
     let labels: Vec<Value> = found.labels.iter().map(label).collect();
     let best = found.labels.first().map(|best| best.label.as_str());
     json!({"text": text, "label": best, "labels": labels, "warnings": told(&found.warnings)})

@@ -16,6 +16,7 @@ use super::reply;
 use crate::config::Task;
 use crate::pipeline::Warning;
 use crate::server::app::Shared;
+use crate::server::language::Language;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::visit::Visit;
@@ -34,15 +35,15 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 
 /// A model.
 #[derive(Serialize, utoipa::ToSchema)]
-struct Described<'a> {
+struct Described {
     /// The name by which requests choose it.
-    name: &'a str,
+    name: String,
     /// `translate`, `generate`, `fill`, `tag` or `classify`.
     task: &'static str,
     /// The code of the language that it reads, if that is known.
-    source: Option<&'a str>,
+    source: Option<String>,
     /// The code of the language that it writes, if that is known.
-    target: Option<&'a str>,
+    target: Option<String>,
     /// Most tokens of a text.
     max_len: usize,
     /// Whether `/api/embed` can use it.
@@ -59,10 +60,11 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     Ok(reply(&json!({"models": described})))
 }
 
-fn described(model: &Model) -> Described<'_> {
+fn described(model: &Model) -> Described {
     let direction = model.direction();
+    let code = |language: &Language| language.code().to_owned();
     Described {
-        name: model.name(),
+        name: model.name().to_owned(),
         task: match model.task() {
             Task::Translate => "translate",
             Task::Generate => "generate",
@@ -70,8 +72,8 @@ fn described(model: &Model) -> Described<'_> {
             Task::Tag => "tag",
             Task::Classify => "classify",
         },
-        source: direction.map(|direction| direction.source.code()),
-        target: direction.map(|direction| direction.target.code()),
+        source: direction.map(|direction| code(&direction.source)),
+        target: direction.map(|direction| code(&direction.target)),
         max_len: model.pipeline().architecture().max_len,
         embeds: model.pipeline().require_encoder().is_ok(),
     }
@@ -91,5 +93,8 @@ pub(super) fn error(problem: &Problem) -> Value {
 
 /// Warnings as texts.
 fn told(warnings: &[Warning]) -> Vec<String> {
-    warnings.iter().map(|warning| warning.problem.clone()).collect()
+    warnings
+        .iter()
+        .map(|warning| warning.problem.clone())
+        .collect()
 }

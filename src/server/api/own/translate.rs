@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{error, told};
 use crate::config::Task;
-use crate::decode::{SearchOptions, Sampling};
+use crate::decode::{Sampling, SearchOptions};
 use crate::pipeline::service::{Client, Service};
 use crate::pipeline::{self, Alignment, Candidate, Pipeline, Translation};
 use crate::server::answers::{Answers, Merge, compute};
@@ -161,23 +161,34 @@ impl Translate {
         };
         if options.n_best > 1 + limits.alternatives {
             let most = 1 + limits.alternatives;
-            let problem = format!("{} translations of a text; the server allows {most}", options.n_best);
+            let problem = format!(
+                "{} translations of a text; the server allows {most}",
+                options.n_best
+            );
             return Err(Problem::field("n_best", problem));
         }
         if options.max_new_tokens == 0 {
-            return Err(Problem::field("max_new_tokens", "translations need at least 1 token"));
+            return Err(Problem::field(
+                "max_new_tokens",
+                "translations need at least 1 token",
+            ));
         }
         options.check().map_err(|error| Problem::invalid(&error))?;
         if self.alignments {
             // Refuses a model without attention before anything is translated.
-            pipeline.align::<&str>(&[]).map_err(|error| Problem::invalid(&error))?;
+            pipeline
+                .align::<&str>(&[])
+                .map_err(|error| Problem::invalid(&error))?;
         }
         Ok(options)
     }
 
     fn requests(&self, texts: &[String]) -> Result<Vec<pipeline::Request>, Problem> {
         if self.prefix_tokens.is_some() {
-            return Err(Problem::field("prefix_tokens", "`prefix_tokens` is not supported"));
+            return Err(Problem::field(
+                "prefix_tokens",
+                "`prefix_tokens` is not supported",
+            ));
         }
         let request = |src: &String| pipeline::Request {
             src: src.clone(),
@@ -228,7 +239,9 @@ fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) 
         text: candidate.text,
         score: candidate.score,
         log_prob: candidate.log_prob,
-        tokens: tokens.map(|(token, log_prob)| Token { token, log_prob }).collect(),
+        tokens: tokens
+            .map(|(token, log_prob)| Token { token, log_prob })
+            .collect(),
         alignment: alignment.map(|Alignment(pairs)| pairs),
     }
 }
@@ -245,17 +258,19 @@ impl Telling<Translation> for Events {
         vec![named("text", &json!({"index": number, "text": text}))]
     }
 
-    async fn result(
-        &mut self,
-        number: usize,
-        result: Translation,
-    ) -> Result<Vec<Bytes>, Problem> {
+    async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
         let text = self.texts.get(number).cloned().unwrap_or_default();
         let found = described(&self.model, vec![text], vec![result], self.alignments).await?;
-        let events = found.into_iter().map(|Found { translations, warnings }| {
-            let event = json!({"index": number, "translations": translations, "warnings": warnings});
-            named("result", &event)
-        });
+        let events = found.into_iter().map(
+            |Found {
+                 translations,
+                 warnings,
+             }| {
+                let event =
+                    json!({"index": number, "translations": translations, "warnings": warnings});
+                named("result", &event)
+            },
+        );
         Ok(events.collect())
     }
 
