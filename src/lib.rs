@@ -105,6 +105,8 @@ pub mod page;
 pub mod pipeline;
 pub mod plot;
 pub mod quantize;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod train;
 
 pub use error::{Error, Result};

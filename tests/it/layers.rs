@@ -74,6 +74,12 @@ const RULES: &[(&str, &[&str])] = &[
     ("document", &["error"]),
     ("page", &["nn", "pipeline"]),
     (
+        "server",
+        &[
+            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+        ],
+    ),
+    (
         "train",
         &[
             "count",

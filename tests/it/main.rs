@@ -38,5 +38,15 @@ mod loaders;
 mod multi30k;
 mod recurrent_fixture;
 mod run;
+#[cfg(feature = "server")]
+mod serve_models;
+#[cfg(feature = "server")]
+mod serve_network;
+#[cfg(feature = "server")]
+mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_translate;
 mod shakespeare;
+#[cfg(feature = "server")]
+mod support;
 mod transformer_fixture;
