@@ -1,7 +1,13 @@
-//! Pages for the browser. Each is a self-contained HTML file that needs no network and no server.
+//! Pages for the browser, each a self-contained HTML file. The console needs the server that it comes from; the others need
+//! no network and no server.
 
 mod attention;
+#[cfg(feature = "server")]
+mod console;
 mod explanation;
+mod shared;
 
 pub use attention::attention;
+#[cfg(feature = "server")]
+pub use console::{console, console_policy};
 pub use explanation::explanation;

@@ -2,24 +2,16 @@
 
 use serde_json::Value;
 
-use super::explanation;
+use super::{explanation, shared};
 use crate::pipeline::Inspection;
-
-/// The page's script, concatenated from its parts.
-const SCRIPT: &str = concat!(
-    include_str!("weights.js"),
-    include_str!("sentence.js"),
-    include_str!("map.js"),
-    include_str!("choice.js"),
-);
 
 /// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token
 /// shows what it attends to. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection) -> String {
     format!(
         include_str!("page.html"),
-        style = include_str!("page.css"),
-        script = SCRIPT,
+        style = concat!(shared::style!(), include_str!("page.css")),
+        script = concat!(shared::script!(), include_str!("start.js")),
         data = embedded(&explanation(title, inspection)),
     )
 }

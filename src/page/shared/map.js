@@ -2,20 +2,20 @@
 
 const FONT = "12px system-ui, sans-serif";
 const LONGEST_LABEL = 120;
-let layout = null;
 
-function measure() {
-  const site = SITES[state.site];
-  const context = element("map").getContext("2d");
+function measure(view) {
+  const { matrix, parts } = view;
+  const site = chosenSite(view);
+  const context = parts.map.getContext("2d");
   context.font = FONT;
   const width = (label) => context.measureText(shorten(context, label)).width;
   const longest = (labels) => labels.reduce((most, label) => Math.max(most, width(label)), 0);
   const left = Math.ceil(longest(site.rows)) + 10;
-  const room = element("map-frame").clientWidth - left - 4;
+  const room = parts.mapFrame.clientWidth - left - 4;
   const cell = Math.max(4, Math.min(34, Math.floor(room / matrix.columns)));
   const upright = longest(site.columns) < cell - 2;
   const above = upright ? 24 : Math.ceil(longest(site.columns)) + 10;
-  layout = { left, above, cell, upright, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };
+  view.layout = { left, above, cell, upright, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };
 }
 
 function shorten(context, label) {
@@ -31,9 +31,10 @@ function shorten(context, label) {
   return letters.slice(0, fits).join("") + "…";
 }
 
-function drawMap() {
-  const canvas = element("map");
-  const { width, height, left, above, cell } = layout;
+function drawMap(view) {
+  const { matrix } = view;
+  const canvas = view.parts.map;
+  const { width, height, left, above, cell } = view.layout;
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -44,7 +45,7 @@ function drawMap() {
   context.font = FONT;
   const [across, down] = [cell * matrix.columns, cell * matrix.rows];
   context.imageSmoothingEnabled = false;
-  context.drawImage(picture, left, above, across, down);
+  context.drawImage(view.picture, left, above, across, down);
   if (cell >= 10) {
     context.fillStyle = style("--surface");
     for (let column = 1; column < matrix.columns; column++) {
@@ -56,13 +57,13 @@ function drawMap() {
   }
   context.strokeStyle = style("--line");
   context.strokeRect(left - 0.5, above - 0.5, across + 1, down + 1);
-  drawLabels(context);
-  drawMark(context);
+  drawLabels(view, context);
+  drawMark(view, context);
 }
 
-function drawLabels(context) {
+function drawLabels({ state, sites, layout }, context) {
   const { left, above, cell, upright } = layout;
-  const site = SITES[state.site];
+  const site = sites[state.site];
   const [ink, marked] = [style("--ink"), style("--mark")];
   const shown = (at, chosen) => cell >= 11 || at === chosen;
   context.textBaseline = "middle";
@@ -87,7 +88,7 @@ function drawLabels(context) {
 }
 
 // Draws a frame around the selected row and column.
-function drawMark(context) {
+function drawMark({ matrix, state, layout }, context) {
   const { left, above, cell } = layout;
   context.strokeStyle = style("--mark");
   context.lineWidth = 1.5;
@@ -99,8 +100,8 @@ function drawMark(context) {
   }
 }
 
-function cellAt(event) {
-  const box = element("map").getBoundingClientRect();
+function cellAt({ matrix, layout, parts }, event) {
+  const box = parts.map.getBoundingClientRect();
   const column = Math.floor((event.clientX - box.left - layout.left) / layout.cell);
   const row = Math.floor((event.clientY - box.top - layout.above) / layout.cell);
   const within = (at, count) => (at < count ? Math.max(at, -1) : -1);
@@ -108,7 +109,8 @@ function cellAt(event) {
   return r < 0 && c < 0 ? null : [r < 0 ? null : r, c < 0 ? null : c];
 }
 
-function moveCell(event) {
+function moveCell(view, event) {
+  const { matrix, state } = view;
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   const step = steps[event.key];
   if (!step) {
@@ -116,5 +118,5 @@ function moveCell(event) {
   }
   event.preventDefault();
   const to = (at, by, count) => (at === null ? 0 : Math.min(Math.max(at + by, 0), count - 1));
-  mark(to(state.row, step[0], matrix.rows), to(state.column, step[1], matrix.columns));
+  mark(view, to(state.row, step[0], matrix.rows), to(state.column, step[1], matrix.columns));
 }

@@ -1,0 +1,112 @@
+//! The page on which the models of a server are tried.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use super::shared;
+
+const STYLE: &str = concat!(shared::style!(), include_str!("page.css"));
+
+const SCRIPT: &str = concat!(
+    shared::script!(),
+    include_str!("api.js"),
+    include_str!("settings.js"),
+    include_str!("options.js"),
+    include_str!("tokens.js"),
+    include_str!("translate.js"),
+    include_str!("generate.js"),
+    include_str!("fill.js"),
+    include_str!("label.js"),
+    include_str!("panel.js"),
+    include_str!("start.js"),
+);
+
+/// An HTML page for trying the models of the server that it comes from: it translates, continues, fills and labels what is
+/// typed, and shows probabilities, alternatives and attention. It asks only its own server, below `api/`.
+pub fn console() -> &'static str {
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            include_str!("page.html"),
+            policy = console_policy(),
+            style = STYLE,
+            script = SCRIPT,
+        )
+    });
+    &PAGE
+}
+
+/// The `Content-Security-Policy` of [`console`], which also contains it: only its own script and style, only its own server.
+pub fn console_policy() -> &'static str {
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; img-src data:; \
+             script-src '{}'; style-src '{}'",
+            hash(SCRIPT),
+            hash(STYLE),
+        )
+    });
+    &POLICY
+}
+
+/// What names an inline `text` in a policy.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands between `<tag…>` and `</tag>`, which occur once.
+    fn inside<'a>(page: &'a str, tag: &str) -> &'a str {
+        let end = format!("</{tag}>");
+        assert_eq!(page.matches(&end).count(), 1);
+        let (_, rest) = page.split_once(&format!("<{tag}")).expect("the tag");
+        let (_, rest) = rest.split_once('>').expect("its end");
+        rest.split_once(&end).expect("the end tag").0
+    }
+
+    #[test]
+    fn the_policy_allows_the_page_and_nothing_else() {
+        let page = console();
+        for tag in ["script", "style"] {
+            let text = inside(page, tag);
+            assert!(text.len() > 1000);
+            assert!(console_policy().contains(&format!("{tag}-src '{}'", hash(text))));
+        }
+        assert!(page.contains(console_policy()));
+        assert!(!console_policy().contains("unsafe"));
+        let handlers = regex::Regex::new(r#"<[^>]* (on\w+|style)="#).expect("a pattern");
+        let markup = page.replace(inside(page, "script"), "");
+        assert_eq!(handlers.find(&markup).map(|found| found.as_str()), None);
+    }
+
+    #[test]
+    fn the_page_asks_only_its_own_server() {
+        let strange = [
+            "http:",
+            "https:",
+            "src=",
+            "@import",
+            "url(",
+            "WebSocket",
+            "XMLHttp",
+        ];
+        for word in strange {
+            assert!(!console().contains(word), "{word}");
+        }
+        assert_eq!(console().matches("fetch(").count(), 1);
+        let asked = regex::Regex::new(r#"(?:ask|events|send)\("([^"]*)"#).expect("a pattern");
+        let paths: Vec<&str> = (asked.captures_iter(console()))
+            .map(|found| found.extract::<1>().1[0])
+            .collect();
+        assert!(paths.len() > 5);
+        assert!(
+            paths.iter().all(|path| path.starts_with("api/")),
+            "{paths:?}"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The pages in a real browser: Chromium, driven by its `chromedriver`.
+//!
+//! Without a `chromedriver` on the path, the tests are skipped with a message, unless `ATTENTIVE_BROWSER_TESTS` is
+//! `required`. Pictures of the pages go to the folder that `ATTENTIVE_SCREENSHOTS` names, if it is set.
+
+mod driver;
+mod fill;
+mod generate;
+mod inspect;
+mod keys;
+mod labels;
+mod looks;
+mod models;
+mod page;
+#[allow(dead_code, reason = "the other tests need more of it")]
+#[path = "../it/run.rs"]
+mod run;
+mod server;
+mod translate;

@@ -1,0 +1,48 @@
+//! Small models, trained for a moment.
+
+use crate::run::{Folder, for_family};
+
+const CONFIG: &str = "
+[data]
+train = { builtin = 'reverse', pairs = 200 }
+valid = { builtin = 'reverse', pairs = 10 }
+
+[tokenizer]
+kind = 'word'
+vocab_size = 14
+
+[model]
+d_model = 32
+d_ff = 64
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 2
+max_len = 256
+
+[train]
+max_steps = 30
+batch_tokens = 512
+validate_every = 30
+save_every = 30
+schedule = { warmup_steps = 5 }
+
+[decode]
+beam_width = 4
+";
+
+const TAGGER: &str = "
+encoder = 'transformer'
+";
+
+/// Trains a model of `family` in `folder`; it is `runs/NAME`.
+pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
+    let mut model = format!("[model]\nfamily = '{family}'\n");
+    let mut config = for_family(CONFIG, family);
+    if family == "tagger" {
+        model += TAGGER;
+        config = CONFIG.replace("n_decoder_layers = 2\n", "");
+    }
+    folder.write(&format!("{name}.toml"), config.replace("[model]\n", &model));
+    let outcome = folder.run(&format!("train {name}.toml"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
