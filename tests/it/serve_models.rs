@@ -215,7 +215,9 @@ fn own_tasks_are_those_of_the_commands() {
     let expected = generated("the", &options(0, 0, 0.8, 20));
     let asked = json!({"prompt": "the", "max_new_tokens": 20});
     let found = post(address, "/api/generate", &asked).expect(200);
-    let whole = json!({"model": "lm", "text": expected.text, "tokens": 20, "ending": "max_new_tokens", "warnings": []});
+    let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
+    let tokens = pipeline.tokenizers().tgt().spelled(&expected.tokens);
+    let whole = json!({"model": "lm", "text": expected.text, "tokens": tokens, "ending": "max_new_tokens", "warnings": []});
     assert_eq!(found, whole);
     let asked = json!({"prompt": "the", "max_new_tokens": 20, "stream": true});
     let events = events(&post(address, "/api/generate", &asked).body);
@@ -230,6 +232,16 @@ fn own_tasks_are_those_of_the_commands() {
         events.last().unwrap(),
         &("done".to_owned(), "{}".to_owned())
     );
+    assert_eq!(data(&events[0].1), json!({"text": "the"}));
+    let asked = json!({"prompt_tokens": ["t", "h", "e"], "max_new_tokens": 20});
+    assert_eq!(post(address, "/api/generate", &asked).expect(200), whole);
+    for asked in [
+        json!({}),
+        json!({"prompt": "a", "prompt_tokens": ["a"]}),
+        json!({"prompt_tokens": ["none"]}),
+    ] {
+        post(address, "/api/generate", &asked).expect(422);
+    }
     // Fill.
     let text = "the <mask> sees Anna";
     let filled = Pipeline::load(fixture("encoder-only"))
@@ -297,6 +309,13 @@ fn own_tasks_are_those_of_the_commands() {
         post(address, "/api/explain", &asked).expect(200)["written"][0]["token"],
         "9"
     );
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["9", "8"]});
+    assert_eq!(
+        post(address, "/api/explain", &asked).expect(200)["written"][1]["token"],
+        "8"
+    );
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["none"]});
+    post(address, "/api/explain", &asked).expect(422);
     let asked = json!({"model": "lm", "text": "the", "target": "9"});
     post(address, "/api/explain", &asked).expect(422);
     let models = get(address, "/api/models").expect(200);

@@ -112,6 +112,10 @@ fn sigterm_drops_no_accepted_request() {
     });
     process.signal("TERM");
     // Whoever comes now is told to go elsewhere, unless all is over already.
+    until("draining", || {
+        idle.ask("GET", "/readyz", "", "");
+        idle.reply().is_none_or(|reply| reply.status == 503)
+    });
     idle.ask(
         "POST",
         "/translate",

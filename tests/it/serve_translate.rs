@@ -302,6 +302,8 @@ fn own_translations_tell_everything() {
         .as_str()
         .unwrap();
     assert!(text.starts_with("7 7"), "{text}");
+    let asked = json!({"model": "en-de", "text": "1 2 3", "prefix_tokens": ["7", "7"]});
+    assert_eq!(post(address, "/api/translate", &asked).expect(200), found);
     // Samples depend on the seed and the number of the line alone.
     let sampled = |texts: Value| {
         let sampling = json!({"seed": 3, "temperature": 2.0});
@@ -385,6 +387,12 @@ fn own_translations_refuse_in_their_own_way() {
         422,
         "invalid_value",
         "vocabulary",
+    );
+    refuse(
+        json!({"text": "1", "model": "en-de", "prefix": "1", "prefix_tokens": ["1"]}),
+        422,
+        "invalid_value",
+        "either",
     );
     refuse(
         json!({"text": "1", "model": "en-de", "sampling": {"temperature": -1}}),
