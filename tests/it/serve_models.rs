@@ -208,10 +208,9 @@ fn openai_lists_models_and_embeds() {
 }
 
 #[test]
-fn own_tasks_are_those_of_the_commands() {
+fn own_continuations_are_those_of_the_pipeline() {
     let server = Running::start(config());
     let address = server.address;
-    // Generate.
     let expected = generated("the", &options(0, 0, 0.8, 20));
     let asked = json!({"prompt": "the", "max_new_tokens": 20});
     let found = post(address, "/api/generate", &asked).expect(200);
@@ -242,6 +241,12 @@ fn own_tasks_are_those_of_the_commands() {
     ] {
         post(address, "/api/generate", &asked).expect(422);
     }
+}
+
+#[test]
+fn own_labels_are_those_of_the_pipeline() {
+    let server = Running::start(config());
+    let address = server.address;
     // Fill.
     let text = "the <mask> sees Anna";
     let filled = Pipeline::load(fixture("encoder-only"))
@@ -288,7 +293,12 @@ fn own_tasks_are_those_of_the_commands() {
     assert!(found["results"][0]["vector"].is_array() && found["results"][1]["vector"].is_null());
     // No model classifies.
     post(address, "/api/classify", &json!({"text": "a"})).expect(404);
-    // Explain.
+}
+
+#[test]
+fn every_model_is_explained() {
+    let server = Running::start(config());
+    let address = server.address;
     for (model, text) in [
         ("en-de", "1 2 3"),
         ("lm", "the dog"),
