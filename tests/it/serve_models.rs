@@ -208,14 +208,15 @@ fn openai_lists_models_and_embeds() {
 }
 
 #[test]
-fn own_tasks_are_those_of_the_commands() {
+fn own_continuations_are_those_of_the_pipeline() {
     let server = Running::start(config());
     let address = server.address;
-    // Generate.
     let expected = generated("the", &options(0, 0, 0.8, 20));
     let asked = json!({"prompt": "the", "max_new_tokens": 20});
     let found = post(address, "/api/generate", &asked).expect(200);
-    let whole = json!({"model": "lm", "text": expected.text, "tokens": 20, "ending": "max_new_tokens", "warnings": []});
+    let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
+    let tokens = pipeline.tokenizers().tgt().spelled(&expected.tokens);
+    let whole = json!({"model": "lm", "text": expected.text, "tokens": tokens, "ending": "max_new_tokens", "warnings": []});
     assert_eq!(found, whole);
     let asked = json!({"prompt": "the", "max_new_tokens": 20, "stream": true});
     let events = events(&post(address, "/api/generate", &asked).body);
@@ -230,6 +231,22 @@ fn own_tasks_are_those_of_the_commands() {
         events.last().unwrap(),
         &("done".to_owned(), "{}".to_owned())
     );
+    assert_eq!(data(&events[0].1), json!({"text": "the"}));
+    let asked = json!({"prompt_tokens": ["t", "h", "e"], "max_new_tokens": 20});
+    assert_eq!(post(address, "/api/generate", &asked).expect(200), whole);
+    for asked in [
+        json!({}),
+        json!({"prompt": "a", "prompt_tokens": ["a"]}),
+        json!({"prompt_tokens": ["none"]}),
+    ] {
+        post(address, "/api/generate", &asked).expect(422);
+    }
+}
+
+#[test]
+fn own_labels_are_those_of_the_pipeline() {
+    let server = Running::start(config());
+    let address = server.address;
     // Fill.
     let text = "the <mask> sees Anna";
     let filled = Pipeline::load(fixture("encoder-only"))
@@ -276,7 +293,12 @@ fn own_tasks_are_those_of_the_commands() {
     assert!(found["results"][0]["vector"].is_array() && found["results"][1]["vector"].is_null());
     // No model classifies.
     post(address, "/api/classify", &json!({"text": "a"})).expect(404);
-    // Explain.
+}
+
+#[test]
+fn every_model_is_explained() {
+    let server = Running::start(config());
+    let address = server.address;
     for (model, text) in [
         ("en-de", "1 2 3"),
         ("lm", "the dog"),
@@ -297,6 +319,13 @@ fn own_tasks_are_those_of_the_commands() {
         post(address, "/api/explain", &asked).expect(200)["written"][0]["token"],
         "9"
     );
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["9", "8"]});
+    assert_eq!(
+        post(address, "/api/explain", &asked).expect(200)["written"][1]["token"],
+        "8"
+    );
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["none"]});
+    post(address, "/api/explain", &asked).expect(422);
     let asked = json!({"model": "lm", "text": "the", "target": "9"});
     post(address, "/api/explain", &asked).expect(422);
     let models = get(address, "/api/models").expect(200);

@@ -4,6 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
 
+use crate::error::Error;
 use crate::page;
 use crate::pipeline::Pipeline;
 use crate::server::answers::compute;
@@ -23,6 +24,8 @@ pub(super) struct Explain {
     text: String,
     /// A translation of it [default: the model's own].
     target: Option<String>,
+    /// Exactly these tokens as its translation or, for a language model, as what follows the text.
+    target_tokens: Option<Vec<String>>,
 }
 
 /// Tells what a model attends to, and how likely it finds what it writes.
@@ -39,12 +42,29 @@ pub(super) async fn post_explain(
         .models
         .choose(asked.model.as_deref(), "explain", |_| true)?;
     let texts = [Some(&asked.text), asked.target.as_ref()];
-    app.admit("text", &texts.into_iter().flatten().collect::<Vec<_>>())?;
+    let tokens = asked.target_tokens.iter().flatten();
+    app.admit(
+        "text",
+        &texts
+            .into_iter()
+            .flatten()
+            .chain(tokens)
+            .collect::<Vec<_>>(),
+    )?;
     let name = model.name().to_owned();
+    let has_tokens = asked.target_tokens.is_some();
     let work = move |pipeline: &Pipeline| {
-        let inspection = pipeline.inspect(&asked.text, asked.target.as_deref())?;
-        Ok(page::explanation(&name, &inspection))
+        let inspection = match &asked.target_tokens {
+            Some(tokens) => pipeline.inspect_tokens(&asked.text, tokens),
+            None => pipeline.inspect(&asked.text, asked.target.as_deref()),
+        };
+        Ok(inspection.map(|found| page::explanation(&name, &found)))
     };
-    let explanation = compute(&model, client, work).await?;
+    let found = compute(&model, client, work).await?;
+    let explanation = found.map_err(|error| match error {
+        // Tokens that no text has.
+        Error::Data { .. } if has_tokens => Problem::invalid(&error),
+        error => Problem::failed(&error),
+    })?;
     Ok(reply(&explanation))
 }

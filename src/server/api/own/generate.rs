@@ -12,7 +12,7 @@ use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Ending, SampleOptions, Sampling};
 use crate::pipeline::service::Service;
-use crate::pipeline::{GenerateOptions, Generation};
+use crate::pipeline::{GenerateOptions, Generation, Prompt};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
 use crate::server::app::{Shared, aside};
@@ -28,8 +28,10 @@ use crate::server::visit::Visit;
 pub(super) struct Generate {
     /// The model; may be left out if only one here generates text.
     model: Option<String>,
-    /// The text.
-    prompt: String,
+    /// The text; needed unless there are `prompt_tokens`.
+    prompt: Option<String>,
+    /// Exactly these tokens, spelled as in the vocabulary, instead of the text.
+    prompt_tokens: Option<Vec<String>>,
     /// Divisor of the logits; 0 always takes the likeliest token [default: 0.8].
     temperature: Option<f64>,
     /// Number of likeliest tokens to draw from [default: all].
@@ -54,8 +56,8 @@ struct Continued {
     model: String,
     /// The text after the prompt.
     text: String,
-    /// Number of its tokens.
-    tokens: usize,
+    /// Its tokens as spelled in the vocabulary.
+    tokens: Vec<String>,
     /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
     #[schema(value_type = String)]
     ending: Ending,
@@ -65,7 +67,7 @@ struct Continued {
 
 /// Continues a text.
 #[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
-    responses((status = 200, description = "The continuation; with `stream`, server-sent events `text`, `result` and `done`",
+    responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, `text`, `result` and `done`",
         body = Continued)))]
 pub(super) async fn post_generate(
     State(app): State<Shared>,
@@ -76,18 +78,11 @@ pub(super) async fn post_generate(
     let asked: Generate = json(request, &app.config.limits).await?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
-    app.admit("prompt", &[&asked.prompt])?;
     let options = asked.options(&app)?;
-    let (reader, text) = (Arc::clone(&model), asked.prompt);
-    let read = move || {
-        reader
-            .pipeline()
-            .prompt(&text)
-            .map_err(|error| Problem::invalid(&error))
-    };
-    let prompt = aside(read).await?;
+    let prompt = asked.begin(&app, &model).await?;
     let written = Written {
-        model: model.name().to_owned(),
+        model: Arc::clone(&model),
+        prompt: prompt.text().to_owned(),
         warnings: told(prompt.warnings()),
     };
     let mut answers = Answers::new(&model, Merge::Append);
@@ -102,6 +97,30 @@ pub(super) async fn post_generate(
 }
 
 impl Generate {
+    /// Reads the text to continue.
+    async fn begin(&self, app: &Shared, model: &Arc<Model>) -> Result<Prompt, Problem> {
+        let given = self
+            .prompt
+            .iter()
+            .chain(self.prompt_tokens.iter().flatten());
+        app.admit("prompt", &given.collect::<Vec<_>>())?;
+        let (text, tokens) = (self.prompt.clone(), self.prompt_tokens.clone());
+        let model = Arc::clone(model);
+        aside(move || {
+            let prompt = match (text, tokens) {
+                (Some(text), None) => model.pipeline().prompt(&text),
+                (None, Some(tokens)) => model.pipeline().prompt_tokens(&tokens),
+                (Some(_), Some(_)) => {
+                    let problem = "give either `prompt` or `prompt_tokens`, not both";
+                    return Err(Problem::field("prompt_tokens", problem));
+                }
+                (None, None) => return Err(Problem::field("prompt", "missing field `prompt`")),
+            };
+            prompt.map_err(|error| Problem::invalid(&error))
+        })
+        .await
+    }
+
     fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
@@ -133,16 +152,18 @@ impl Generate {
 
 /// What is known of a continuation before it is written.
 struct Written {
-    model: String,
+    model: Arc<Model>,
+    prompt: String,
     warnings: Vec<String>,
 }
 
 impl Written {
     fn result(&self, generation: Generation) -> Continued {
+        let tokenizer = self.model.pipeline().tokenizers().tgt();
         Continued {
-            model: self.model.clone(),
+            model: self.model.name().to_owned(),
             text: generation.text,
-            tokens: generation.tokens.len(),
+            tokens: tokenizer.spelled(&generation.tokens),
             ending: generation.ending,
             warnings: self.warnings.clone(),
         }
@@ -150,6 +171,10 @@ impl Written {
 }
 
 impl Telling<Generation> for Written {
+    fn begin(&mut self) -> Vec<Bytes> {
+        vec![named("prompt", &json!({"text": self.prompt}))]
+    }
+
     fn text(&mut self, _: usize, text: String) -> Vec<Bytes> {
         vec![named("text", &json!({"piece": text}))]
     }
