@@ -64,11 +64,6 @@ impl Padded {
     pub fn lens(&self) -> &[usize] {
         self.lengths.lens()
     }
-
-    /// Number of real tokens in all rows.
-    pub fn n_tokens(&self) -> usize {
-        self.lengths.total()
-    }
 }
 
 /// Sentence pairs prepared for teacher forcing, or the equivalent for models without an encoder or a decoder.

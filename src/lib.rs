@@ -49,7 +49,7 @@
 //!
 //! | Task | Modules |
 //! |---|---|
-//! | use models | [`pipeline`], [`decode`], [`engine`], [`quantize`] |
+//! | use models | [`pipeline`], [`decode`], [`engine`], [`quantize`], [`document`] |
 //! | train models | [`config`], [`train`], [`interrupt`], [`checkpoint`] |
 //! | evaluate and visualize | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
 //! | read text | [`text`], [`data`], [`batch`] |
@@ -99,11 +99,14 @@ pub mod decode;
 pub mod metrics;
 
 pub mod compare;
+pub mod document;
 pub mod evaluate;
 pub mod page;
 pub mod pipeline;
 pub mod plot;
 pub mod quantize;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -151,7 +151,7 @@ class Attentive:
 
     def settings(self, batch, precision, threads):
         if batch == 1:
-            return [Setting(None, count, 1) for count in range(1, threads + 1)]
+            return [Setting(None, count, 1) for count in range(threads, 0, -1)]
         # Our batch is that of all threads; CTranslate2's is that of each worker.
         return [Setting(None, threads, size) for size in (threads * batch, batch)]
 
@@ -234,7 +234,8 @@ class CTranslate2:
         shapes = [(1, count) for count in range(1, threads + 1)]
         if batch > 1:
             shapes = [(count, 1) for count in range(threads, 1, -1)] + shapes
-        packings = [False, True] if precision == "f32" else [False]
+        # Packed products are usually better for single sentences.
+        packings = [batch == 1, batch > 1] if precision == "f32" else [False]
         return [Setting(*shape, packed=packed) for shape in shapes for packed in packings]
 
     def task(self, workload, precision, search, setting, **changes):

@@ -35,6 +35,13 @@ from programs import Attentive, CTranslate2, Search
 PACKAGES = {"ctranslate2": "4.8.5", "numpy": "2.4.6", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
 INSTRUCTIONS = ["avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16"]
 BATCHES, BEAMS, PRECISIONS = [32, 1], [1, 5], ["f32", "int8"]
+# Restricts both programs to AVX2; CTranslate2 multiplies with MKL or oneDNN.
+AVX2 = dict(
+    ATTENTIVE_ISA="avx2",
+    CT2_FORCE_CPU_ISA="AVX2",
+    MKL_ENABLE_INSTRUCTIONS="AVX2",
+    ONEDNN_MAX_CPU_ISA="AVX2",
+)
 # The sweep, and a quick run, translate this part of the sentences, but at least two batches.
 SWEEP_SHARE, QUICK_SHARE = 2, 8
 
@@ -49,6 +56,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2, help="the most that either program uses")
     parser.add_argument("--no-sweep", action="store_true", help="use the settings that are usually best")
+    parser.add_argument("--swept", type=pathlib.Path, help="use the best settings of this log of an earlier sweep")
+    parser.add_argument("--avx2", action="store_true", help="restrict both programs to AVX2")
     parser.add_argument("--quick", action="store_true", help="one round with few sentences")
     return parser.parse_args()
 
@@ -175,6 +184,19 @@ class Comparison:
                 tried = program.settings(case.batch, case.precision, self.options.threads)
                 self.settings[program.name, case] = tried[0]
 
+    def choose_swept_settings(self, log):
+        """The best settings of the sweep that wrote `log`."""
+        self.choose_usual_settings()
+        rates = {}
+        for record in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
+            if record["kind"] == "sweep":
+                case = Case(*(record[key] for key in ("workload", "precision", "batch", "beam")))
+                rates[record["program"], case, record["setting"]] = max(record["rates"])
+        for case in self.cases():
+            for program in self.sides(case):
+                tried = program.settings(case.batch, case.precision, self.options.threads)
+                self.settings[program.name, case] = max(tried, key=lambda each: rates.get((program.name, case, str(each)), 0))
+
     def sweep(self):
         """Finds the best setting of each program for each case."""
         rows = []
@@ -266,6 +288,8 @@ class Comparison:
 
 def main():
     options = arguments()
+    if options.avx2:
+        os.environ |= AVX2
     cargo_target = target()
     options.attentive = (options.attentive or cargo_target / "release" / "attentive").resolve()
     if not options.attentive.exists():
@@ -282,6 +306,7 @@ def main():
         version,
         *packages,
         f"Python {platform.python_version()}",
+        *(["restricted to AVX2"] if options.avx2 else []),
     ]
     print("; ".join(facts) + "\n", flush=True)
     log.write("environment", facts=facts, load=os.getloadavg(), threads=options.threads, rounds=options.rounds)
@@ -289,7 +314,9 @@ def main():
     if "int8" in options.precisions and not comparison.ours.has_int8:
         print(f"{version} has no int8: its cells are empty.\n", flush=True)
     comparison.compare_outputs()
-    if options.no_sweep:
+    if options.swept:
+        comparison.choose_swept_settings(options.swept)
+    elif options.no_sweep:
         comparison.choose_usual_settings()
     else:
         comparison.sweep()

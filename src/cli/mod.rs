@@ -31,6 +31,8 @@ mod rescore;
 mod samples;
 mod score;
 mod search;
+#[cfg(feature = "server")]
+mod serve;
 mod table;
 mod tag;
 mod threads;
@@ -80,11 +82,17 @@ enum Command {
     Quantize(quantize::Args),
     Plot(plot::Args),
     Info(info::Args),
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
     Completions(completions::Args),
 }
 
 impl Command {
-    fn run(&self) -> Result<()> {
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(unused_variables, reason = "only a server has threads of its own")
+    )]
+    fn run(&self, threads: Option<NonZeroUsize>) -> Result<()> {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args),
@@ -103,6 +111,8 @@ impl Command {
             Self::Quantize(args) => quantize::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
+            #[cfg(feature = "server")]
+            Self::Serve(args) => serve::run(args, threads),
             Self::Completions(args) => completions::run(args),
         }
     }
@@ -115,7 +125,7 @@ pub(crate) fn main() -> ExitCode {
     let Cli { command, threads } =
         Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
     let ready = instructions().and_then(|()| threads::choose(threads));
-    match ready.and_then(|()| command.run()) {
+    match ready.and_then(|()| command.run(threads)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -58,9 +58,9 @@ impl<'a> Beam<'a> {
     }
 
     /// The tokens of the likeliest partial hypothesis.
-    pub(super) fn best(&self) -> Vec<TokenId> {
+    pub(super) fn best(&self) -> &[TokenId] {
         let best = self.live.first();
-        best.map_or_else(Vec::new, |partial| partial.tokens.clone())
+        best.map_or(&[], |partial| &partial.tokens)
     }
 
     /// What each partial hypothesis needs of its logits, in a search that reads all of them.
@@ -128,8 +128,8 @@ impl<'a> Beam<'a> {
         finished
     }
 
-    fn options(&self) -> &'a SearchOptions {
-        self.rules.options
+    fn options(&self) -> &SearchOptions {
+        &self.rules.options
     }
 
     /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token. Hypotheses without a
@@ -208,7 +208,7 @@ impl<'a> Beam<'a> {
     /// length which the length penalty favours most. Live hypotheses are sorted, so the dropped ones are the last, and
     /// without constraints none of their continuations could have displaced a remaining one.
     fn drop_hopeless(&mut self) {
-        let (options, limit) = (self.options(), self.rules.limit);
+        let (options, limit) = (self.rules.options, self.rules.limit);
         if self.finished.len() < options.n_best {
             return;
         }

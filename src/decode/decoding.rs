@@ -23,7 +23,7 @@ pub struct Setting<'a> {
     /// The model's special tokens.
     pub contract: &'a TokenContract,
     /// What is searched for.
-    pub options: &'a SearchOptions,
+    pub options: SearchOptions,
     /// How much at once.
     pub capacity: Capacity,
 }
@@ -143,7 +143,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     }
 
     /// The tokens of the best hypothesis of each sentence so far.
-    pub fn best(&self) -> impl Iterator<Item = (&K, Vec<TokenId>)> {
+    pub fn best(&self) -> impl Iterator<Item = (&K, &[TokenId])> {
         let active = self.active.iter();
         active.map(|active| (&active.key, active.outputs.best()))
     }

@@ -67,9 +67,9 @@ impl<'a> Draws<'a> {
     }
 
     /// The tokens of the first unfinished sample.
-    pub(super) fn first(&self) -> Vec<TokenId> {
+    pub(super) fn first(&self) -> &[TokenId] {
         let first = self.live.first();
-        first.map_or_else(Vec::new, |draw| draw.partial.tokens.clone())
+        first.map_or(&[], |draw| &draw.partial.tokens)
     }
 
     /// What each unfinished sample needs of its logits; takes a random number unless its next token is given.

@@ -22,6 +22,7 @@ mod sample;
 mod sampling;
 mod search;
 mod sentence;
+mod texts;
 
 #[cfg(test)]
 mod tests;
@@ -34,3 +35,4 @@ pub use sample::{Drawn, Ending, SampleOptions, sample};
 pub use sampling::Sampling;
 pub use search::{Search, search};
 pub use sentence::Sentence;
+pub use texts::Texts;

@@ -21,7 +21,7 @@ pub(super) enum Outputs<'a> {
 impl<'a> Outputs<'a> {
     /// The outputs of `sentence` before the first step of a model that decodes at most `max_len` tokens.
     pub(super) fn new(
-        options: &'a SearchOptions,
+        options: SearchOptions,
         contract: &'a TokenContract,
         sentence: &Sentence,
         max_len: usize,
@@ -70,7 +70,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The tokens of the likeliest unfinished output, or of the first.
-    pub(super) fn best(&self) -> Vec<TokenId> {
+    pub(super) fn best(&self) -> &[TokenId] {
         match self {
             Self::Beam(beam) => beam.best(),
             Self::Draws(draws) => draws.first(),

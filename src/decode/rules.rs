@@ -10,7 +10,7 @@ use crate::model::NextToken;
 /// What the hypotheses of a sentence may become, and what they score.
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
-    pub(super) options: &'a SearchOptions,
+    pub(super) options: SearchOptions,
     pub(super) contract: &'a TokenContract,
     /// Maximum length of a hypothesis, including `</s>`.
     pub(super) limit: usize,
@@ -21,7 +21,7 @@ pub(super) struct Rules<'a> {
 impl<'a> Rules<'a> {
     /// The rules for `sentence` and a model that decodes at most `max_len` tokens.
     pub(super) fn new(
-        options: &'a SearchOptions,
+        options: SearchOptions,
         contract: &'a TokenContract,
         sentence: &Sentence,
         max_len: usize,

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::Sampling;
-use crate::batch::{Padded, TokenId};
+use super::{Sampling, Texts};
+use crate::batch::TokenId;
 use crate::config::Units;
 use crate::error::{Error, Result};
-use crate::model::{Logits, Stepper};
+use crate::model::Stepper;
 use crate::random::Random;
 use crate::text::SpecialTokens;
 
@@ -89,7 +89,7 @@ pub struct Drawn {
 /// Those of `on_token`.
 ///
 /// # Panics
-/// If `text` is empty or longer than the model's context.
+/// If `text` is empty or longer than the model's context, or if `options.max_new_tokens` is 0.
 pub fn sample<S: Stepper>(
     model: &S,
     text: &[TokenId],
@@ -98,98 +98,36 @@ pub fn sample<S: Stepper>(
     options: &SampleOptions,
     mut on_token: impl FnMut(TokenId) -> Result<ControlFlow<()>>,
 ) -> Result<Drawn> {
-    let (mut context, mut logits) = Context::open(model, text, units);
-    let mut sampler = Sampler::new(options, special, units);
-    let mut tokens = Vec::new();
-    let ending = loop {
-        let token = match sampler.draw(logits.values()) {
-            Some(token) if token == special.eos => break Some(Ending::EndOfText),
-            Some(token) => token,
-            None => break None,
-        };
-        tokens.push(token);
-        if on_token(token)?.is_break() {
-            break Some(Ending::Stopped);
+    let mut texts = Texts::new(model, units, special);
+    texts.add((), text, options);
+    let (mut tokens, mut failed) = (Vec::new(), None);
+    loop {
+        let ended = texts.advance(|(), token| {
+            tokens.push(token);
+            on_token(token).unwrap_or_else(|error| {
+                failed = Some(error);
+                ControlFlow::Break(())
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
         }
-        if tokens.len() >= options.max_new_tokens {
-            break Some(Ending::MaxNewTokens);
-        }
-        logits = match context.push(token) {
-            Some(logits) => logits,
-            None => break Some(Ending::ContextFull),
-        };
-    };
-    Ok(Drawn { tokens, ending })
-}
-
-/// The text that the model has read, and its state.
-struct Context<'a, S: Stepper> {
-    model: &'a S,
-    state: S::State,
-    window: Vec<TokenId>,
-    units: Units,
-}
-
-impl<'a, S: Stepper> Context<'a, S> {
-    /// Reads `text` and returns the logits of the next token.
-    fn open(model: &'a S, text: &[TokenId], units: Units) -> (Self, Logits) {
-        let (given, room) = (text.len(), model.max_len());
-        assert!(
-            (1..=room).contains(&given),
-            "a text of {given} tokens in a context of {room}"
-        );
-        let mut context = Self {
-            model,
-            state: start(model),
-            window: Vec::with_capacity(room),
-            units,
-        };
-        let logits = context.read(text);
-        (context, logits)
-    }
-
-    /// Reads one more token and returns the logits of the next, unless the context is full.
-    fn push(&mut self, token: TokenId) -> Option<Logits> {
-        let room = self.model.max_len();
-        if self.window.len() < room {
-            return Some(self.read(&[token]));
-        }
-        match self.units {
-            Units::Lines => None,
-            Units::Stream => {
-                self.window.push(token);
-                let kept = self.window.split_off(self.window.len() - room.div_ceil(2));
-                self.window.clear();
-                self.state = start(self.model);
-                Some(self.read(&kept))
-            }
+        if let Some(((), ending)) = ended.into_iter().next() {
+            return Ok(Drawn { tokens, ending });
         }
     }
-
-    fn read(&mut self, tokens: &[TokenId]) -> Logits {
-        self.window.extend(tokens);
-        let tokens = Padded::single(tokens);
-        let last = self.model.read(&tokens, &mut self.state);
-        self.model.logits(last)
-    }
-}
-
-/// The state of a model before it reads a text.
-fn start<S: Stepper>(model: &S) -> S::State {
-    let mut state = model.start();
-    model.admit(&Padded::empty(1), &mut state);
-    state
 }
 
 /// Draws the tokens of a text.
-struct Sampler {
+#[derive(Debug)]
+pub(super) struct Sampler {
     sampling: Sampling,
     barred: Vec<TokenId>,
     random: Random,
 }
 
 impl Sampler {
-    fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
+    pub(super) fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
         let is_barred = |id: &TokenId| *id != special.eos || units == Units::Stream;
         let stream = FIRST_STREAM.wrapping_add(options.number);
         Self {
@@ -200,7 +138,7 @@ impl Sampler {
     }
 
     /// Draws a token from a row of logits; `None` if all are NaN.
-    fn draw(&mut self, row: &[f32]) -> Option<TokenId> {
+    pub(super) fn draw(&mut self, row: &[f32]) -> Option<TokenId> {
         let uniform = self.random.uniform();
         self.sampling.draw(row, &self.barred, uniform)
     }

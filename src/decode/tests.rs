@@ -120,7 +120,7 @@ fn sentences_are_taken_when_there_is_room() {
         sentences,
         Setting {
             contract,
-            options: &options,
+            options,
             capacity,
         },
     );
@@ -143,7 +143,7 @@ fn no_sentence_is_taken_before_there_is_room() {
     let options = options(1, LengthPenalty::Gnmt, 0.6);
     let setting = Setting {
         contract: contract(),
-        options: &options,
+        options,
         capacity: Capacity {
             sentences: 4,
             positions: usize::MAX,
@@ -164,7 +164,7 @@ fn sentences_leave_at_any_step() {
         let toy = Toy::new(&logits);
         let setting = Setting {
             contract: contract(),
-            options: &options,
+            options,
             capacity: Capacity {
                 sentences: 9,
                 positions: usize::MAX,
@@ -209,7 +209,7 @@ fn long_sentences_are_decoded_alone() {
         sentences,
         Setting {
             contract: contract(),
-            options: &options,
+            options,
             capacity,
         },
     )
@@ -241,7 +241,7 @@ fn forced_tokens_are_first_and_last() {
             sentences,
             Setting {
                 contract: &forcing,
-                options: &options,
+                options,
                 capacity,
             },
         )

@@ -1,11 +1,9 @@
 //! Multi-head attention.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use attentive_kernels::Starts;
 use attentive_kernels::cached_attention::{BLOCK, DistanceBias, Heads, Products, Queries, Seen};
-use attentive_kernels::rotary::{RotaryCall, RotaryTable, Turn, frequencies, rotary};
+use attentive_kernels::rotary::{Positions, RotaryCall, RotaryTable, Turn, frequencies, rotary};
 
 use super::buffers::Buffers;
 use super::linear::Linear;
@@ -34,7 +32,7 @@ pub(super) struct Relative {
 #[derive(Clone, Copy)]
 pub(super) struct Together<'a> {
     /// The position of each row.
-    pub(super) positions: &'a Arc<[usize]>,
+    pub(super) positions: &'a [usize],
     /// The rows of each sequence, in order.
     pub(super) spans: &'a [Span],
     pub(super) buffers: &'a Buffers,
@@ -143,7 +141,7 @@ impl Attention {
     pub(super) fn project(
         &self,
         relative: &Relative,
-        positions: &Arc<[usize]>,
+        positions: &[usize],
         x: &[f32],
         out: &mut [f32],
         buffers: &Buffers,
@@ -157,8 +155,7 @@ impl Attention {
         Linear::side_by_side(maps, rows, x, &mut plain);
         let call = RotaryCall {
             table,
-            starts: &Starts::Each(positions.clone()),
-            len: 1,
+            positions: Positions::Each(positions),
             width: self.joined_width(),
             heads: self.heads.n_heads + self.heads.n_kv_heads,
         };

@@ -97,7 +97,7 @@ impl Encoder {
         buffers: &Buffers,
         each: &mut impl FnMut(Encoded<'_>),
     ) {
-        let positions: Arc<[usize]> = spans.iter().flat_map(|span| 0..span.rows.len()).collect();
+        let positions: Vec<usize> = spans.iter().flat_map(|span| 0..span.rows.len()).collect();
         let mut x = buffers.take(ids.len() * self.src.table().d_in());
         self.src.apply(ids, &positions, &mut x, buffers);
         match &self.stack {

@@ -5,6 +5,7 @@
 //! its own position and its own source, and the encoder reads sequences without padding. Keys and values are appended to
 //! blocks that rows with a common beginning share; those of a source are stored once for all hypotheses.
 
+mod additive_attention;
 mod attention;
 mod buffers;
 mod cache;
@@ -31,7 +32,6 @@ pub use state::State;
 pub use weights::{Dense, Weight, Weights};
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use attentive_kernels::cached_attention::Products;
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,7 @@ impl Engine {
         });
         let spans = state.spans(lens.iter().copied());
         let positions = (spans.iter()).flat_map(|span| span.first..span.first + span.rows.len());
-        let positions: Arc<[usize]> = positions.collect();
+        let positions: Vec<usize> = positions.collect();
         let d = self.projection.d_in();
         let mut x = vec![0.0; tokens.len() * d];
         self.tgt.apply(tokens, &positions, &mut x, &state.buffers);

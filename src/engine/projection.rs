@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{Left, LeftBuf, linear_packed_columns};
+use attentive_kernels::packed::{Left, LeftBuf, linear_packed_columns, team_size};
 use attentive_kernels::team;
 use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
 
@@ -15,11 +15,6 @@ use super::weights::Scope;
 use crate::architecture;
 use crate::batch::TokenId;
 use crate::model::{Logits, NextToken};
-
-/// Multiply-adds above which several threads share the columns; few rows count as this many, since reading the weight then
-/// takes as long.
-const LARGE: usize = 1 << 19;
-const FEW_ROWS: usize = 16;
 
 /// The output projection.
 #[derive(Debug)]
@@ -63,12 +58,17 @@ impl Projection {
             .to_owned()
     }
 
+    /// The input of the product.
+    fn scaled(&self, mut last: LastLayer) -> LastLayer {
+        if self.scale != 1.0 {
+            last.values.iter_mut().for_each(|x| *x *= self.scale);
+        }
+        last
+    }
+
     /// The logits of all rows, row after row.
     pub(super) fn logits(&self, last: LastLayer) -> Logits {
-        let LastLayer { rows, mut values } = last;
-        if self.scale != 1.0 {
-            values.iter_mut().for_each(|x| *x *= self.scale);
-        }
+        let LastLayer { rows, values } = self.scaled(last);
         let mut logits = vec![0.0; rows * self.map.d_out()];
         self.map.apply(rows, &values, &mut logits);
         Logits::new(logits, self.map.d_out())
@@ -106,19 +106,12 @@ impl Projection {
 
     /// What is kept of the logits, which exist only for some columns at a time. Threads share the columns.
     fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
-        let LastLayer { rows, mut values } = last;
-        if self.scale != 1.0 {
-            values.iter_mut().for_each(|x| *x *= self.scale);
-        }
+        let LastLayer { rows, values } = self.scaled(last);
         let weight = self.map.weight.view();
         let mut buffer = LeftBuf::default();
         let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
         let n_chunks = weight.n().div_ceil(SUM_CHUNK);
-        let multiply_adds = rows.max(FEW_ROWS) * weight.n() * weight.k();
-        let each = match team::size() {
-            threads if multiply_adds >= LARGE => n_chunks.div_ceil(threads),
-            _ => n_chunks,
-        };
+        let each = n_chunks.div_ceil(team_size(rows, weight));
         let n_parts = n_chunks.div_ceil(each);
         let parts: Vec<OnceLock<Part>> = (0..n_parts).map(|_| OnceLock::new()).collect();
         team::run(n_parts, &|part| {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::additive_attention::additive_attention;
 use attentive_kernels::cached_attention::{Heads, Products, Queries, Seen};
 
+use super::additive_attention::{AdditiveAttention, Outputs};
 use super::attention::{Span, store_all};
 use super::buffers::Buffers;
 use super::linear::Linear;
 use super::profile::{self, Part};
-use super::recurrent::{RecurrentLayer, active, longest};
-use super::source::{Source, SourceBlocks, SourceRows};
+use super::recurrent::RecurrentLayer;
+use super::source::{Source, SourceBlocks};
 use super::state::State;
 use super::weights::Scope;
 use crate::architecture::{self, AttentionKind, InitialState};
@@ -29,16 +29,8 @@ pub(super) struct RecurrentDecoder {
 /// See [`crate::nn::RecurrentAttention`].
 #[derive(Debug)]
 enum Attention {
-    Additive {
-        query: Linear,
-        key: Linear,
-        score: Vec<f32>,
-        context: Linear,
-    },
-    Multiplicative {
-        query: Option<Linear>,
-        heads: Heads,
-    },
+    Additive(AdditiveAttention),
+    Multiplicative { query: Option<Linear>, heads: Heads },
 }
 
 impl RecurrentDecoder {
@@ -102,15 +94,7 @@ impl RecurrentDecoder {
             let len = span.rows.len();
             let h = &memory[span.rows.start * d..span.rows.end * d];
             match attention {
-                Attention::Additive { key, .. } => {
-                    let mut keys = vec![0.0; len * key.d_out()];
-                    key.apply(len, h, &mut keys);
-                    Source::Rows(SourceRows {
-                        len,
-                        keys,
-                        values: h.to_vec(),
-                    })
-                }
+                Attention::Additive(attention) => Source::Rows(attention.source(len, h)),
                 Attention::Multiplicative { heads, .. } => {
                     let mut blocks = SourceBlocks::new(len, &[*heads]);
                     let mut twice = buffers.take(2 * h.len());
@@ -147,13 +131,13 @@ impl RecurrentDecoder {
             let input: &[f32] = if number == 0 { x } else { &below };
             let mut cells = std::mem::take(&mut state.cells[number]);
             match &self.attention {
-                Some(additive @ Attention::Additive { .. }) if number == 0 => {
+                Some(Attention::Additive(attention)) if number == 0 => {
                     let out = Outputs {
                         h: &mut h,
                         read: &mut read,
                         width,
                     };
-                    additive.run(layer, input, spans, &mut cells, out, state, &buffers);
+                    attention.run(layer, input, spans, &mut cells, out, state, &buffers);
                 }
                 _ => layer.extend(input, spans, &mut cells, &mut h, &buffers),
             }
@@ -236,15 +220,6 @@ impl RecurrentDecoder {
     }
 }
 
-/// Where the outputs of a layer with attention go.
-struct Outputs<'a> {
-    /// h of every position.
-    h: &'a mut [f32],
-    /// Rows of `width`, which end with the context.
-    read: &'a mut [f32],
-    width: usize,
-}
-
 impl Attention {
     fn new(stack: &architecture::RecurrentDecoder, mut scope: Scope<'_>) -> Option<Self> {
         let d = stack.d_memory;
@@ -261,83 +236,7 @@ impl Attention {
                 query: Some(scope.linear("query", false)),
                 heads,
             }),
-            AttentionKind::Additive => Some(Self::Additive {
-                query: scope.linear("query", false),
-                key: scope.linear("key", false),
-                score: scope.vector("score"),
-                context: scope.linear("context", false),
-            }),
-        }
-    }
-
-    /// Bahdanau's attention, which reads the previous state and whose context enters the gates.
-    #[allow(clippy::too_many_arguments)]
-    fn run(
-        &self,
-        layer: &RecurrentLayer,
-        x: &[f32],
-        spans: &[Span],
-        cells: &mut [f32],
-        out: Outputs<'_>,
-        state: &mut State,
-        buffers: &Buffers,
-    ) {
-        let Self::Additive {
-            query,
-            score,
-            context,
-            ..
-        } = self
-        else {
-            panic!("additive attention");
-        };
-        let Outputs { h, read, width } = out;
-        let rows = spans.last().map_or(0, |span| span.rows.end);
-        let (d, gates) = (layer.d, layer.gate_width());
-        let d_memory = width - d;
-        let mut projected = buffers.take(rows * gates);
-        layer.project(rows, x, &mut projected);
-        for step in 0..longest(spans) {
-            let active = active(spans, step);
-            let mut queries = buffers.take(active.len() * d);
-            let before = layer.hidden_of(&active, cells, buffers);
-            query.apply(active.len(), &before, &mut queries);
-            let mut contexts = buffers.take(active.len() * d_memory);
-            for (place, &number) in active.iter().enumerate() {
-                let Some(Source::Rows(source)) = state.rows[number].source.as_deref() else {
-                    panic!("attention without a source");
-                };
-                let mut weights = buffers.take(source.len);
-                let context = &mut contexts[place * d_memory..][..d_memory];
-                let query = &queries[place * d..][..d];
-                let SourceRows { keys, values, .. } = source;
-                profile::time(Part::CrossAttention, || {
-                    additive_attention(query, keys, values, score, &mut weights, context);
-                });
-                if let Some(all) = &mut state.attention {
-                    all.resize(spans.len(), Vec::new());
-                    all[number] = weights.to_vec();
-                }
-            }
-            let mut input = buffers.take(active.len() * gates);
-            for (input, &number) in input.chunks_exact_mut(gates).zip(&active) {
-                let row = spans[number].rows.start + step;
-                input.copy_from_slice(&projected[row * gates..][..gates]);
-            }
-            context.add(active.len(), &contexts, &mut input);
-            layer.step(
-                &active,
-                |place| &input[place * gates..][..gates],
-                cells,
-                buffers,
-            );
-            for (place, &number) in active.iter().enumerate() {
-                let row = spans[number].rows.start + step;
-                let new = &cells[number * layer.state_width()..][..d];
-                h[row * d..][..d].copy_from_slice(new);
-                let context = &contexts[place * d_memory..][..d_memory];
-                read[row * width + d..][..d_memory].copy_from_slice(context);
-            }
+            AttentionKind::Additive => Some(Self::Additive(AdditiveAttention::new(scope))),
         }
     }
 }

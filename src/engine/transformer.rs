@@ -176,7 +176,7 @@ impl TransformerDecoder {
     pub(super) fn extend(
         &self,
         x: &mut [f32],
-        positions: &Arc<[usize]>,
+        positions: &[usize],
         spans: &[Span],
         state: &mut State,
     ) {

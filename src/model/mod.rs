@@ -25,7 +25,7 @@ use crate::nn::{
     Construction, Embedding, Ids, Initializer, Input, Labels, Pass, RecurrentDecoder,
     RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
 };
-use crate::ops::{self, CrossEntropy, Epilogue, LossSums, Map, Starts};
+use crate::ops::{self, CrossEntropy, Epilogue, LossSums, Map};
 
 /// The loss of a batch, summed over all targets: a tensor with gradients, and plain sums.
 pub type Loss = CrossEntropy;
@@ -131,11 +131,6 @@ impl Model {
         &self.architecture
     }
 
-    /// The longest sequence that the model accepts, in tokens; a decoder's includes the start token.
-    pub fn max_len(&self) -> usize {
-        self.architecture.max_len
-    }
-
     /// Encodes the source.
     ///
     /// # Panics
@@ -160,7 +155,6 @@ impl Model {
                 let ids = Ids {
                     ids: &batch.src.ids,
                     rows,
-                    starts: &Starts::All(0),
                 };
                 input.forward(self.src_table(), ids, pass)
             }
@@ -191,7 +185,12 @@ impl Model {
         memory: Option<Memory>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let x = self.embed_target(&tgt_in.ids, tgt_in.rows(), &Starts::All(0), pass);
+        let input = self.tgt.as_ref().expect("a model with a decoder");
+        let ids = Ids {
+            ids: &tgt_in.ids,
+            rows: tgt_in.rows(),
+        };
+        let x = input.forward(self.tgt_table(), ids, pass);
         pass.observe(|| "tgt".into(), &x);
         let lengths = tgt_in.lengths.clone();
         decoder.forward(Sequence { x, lengths }, memory.as_ref(), pass)
@@ -216,18 +215,6 @@ impl Model {
                 ops::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
             }
         }
-    }
-
-    /// Embedded target tokens of `rows` sequences that start at `starts`.
-    fn embed_target(
-        &self,
-        ids: &[TokenId],
-        rows: usize,
-        starts: &Starts,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let input = self.tgt.as_ref().expect("a model with a decoder");
-        input.forward(self.tgt_table(), Ids { ids, rows, starts }, pass)
     }
 
     fn src_table(&self) -> &Embedding {

@@ -5,9 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, RelativePositions};
-use crate::ops::{
-    self, Attended, AttentionShape, Causality, Lengths, Rotary, ScoreBias, Scores, Starts,
-};
+use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Rotary, Scores};
 
 /// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output projection.
 #[derive(Module, Debug)]
@@ -49,8 +47,8 @@ pub struct Visible<'a> {
     pub keys: Option<&'a Lengths>,
     /// Whether later positions are hidden.
     pub causality: Causality,
-    /// Bias of the scores.
-    pub bias: Option<ScoreBias>,
+    /// Bias of the scores, `[n_heads, tgt_len, src_len]`.
+    pub bias: Option<Tensor<3>>,
 }
 
 impl<'a> Visible<'a> {
@@ -114,7 +112,7 @@ impl MultiHeadAttention {
         visible: Visible<'_>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let all = self.project(x, batch, &Starts::All(0), pass);
+        let all = self.project(x, batch, pass);
         self.attend(Attended::Itself(all), batch, visible, pass)
     }
 
@@ -125,40 +123,27 @@ impl MultiHeadAttention {
     pub fn attend_memory(
         &self,
         x: Tensor<2>,
-        memory: KeysValues,
-        batch: usize,
-        visible: Visible<'_>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let queries = self.query.forward(x, pass);
-        self.attend_keys(queries, memory, batch, visible, pass)
-    }
-
-    /// Attention of the queries of `batch` sequences to keys and values: `[batch · tgt_len, d_model]`.
-    pub fn attend_keys(
-        &self,
-        queries: Tensor<2>,
         KeysValues(keys_values): KeysValues,
         batch: usize,
         visible: Visible<'_>,
         pass: &Pass<'_>,
     ) -> Tensor<2> {
         let attended = Attended::Other {
-            queries,
+            queries: self.query.forward(x, pass),
             keys_values,
         };
         self.attend(attended, batch, visible, pass)
     }
 
     /// Queries, keys and values side by side, the first two rotated by their positions if those are rotary.
-    fn project(&self, x: Tensor<2>, batch: usize, starts: &Starts, pass: &Pass<'_>) -> Tensor<2> {
+    fn project(&self, x: Tensor<2>, batch: usize, pass: &Pass<'_>) -> Tensor<2> {
         let all = Linear::forward_all([&self.query, &self.key, &self.value], x, pass);
         let Some(rotary) = &self.rotary else {
             return all;
         };
         let len = all.dims()[0] / batch.max(1);
         let turned = self.heads.n_heads + self.heads.n_kv_heads;
-        rotary.turn(all, turned, starts, len)
+        rotary.turn(all, turned, len)
     }
 
     fn attend(

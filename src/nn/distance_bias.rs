@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Scope;
 use crate::architecture::{Attention, RelativePositions, bucket, earlier_bucket};
-use crate::ops::{Causality, ScoreBias};
+use crate::ops::Causality;
 
 /// A learned bias for each head and bucket of distances between a query and a key.
 #[derive(Module, Debug)]
@@ -32,7 +32,7 @@ impl DistanceBias {
     }
 
     /// The biases between the positions of sequences of `len`, `[n_heads, len, len]`.
-    pub fn forward(&self, len: usize) -> ScoreBias {
+    pub fn forward(&self, len: usize) -> Tensor<3> {
         let table = self.table.val();
         let [n_buckets, n_heads] = table.dims();
         let pairs = (0..len).flat_map(|query| (0..len).map(move |key| (query, key)));
@@ -42,7 +42,7 @@ impl DistanceBias {
         let data = TensorData::new(buckets, [len * len]);
         let buckets = Tensor::<1, Int>::from_data(data, &table.device());
         let biases = table.select(0, buckets).swap_dims(0, 1);
-        ScoreBias::Shared(biases.reshape([n_heads, len, len]))
+        biases.reshape([n_heads, len, len])
     }
 
     fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {

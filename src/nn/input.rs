@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{Dropout, Embedding, Norm, Pass, PositionEncoding, Scope};
 use crate::architecture::{self, Items};
-use crate::ops::{self, Starts};
+use crate::ops;
 
 /// Embeddings, positions, norm and dropout.
 #[derive(Module, Debug)]
@@ -29,8 +29,6 @@ pub struct Ids<'a> {
     pub ids: &'a [u32],
     /// The number of rows.
     pub rows: usize,
-    /// The position of each row's first token.
-    pub starts: &'a Starts,
 }
 
 impl Input {
@@ -51,14 +49,14 @@ impl Input {
 
     /// dropout(norm(scale · embedding + position)) with the embeddings in `table`: `[ids.len(), d_model]`.
     pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Tensor<2> {
-        let Ids { ids, rows, starts } = ids;
+        let Ids { ids, rows } = ids;
         let (table, dropout) = (table.weight.val(), pass.dropout(self.dropout));
-        let positions = self.positions.fixed_rows(starts, ids.len() / rows.max(1));
+        let positions = self.positions.fixed_rows(ids.len() / rows.max(1));
         if self.positions.learned.is_none() && self.norm.is_none() {
             return ops::embedding(ids, table, self.scale, positions, dropout);
         }
         let x = ops::embedding(ids, table, self.scale, positions, None);
-        let x = self.positions.add_learned(x, rows, starts);
+        let x = self.positions.add_learned(x, rows);
         let x = match &self.norm {
             Some(norm) => norm.forward(x),
             None => x,

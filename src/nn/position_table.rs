@@ -7,7 +7,7 @@ use crate::architecture::{
     AddedPositions, Architecture, Decoder, Encoder, Init, Input, RelativePositions, SelfMixing,
     TransformerStack,
 };
-use crate::ops::{Rotary, Starts};
+use crate::ops::Rotary;
 
 /// A vector for each position, from 0 on.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl PositionTable {
                     .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
                     .collect();
                 let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
-                let turned = Rotary::new(base, d_head).turn(start, 1, &Starts::All(0), len);
+                let turned = Rotary::new(base, d_head).turn(start, 1, len);
                 Some(Self::rows(numbers(turned), d_head))
             }
         }

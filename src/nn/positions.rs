@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
 use super::Scope;
 use crate::architecture::{AddedPositions, Input, Sinusoids};
-use crate::ops::{PositionRows, Starts};
+use crate::ops::PositionRows;
 
 /// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
@@ -47,40 +47,24 @@ impl PositionEncoding {
         }
     }
 
-    /// The sinusoidal vectors of `len` positions of each sequence, which the embedding operation adds.
-    pub fn fixed_rows(&self, starts: &Starts, len: usize) -> Option<PositionRows> {
+    /// The sinusoidal vectors of the first `len` positions, which the embedding operation adds.
+    pub fn fixed_rows(&self, len: usize) -> Option<PositionRows> {
         let table = Arc::clone(self.fixed.as_ref()?);
-        Some(PositionRows {
-            table,
-            starts: starts.clone(),
-            len,
-        })
+        Some(PositionRows { table, len })
     }
 
     /// Adds the learned vectors, if any, to `batch` sequences.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, d_model]`
-    pub fn add_learned(&self, x: Tensor<2>, batch: usize, starts: &Starts) -> Tensor<2> {
+    pub fn add_learned(&self, x: Tensor<2>, batch: usize) -> Tensor<2> {
         let Some(table) = &self.learned else {
             return x;
         };
         let [rows, d] = x.dims();
         let len = rows / batch.max(1);
-        match starts {
-            Starts::All(first) => {
-                let first = first + self.offset;
-                let vectors = table.val().slice([first..first + len, 0..d]);
-                (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
-            }
-            Starts::Each(firsts) => {
-                let rows = firsts.iter().flat_map(|first| *first..first + len);
-                let rows: Vec<i64> = rows.map(|row| (row + self.offset) as i64).collect();
-                let data = TensorData::new(rows, [batch * len]);
-                let rows = Tensor::<1, Int>::from_data(data, &x.device());
-                x + table.val().select(0, rows)
-            }
-        }
+        let vectors = table.val().slice([self.offset..self.offset + len, 0..d]);
+        (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
     }
 
     /// Adds the vectors of positions 0, 1, … to `batch` sequences, `[batch · len, d_model]`.
@@ -93,7 +77,7 @@ impl PositionEncoding {
                 let vectors = Tensor::<3>::from_data(data, &x.device());
                 (x.reshape([batch, len, d]) + vectors).reshape([rows, d])
             }
-            None => self.add_learned(x, batch, &Starts::All(0)),
+            None => self.add_learned(x, batch),
         }
     }
 }

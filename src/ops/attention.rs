@@ -2,8 +2,8 @@
 
 use attentive_kernels::Lengths;
 use attentive_kernels::attention::{
-    AttentionInputs, Operands, OperandsMut, ScoreBias as KernelBias, ScoreBiasMut,
-    Scores as KernelScores, attention as kernel, attention_backward, scale_of,
+    AttentionInputs, Operands, OperandsMut, Scores as KernelScores, attention as kernel,
+    attention_backward, scale_of,
 };
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 use burn::tensor::activation::softmax;
@@ -28,15 +28,6 @@ pub enum Attended {
     },
 }
 
-/// A term added to the scaled scores, for example a relative position bias (Raffel et al. 2020).
-#[derive(Clone, Debug)]
-pub enum ScoreBias {
-    /// `[n_heads, tgt_len, src_len]`, the same for every sequence.
-    Shared(Tensor<3>),
-    /// `[batch, n_heads, tgt_len, src_len]`, for sequences at different positions.
-    Each(Tensor<4>),
-}
-
 /// The scores of attention: `scale` · q·k + `bias`.
 #[derive(Clone, Debug)]
 pub struct Scores {
@@ -44,8 +35,9 @@ pub struct Scores {
     pub scale: f32,
     /// Which keys a query may attend to.
     pub causality: Causality,
-    /// Term added to the scaled dot products.
-    pub bias: Option<ScoreBias>,
+    /// `[n_heads, tgt_len, src_len]`, added to the scaled dot products of every sequence, for example a relative position
+    /// bias (Raffel et al. 2020).
+    pub bias: Option<Tensor<3>>,
 }
 
 impl Scores {
@@ -83,10 +75,6 @@ pub fn attention(
         lengths: lengths.cloned(),
         scale: scores.scale,
         causality: scores.causality,
-        bias: scores.bias.as_ref().map(|bias| match bias {
-            ScoreBias::Shared(_) => BiasForm::Shared,
-            ScoreBias::Each(_) => BiasForm::Each,
-        }),
         dropout,
     };
     let (first, keys_values) = match attended {
@@ -99,10 +87,7 @@ pub fn attention(
     let operands = AttentionOperands {
         first: first.into(),
         keys_values: keys_values.map(Operand::from),
-        bias: scores.bias.as_ref().map(|bias| match bias {
-            ScoreBias::Shared(bias) => Operand::from(bias.clone()),
-            ScoreBias::Each(bias) => Operand::from(bias.clone()),
-        }),
+        bias: scores.bias.clone().map(Operand::from),
     };
     let rows = shape.batch * shape.tgt_len;
     fused::apply(kernel, operands, [rows, shape.query_width()])
@@ -145,8 +130,7 @@ pub fn attention_weights(
         queries.matmul(keys_of_heads(&shape, keys).transpose()) * f64::from(scores.scale);
     let scores = match &scores.bias {
         None => products,
-        Some(ScoreBias::Shared(bias)) => products + bias.clone().unsqueeze(),
-        Some(ScoreBias::Each(bias)) => products + bias.clone(),
+        Some(bias) => products + bias.clone().unsqueeze(),
     };
     // The second fill zeroes the uniform weights of rows without visible keys.
     softmax(scores.mask_fill(ignored.clone(), -1e30), 3).mask_fill(ignored, 0.0)
@@ -243,15 +227,7 @@ struct Attention {
     lengths: Option<Lengths>,
     scale: f32,
     causality: Causality,
-    bias: Option<BiasForm>,
     dropout: Option<Dropout>,
-}
-
-/// The kind of a [`ScoreBias`].
-#[derive(Clone, Copy, Debug)]
-enum BiasForm {
-    Shared,
-    Each,
 }
 
 impl Attention {
@@ -268,10 +244,7 @@ impl Attention {
             scores: KernelScores {
                 scale: self.scale,
                 causality: self.causality,
-                bias: self.bias.zip(inputs.bias).map(|(form, bias)| match form {
-                    BiasForm::Shared => KernelBias::Shared(bias),
-                    BiasForm::Each => KernelBias::Each(bias),
-                }),
+                bias: inputs.bias,
             },
             dropout: self.dropout,
         }
@@ -319,12 +292,14 @@ impl Kernel for Attention {
                 keys_values,
             },
         };
-        let bias_target = self.bias.zip(bias.as_mut()).map(|(form, room)| match form {
-            BiasForm::Shared => ScoreBiasMut::Shared(room),
-            BiasForm::Each => ScoreBiasMut::Each(room),
-        });
         let inputs = self.inputs(context.inputs);
-        attention_backward(self.shape, inputs, context.grad, targets, bias_target);
+        attention_backward(
+            self.shape,
+            inputs,
+            context.grad,
+            targets,
+            bias.as_deref_mut(),
+        );
         AttentionOperands {
             first: Some(first),
             keys_values: keys_values.map(Some),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::Starts;
 use attentive_kernels::dropout::dropout_add;
 use attentive_kernels::embedding::{
     PositionRows as KernelRows, embedding as kernel, embedding_backward,
@@ -12,13 +11,11 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::fused::{self, Context, Kept, Kernel, Mode, Output};
 use super::{Dropout, buffers};
 
-/// The rows of a position table `[max_len, d]` for sequences of `len` tokens.
+/// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
 #[derive(Clone, Debug)]
 pub struct PositionRows {
     /// The whole table.
     pub table: Arc<Vec<f32>>,
-    /// The first row of each sequence.
-    pub starts: Starts,
     /// Tokens per sequence.
     pub len: usize,
 }
@@ -27,7 +24,6 @@ impl PositionRows {
     fn kernel(&self) -> KernelRows<'_> {
         KernelRows {
             table: &self.table,
-            starts: &self.starts,
             len: self.len,
         }
     }
@@ -76,8 +72,8 @@ pub(super) fn portable(
     let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [rows]), &table.device());
     let mut out = table.select(0, ids) * scale;
     if let Some(positions) = positions {
-        let PositionRows { table, starts, len } = positions;
-        let row = |row| &table[starts.position(row, len) * d..][..d];
+        let PositionRows { table, len } = positions;
+        let row = |row| &table[row % len * d..][..d];
         let added: Vec<f32> = (0..rows).flat_map(row).copied().collect();
         let added = TensorData::new(added, [rows, d]).convert_dtype(options.1);
         out = out + Tensor::from_data(added, options);

@@ -30,15 +30,13 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{
-    Attended, AttentionShape, Causality, ScoreBias, Scores, attention, attention_weights,
-};
+pub use attention::{Attended, AttentionShape, Causality, Scores, attention, attention_weights};
+pub use attentive_kernels::Lengths;
 pub use attentive_kernels::cross_entropy::LossSums;
 pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::Activation;
 pub use attentive_kernels::gemm::Precision;
 pub use attentive_kernels::norm::Norm;
-pub use attentive_kernels::{Lengths, Starts};
 pub use attentive_recurrent::{
     AttentiveRecurrence, attentive_recurrent, attentive_recurrent_weights,
 };

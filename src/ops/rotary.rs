@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use attentive_kernels::Starts;
-use attentive_kernels::rotary::{RotaryCall, RotaryTable, Turn, frequencies, rotary as kernel};
+use attentive_kernels::rotary::{
+    Positions, RotaryCall, RotaryTable, Turn, frequencies, rotary as kernel,
+};
 use burn::tensor::{Tensor, TensorData};
 
 use super::buffers;
@@ -38,16 +39,15 @@ impl Rotary {
     /// columns after these heads are copied.
     ///
     /// # Shapes
-    /// - `x`, result: `[batch · len, width]`, sequences of `len` tokens
-    pub fn turn(&self, x: Tensor<2>, heads: usize, starts: &Starts, len: usize) -> Tensor<2> {
-        let table = self.table(starts.end(len));
+    /// - `x`, result: `[batch · len, width]`, sequences of `len` tokens from position 0 on
+    pub fn turn(&self, x: Tensor<2>, heads: usize, len: usize) -> Tensor<2> {
+        let table = self.table(len);
         if !fused::applies(&x) {
-            return portable(&table, x, heads, starts, len);
+            return portable(&table, x, heads, len);
         }
         let shape = x.dims();
         let kernel = TurnKernel {
             table,
-            starts: starts.clone(),
             len,
             width: shape[1],
             heads,
@@ -68,20 +68,14 @@ impl Rotary {
     }
 }
 
-pub(super) fn portable(
-    table: &RotaryTable,
-    x: Tensor<2>,
-    heads: usize,
-    starts: &Starts,
-    len: usize,
-) -> Tensor<2> {
+pub(super) fn portable(table: &RotaryTable, x: Tensor<2>, heads: usize, len: usize) -> Tensor<2> {
     let [rows, width] = x.dims();
     let half = table.pairs();
     let turned = 2 * half * heads;
     let options = (&x.device(), x.dtype());
     let (mut cosines, mut sines) = (Vec::new(), Vec::new());
     for row in 0..rows {
-        let (cos, sin) = table.at(starts.position(row, len));
+        let (cos, sin) = table.at(row % len);
         cosines.extend_from_slice(cos);
         sines.extend_from_slice(sin);
     }
@@ -113,7 +107,6 @@ operands! {
 #[derive(Clone, Debug)]
 struct TurnKernel {
     table: Arc<RotaryTable>,
-    starts: Starts,
     len: usize,
     width: usize,
     heads: usize,
@@ -123,8 +116,7 @@ impl TurnKernel {
     fn run(&self, turn: Turn, x: &[f32]) -> Vec<f32> {
         let call = RotaryCall {
             table: &self.table,
-            starts: &self.starts,
-            len: self.len,
+            positions: Positions::Sequences(self.len),
             width: self.width,
             heads: self.heads,
         };

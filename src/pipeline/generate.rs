@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::stop::StopStrings;
 use super::{Pipeline, Prompt};
 use crate::batch::TokenId;
-use crate::decode::{Drawn, Ending, SampleOptions, sample};
+use crate::decode::{Ending, SampleOptions, sample};
 use crate::error::{Error, Result};
 use crate::text::Detokenizer;
 
@@ -61,46 +61,83 @@ impl Pipeline {
         on_text: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<Generation> {
         options.check()?;
-        let tokenizer = self.tokenizers.tgt();
-        let mut detokenizer = Detokenizer::after(tokenizer, &prompt.ids);
-        let mut stop = StopStrings::new(&options.stop);
-        let mut text = String::new();
-        let mut give = |piece: &str| {
-            text.push_str(piece);
-            if piece.is_empty() {
-                Ok(())
-            } else {
-                on_text(piece)
-            }
+        let mut growing = Growing::new(self, prompt, options);
+        let mut give = |piece: String| match piece.is_empty() {
+            true => Ok(()),
+            false => on_text(&piece),
         };
-        let units = self.config.data.units;
         let drawn = sample(
             self.engine(),
             &prompt.ids,
-            units,
-            tokenizer.special(),
+            self.config.data.units,
+            self.tokenizers.tgt().special(),
             &options.sample,
-            |token| match stop.push(&detokenizer.push(token)) {
-                ControlFlow::Continue(piece) => give(&piece).map(ControlFlow::Continue),
-                ControlFlow::Break(piece) => give(&piece).map(ControlFlow::Break),
+            |token| match growing.push(token) {
+                ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
+                ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
             },
         )?;
-        let Drawn { tokens, mut ending } = drawn;
-        if ending != Some(Ending::Stopped) {
-            match stop.push(&detokenizer.finish()) {
-                ControlFlow::Continue(piece) => give(&(piece + &stop.finish()))?,
-                ControlFlow::Break(piece) => {
-                    give(&piece)?;
-                    ending = Some(Ending::Stopped);
-                }
-            }
+        let (piece, generation) = growing.finish(drawn.ending);
+        give(piece)?;
+        generation
+    }
+}
+
+/// A continuation that is being drawn.
+#[derive(Debug)]
+pub(super) struct Growing<'a> {
+    detokenizer: Detokenizer<'a>,
+    stop: StopStrings,
+    text: String,
+    tokens: Vec<TokenId>,
+}
+
+impl<'a> Growing<'a> {
+    /// The continuation of `prompt` before its first token.
+    pub(super) fn new(pipeline: &'a Pipeline, prompt: &Prompt, options: &GenerateOptions) -> Self {
+        Self {
+            detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids),
+            stop: StopStrings::new(options.stop.clone()),
+            text: String::new(),
+            tokens: Vec::new(),
         }
+    }
+
+    /// The text that `token` adds, which may be empty; breaks at a stop string.
+    pub(super) fn push(&mut self, token: TokenId) -> ControlFlow<String, String> {
+        self.tokens.push(token);
+        let passed = self.stop.push(&self.detokenizer.push(token));
+        let (ControlFlow::Continue(piece) | ControlFlow::Break(piece)) = &passed;
+        self.text.push_str(piece);
+        passed
+    }
+
+    /// The rest of the text, and the whole continuation, which ended as [`sample`] says.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the model is damaged.
+    pub(super) fn finish(self, ending: Option<Ending>) -> (String, Result<Generation>) {
+        let Self {
+            detokenizer,
+            mut stop,
+            mut text,
+            tokens,
+        } = self;
+        let (rest, ending) = match ending {
+            Some(Ending::Stopped) => (String::new(), ending),
+            _ => match stop.push(&detokenizer.finish()) {
+                ControlFlow::Continue(piece) => (piece + &stop.finish(), ending),
+                ControlFlow::Break(piece) => (piece, Some(Ending::Stopped)),
+            },
+        };
+        text.push_str(&rest);
         let damaged = || Error::damaged_model("the model gives no probability to any next token");
-        Ok(Generation {
+        let generation = ending.ok_or_else(damaged).map(|ending| Generation {
             text,
             tokens,
-            ending: ending.ok_or_else(damaged)?,
-        })
+            ending,
+        });
+        (rest, generation)
     }
 }
 

@@ -14,6 +14,7 @@ mod inspect;
 mod prompt;
 mod request;
 mod rescore;
+pub mod service;
 mod share;
 mod source;
 mod stop;

@@ -20,6 +20,24 @@ pub struct Request {
     pub phrases: Vec<String>,
 }
 
+impl Request {
+    /// Whether it asks for more than any translation.
+    pub(super) fn has_demands(&self) -> bool {
+        let mut phrases = self.phrases.iter();
+        !self.prefix.is_blank() || phrases.any(|phrase| !phrase.trim().is_empty())
+    }
+}
+
+impl From<String> for Request {
+    /// Any translation of `src`.
+    fn from(src: String) -> Self {
+        Self {
+            src,
+            ..Self::default()
+        }
+    }
+}
+
 /// The beginning of a translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prefix {

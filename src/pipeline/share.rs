@@ -59,7 +59,7 @@ pub(super) fn share<T, R: Send>(
 }
 
 /// A pool of one thread; `None` if the system has no more threads.
-fn one_thread() -> Option<ThreadPool> {
+pub(super) fn one_thread() -> Option<ThreadPool> {
     ThreadPoolBuilder::new().num_threads(1).build().ok()
 }
 

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 /// Passes text through until one of the stop strings appears. If the text ends with a possible beginning of one, that
 /// end is held back until it is decided. The result does not depend on how the text is split into pieces.
 #[derive(Debug)]
-pub(super) struct StopStrings<'a> {
-    strings: &'a [String],
+pub(super) struct StopStrings {
+    strings: Vec<String>,
     held: String,
 }
 
-impl<'a> StopStrings<'a> {
-    pub(super) fn new(strings: &'a [String]) -> Self {
+impl StopStrings {
+    pub(super) fn new(strings: Vec<String>) -> Self {
         Self {
             strings,
             held: String::new(),
@@ -64,7 +64,7 @@ mod tests {
         random: &mut Random,
     ) -> (String, bool) {
         let strings: Vec<String> = strings.iter().map(|&string| string.into()).collect();
-        let mut stop = StopStrings::new(&strings);
+        let mut stop = StopStrings::new(strings.to_vec());
         let mut passed = String::new();
         let mut rest: Vec<char> = text.chars().collect();
         while !rest.is_empty() {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn no_more_is_held_back_than_necessary() {
         let strings = ["END".to_owned()];
-        let mut stop = StopStrings::new(&strings);
+        let mut stop = StopStrings::new(strings.to_vec());
         assert_eq!(stop.push("THE E"), ControlFlow::Continue("THE ".into()));
         assert_eq!(stop.push("N"), ControlFlow::Continue("".into()));
         assert_eq!(stop.push("TRY"), ControlFlow::Continue("ENTRY".into()));

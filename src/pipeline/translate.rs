@@ -42,6 +42,14 @@ pub struct Translation {
 }
 
 impl Translation {
+    /// The translation of a blank line.
+    pub(super) fn blank(warnings: Vec<Warning>) -> Self {
+        Self {
+            hypotheses: vec![Candidate::default()],
+            warnings,
+        }
+    }
+
     /// The text of the best hypothesis.
     pub fn into_best(self) -> String {
         let best = self.hypotheses.into_iter().next();
@@ -119,7 +127,8 @@ impl Pipeline {
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        self.check(options)?;
+        self.check(&options.search)?;
+        check_batch_size(options)?;
         let sources = profile::time(Part::Tokenization, || {
             Source::read_all(first_line, lines, |line| Source::read(line, self))
         })?;
@@ -139,39 +148,47 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        self.check(options)?;
-        if options.search.sampling.is_some() && requests.iter().any(|one| !one.phrases.is_empty()) {
+        check_batch_size(options)?;
+        let search = SearchOptions {
+            guided: true,
+            ..options.search
+        };
+        let jobs = self.jobs(first_line, requests, &search)?;
+        self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
+    }
+
+    /// The jobs of `requests`, whose first is on line `first_line`.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_requests`].
+    pub(super) fn jobs(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        search: &SearchOptions,
+    ) -> Result<Vec<Job>> {
+        self.check(search)?;
+        if search.sampling.is_some() && requests.iter().any(|one| !one.phrases.is_empty()) {
             return Err(Error::usage(
                 "random translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
             ));
         }
-        let search = SearchOptions {
-            guided: true,
-            ..options.search
-        };
         let reader = Reader {
             pipeline: self,
             contract: &self.contract()?,
-            search: &search,
+            search,
         };
         let numbered = requests.par_iter().enumerate();
         let jobs = numbered.map(|(number, request)| reader.job(first_line + number, request));
-        let jobs = profile::time(Part::Tokenization, || jobs.collect::<Result<_>>())?;
-        self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
+        profile::time(Part::Tokenization, || jobs.collect())
     }
 
     /// Refuses options that this model cannot follow.
-    fn check(&self, options: &TranslateOptions) -> Result<()> {
+    fn check(&self, search: &SearchOptions) -> Result<()> {
         self.require(Task::Translate)?;
-        options.search.check()?;
-        if options.batch_size == 0 {
-            return Err(Error::usage(
-                "the batch size is 0",
-                "use a batch size of at least 1",
-            ));
-        }
-        if options.search.coverage_penalty > 0.0 {
+        search.check()?;
+        if search.coverage_penalty > 0.0 {
             self.require_cross_attention("a coverage penalty")?;
         }
         Ok(())
@@ -195,40 +212,54 @@ impl Pipeline {
         };
         let sentences = order.iter().map(sentence);
         let results = self.search(sentences, options)?;
-        let read = |(&line, hypotheses): (&usize, Vec<Hypothesis>)| {
-            let phrases = &jobs[line].demands.phrases;
-            let unmet = hypotheses.first().map_or(&[][..], |best| &best.unmet);
-            let lacking = unmet.iter().map(|&number| lacks(&phrases[number]));
-            let warnings: Vec<Warning> = lacking.map(|w| w.on_line(first_line + line)).collect();
-            (
-                self.candidates(hypotheses, phrases, &options.search),
-                warnings,
-            )
-        };
-        let read = order.par_iter().zip(results).map(read);
-        let read: Vec<_> = profile::time(Part::Detokenization, || read.collect());
         profile::count(|counts| {
             counts.sentences += order.len();
             // Without `</s>`.
             let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
             counts.src_tokens += lens.sum::<usize>();
-            let candidates = read.iter().flat_map(|(candidates, _)| candidates);
-            counts.tgt_tokens += candidates.map(|one| one.tokens.len()).sum::<usize>();
+            let given = results
+                .iter()
+                .flat_map(|found| found.iter().take(options.search.n_best));
+            let tokens = given.map(|one| one.tokens.len());
+            counts.tgt_tokens += tokens.sum::<usize>();
         });
-        let blank = |job: Job| Translation {
-            hypotheses: vec![Candidate::default()],
-            warnings: job.source.warnings,
-        };
-        let mut translations: Vec<Translation> = jobs.into_iter().map(blank).collect();
-        for (line, (candidates, warnings)) in order.into_iter().zip(read) {
-            if candidates.is_empty() {
-                let effect = "the model gives no probability to any next token";
-                return Err(Error::damaged_model(effect));
-            }
-            translations[line].hypotheses = candidates;
-            translations[line].warnings.extend(warnings);
+        let mut found: Vec<Option<Vec<Hypothesis>>> = vec![None; jobs.len()];
+        for (line, hypotheses) in order.into_iter().zip(results) {
+            found[line] = Some(hypotheses);
         }
-        Ok(translations)
+        let lines = jobs.into_par_iter().zip(found).enumerate();
+        let read = lines.map(|(line, (job, hypotheses))| match hypotheses {
+            Some(found) => self.translation(first_line + line, job, found, &options.search),
+            None => Ok(Translation::blank(job.source.warnings)),
+        });
+        profile::time(Part::Detokenization, || read.collect())
+    }
+
+    /// The translation of line `line` that a search for [`all_candidates`] found.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if it found none.
+    pub(super) fn translation(
+        &self,
+        line: usize,
+        job: Job,
+        found: Vec<Hypothesis>,
+        options: &SearchOptions,
+    ) -> Result<Translation> {
+        let Job { source, demands } = job;
+        let unmet = found.first().map_or(&[][..], |best| &best.unmet);
+        let lacking = unmet.iter().map(|&number| lacks(&demands.phrases[number]));
+        let mut warnings = source.warnings;
+        warnings.extend(lacking.map(|warning| warning.on_line(line)));
+        let hypotheses = self.candidates(found, &demands.phrases, options);
+        if hypotheses.is_empty() {
+            let effect = "the model gives no probability to any next token";
+            return Err(Error::damaged_model(effect));
+        }
+        Ok(Translation {
+            hypotheses,
+            warnings,
+        })
     }
 
     /// The search results for each of `sentences`, in order.
@@ -237,17 +268,6 @@ impl Pipeline {
         sentences: impl Iterator<Item = Sentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
-        let SearchOptions {
-            n_best, beam_width, ..
-        } = options.search;
-        // Different token sequences may spell the same text; further hypotheses of the beam then fill the list.
-        let search_options = SearchOptions {
-            n_best: match options.search.sampling {
-                None if n_best > 1 => beam_width,
-                _ => n_best,
-            },
-            ..options.search
-        };
         let workers = workers(options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
@@ -256,7 +276,7 @@ impl Pipeline {
         let contract = self.contract()?;
         let with = Setting {
             contract: &contract,
-            options: &search_options,
+            options: all_candidates(options.search),
             capacity,
         };
         Ok(share(sentences, workers, |sentences| {
@@ -298,6 +318,30 @@ impl Pipeline {
     /// Maximum number of source tokens, including `</s>`.
     pub(super) fn max_src_len(&self) -> usize {
         self.max_len()
+    }
+}
+
+/// A search that also finds the hypotheses that take the places of those that spell the same text as a better one.
+pub(super) fn all_candidates(options: SearchOptions) -> SearchOptions {
+    let SearchOptions {
+        n_best, beam_width, ..
+    } = options;
+    SearchOptions {
+        n_best: match options.sampling {
+            None if n_best > 1 => beam_width,
+            _ => n_best,
+        },
+        ..options
+    }
+}
+
+fn check_batch_size(options: &TranslateOptions) -> Result<()> {
+    match options.batch_size {
+        0 => Err(Error::usage(
+            "the batch size is 0",
+            "use a batch size of at least 1",
+        )),
+        _ => Ok(()),
     }
 }
 

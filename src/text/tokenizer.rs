@@ -1,11 +1,13 @@
 //! The tokenizer of one vocabulary.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use tokenizers::decoders::DecoderWrapper;
 use tokenizers::{
     AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
@@ -67,11 +69,12 @@ impl Tokenizer {
 
     /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
     pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
+        let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
         // `tokenizers` panics on input that is not JSON.
-        serde_json::from_slice::<serde_json::Value>(&json)
-            .map_err(|error| format!("invalid tokenizer file: {error}"))?;
-        let mut inner = tokenizers::Tokenizer::from_bytes(&json)
-            .map_err(|error| format!("invalid tokenizer file: {error}"))?;
+        let text = str::from_utf8(&json).map_err(|error| invalid(&error))?;
+        serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+        let mut inner =
+            tokenizers::Tokenizer::from_bytes(&json).map_err(|error| invalid(&error))?;
         // Special tokens in the user's text are ordinary text. Truncation is left to batching.
         inner.set_encode_special_tokens(true);
         inner.with_padding(None);

@@ -309,10 +309,14 @@ fn damaged_models_are_named_by_file() {
         &edit("[model]", "[model"),
         &["not valid TOML"],
     );
-    let wider = edit("d_ff = 32", "d_ff = 48");
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_named() {
+    let folder = trained();
     let path = folder.path("runs/c/config.toml");
-    let whole = fs::read(&path).unwrap();
-    fs::write(&path, wider(whole)).unwrap();
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replacen("d_ff = 32", "d_ff = 48", 1)).unwrap();
     folder.fails(
         "translate runs/c src",
         1,

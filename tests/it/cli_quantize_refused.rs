@@ -4,19 +4,30 @@ use std::fs;
 
 use crate::cli_model::{CONFIG, stdout};
 use crate::cli_quantize::{TEST_SET, names, quantised, with_test_set};
-use crate::run::for_family;
+use crate::run::{Folder, for_family};
+
+/// A command that fails, its exit code, and parts of the message.
+type Refused<'a> = (String, i32, &'a [&'a str]);
+
+/// Runs commands that fail, and checks that they leave no file.
+fn refuses(folder: &Folder, cases: &[Refused<'_>]) {
+    let before = names(folder, "");
+    for (arguments, code, complaint) in cases {
+        folder.fails(arguments, *code, complaint);
+        assert_eq!(names(folder, ""), before, "{arguments}");
+    }
+}
+
+fn with(model: &str, to: &str, rest: &str) -> String {
+    format!("quantize {model} --to {to} {rest}")
+}
 
 #[test]
 fn what_cannot_be_quantised_is_refused() {
     let folder = quantised();
-    folder
-        .write("short", "1\n")
-        .write("empty", "")
-        .write("file", "mine");
-    let before = names(&folder, "");
-    let with = |model: &str, to: &str, rest: &str| format!("quantize {model} --to {to} {rest}");
+    folder.write("file", "mine");
     let usual = format!("--out new {TEST_SET}");
-    let cases: [(String, i32, &[&str]); 14] = [
+    let cases: [Refused<'_>; 7] = [
         (
             with("runs/c", "int8", &format!("--out small {TEST_SET}")),
             2,
@@ -40,6 +51,17 @@ fn what_cannot_be_quantised_is_refused() {
             &["`small` is quantised already"],
         ),
         (with("none", "int8", &usual), 1, &["`none`"]),
+    ];
+    refuses(&folder, &cases);
+    assert_eq!(fs::read_to_string(folder.path("file")).unwrap(), "mine");
+}
+
+#[test]
+fn test_sets_and_limits_that_cannot_be_used_are_refused() {
+    let folder = quantised();
+    folder.write("short", "1\n").write("empty", "");
+    let usual = format!("--out new {TEST_SET}");
+    let cases: [Refused<'_>; 7] = [
         (
             with("runs/c", "int8", "--out new --src in --ref short"),
             1,
@@ -76,11 +98,7 @@ fn what_cannot_be_quantised_is_refused() {
             &["--resamples"],
         ),
     ];
-    for (arguments, code, complaint) in &cases {
-        folder.fails(arguments, *code, complaint);
-        assert_eq!(names(&folder, ""), before, "{arguments}");
-    }
-    assert_eq!(fs::read_to_string(folder.path("file")).unwrap(), "mine");
+    refuses(&folder, &cases);
     let accepted = with("runs/c", "int8", &format!("{usual} --max-drop 100"));
     stdout(&folder, &accepted);
     assert!(folder.path("new/receipt.json").exists());
@@ -206,6 +224,12 @@ fn damaged_quantised_models_are_named_by_file() {
             );
         }
     }
+}
+
+#[test]
+fn other_things_than_a_quantised_model_are_named() {
+    let folder = quantised();
+    let path = folder.path("small/packed.safetensors");
     let dense = fs::read(folder.path("runs/c/model.safetensors")).unwrap();
     fs::write(&path, dense).unwrap();
     folder.fails(

@@ -71,7 +71,14 @@ const RULES: &[(&str, &[&str])] = &[
             "decode",
         ],
     ),
+    ("document", &["error"]),
     ("page", &["nn", "pipeline"]),
+    (
+        "server",
+        &[
+            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+        ],
+    ),
     (
         "train",
         &[

@@ -6,6 +6,7 @@ mod cli_classify;
 mod cli_compare;
 mod cli_damage;
 mod cli_decode;
+mod cli_decode_refused;
 mod cli_errors;
 mod cli_families;
 mod cli_generate;
@@ -13,6 +14,7 @@ mod cli_help;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_masked;
 mod cli_mean;
 mod cli_model;
 mod cli_output;
@@ -36,5 +38,15 @@ mod loaders;
 mod multi30k;
 mod recurrent_fixture;
 mod run;
+#[cfg(feature = "server")]
+mod serve_models;
+#[cfg(feature = "server")]
+mod serve_network;
+#[cfg(feature = "server")]
+mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_translate;
 mod shakespeare;
+#[cfg(feature = "server")]
+mod support;
 mod transformer_fixture;

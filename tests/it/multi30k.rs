@@ -27,17 +27,13 @@ fn translate(folder: &Folder, input: &str, batch_size: usize) -> Vec<String> {
     outcome.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Trains for 300 updates, compares the loss with PyTorch's, then translates in batches of different sizes.
-#[test]
-#[ignore = "needs ../shared/data/multi30k and some ten minutes"]
-fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
-    let folder = Folder::new();
-    let run = folder.path("run");
+/// Trains for 300 updates into `run`.
+fn train(run: &Path) {
     let mut train = program();
     train
         .current_dir(repository())
         .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--out"])
-        .arg(&run);
+        .arg(run);
     for setting in [
         "train.max_steps=300",
         "train.log_every=1",
@@ -47,7 +43,15 @@ fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
     }
     let outcome = Outcome::from(train.output().unwrap());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
 
+/// Trains for 300 updates, compares the loss with PyTorch's, then translates in batches of different sizes.
+#[test]
+#[ignore = "needs ../shared/data/multi30k and some ten minutes"]
+fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
+    let folder = Folder::new();
+    let run = folder.path("run");
+    train(&run);
     let log = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let updates: Vec<Value> = log
         .lines()

@@ -4,31 +4,25 @@ use rayon::prelude::*;
 
 use crate::area::area;
 use crate::parallel::{for_row_chunks, is_large};
-use crate::starts::Starts;
 
-/// Position embeddings for a batch of sequences.
+/// Position embeddings for a batch of sequences, from position 0 on.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionRows<'a> {
     /// `[positions, d]`
     pub table: &'a [f32],
-    /// The first position of each sequence.
-    pub starts: &'a Starts,
     /// Tokens per sequence.
     pub len: usize,
 }
 
 impl PositionRows<'_> {
     fn check(&self, n: usize, d: usize) {
-        let Self { table, starts, len } = self;
-        let whole = n == 0 || n.is_multiple_of(*len) && starts.fits(n / len);
+        let Self { table, len } = self;
+        let whole = n == 0 || n.is_multiple_of(*len);
+        assert!(whole, "{n} tokens in sequences of {len}");
+        let found = rows_of(table, d);
         assert!(
-            whole,
-            "{n} tokens in sequences of {len}, starting at {starts:?}"
-        );
-        let (needed, found) = (starts.end(*len), rows_of(table, d));
-        assert!(
-            n == 0 || d == 0 || needed <= found,
-            "{needed} positions in a table of {found}"
+            n == 0 || d == 0 || *len <= found,
+            "{len} positions in a table of {found}"
         );
     }
 }
@@ -57,8 +51,8 @@ pub fn embedding(
             let id = ids[first + row] as usize;
             assert!(id < vocab, "token id {id} in a table of {vocab} rows");
             scale_row(&table[id * d..][..d], scale, out);
-            if let Some(PositionRows { table, starts, len }) = positions {
-                let position = starts.position(first + row, len);
+            if let Some(PositionRows { table, len }) = positions {
+                let position = (first + row) % len;
                 add_scaled_row(&table[position * d..][..d], 1.0, out);
             }
         }
@@ -144,24 +138,15 @@ mod tests {
             );
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
             let scale = f64::from(1.7f32);
-            // Sequences of one token at separate positions, and one sequence of all tokens.
+            // Sequences of one token, and one sequence of all tokens.
             let positions = random((n + 9) * d, 4);
-            let each: Vec<usize> = (0..n).map(|i| i * 5 % 9).collect();
-            for (len, starts) in [
-                (0, None),
-                (1, Some(Starts::Each(each.into()))),
-                (n.max(1), Some(Starts::All(4))),
-            ] {
-                let rows = starts.as_ref().map(|starts| PositionRows {
+            for len in [None, Some(1), Some(n.max(1))] {
+                let rows = len.map(|len| PositionRows {
                     table: &positions,
-                    starts,
                     len,
                 });
                 embedding(&ids, &table, d, 1.7, rows, &mut out);
-                let positions = starts.map(|starts| {
-                    let row = |i| &positions[starts.position(i, len) * d..][..d];
-                    wide(&(0..n).flat_map(row).copied().collect::<Vec<f32>>())
-                });
+                let positions = len.map(|len| wide(&positions[..len * d]));
                 let twin =
                     reference::embedding(&ids, &wide(&table), d, scale, positions.as_deref());
                 assert_close(&out, &twin, 1e-6, &format!("rows, positions: {len:?}"));
@@ -183,7 +168,6 @@ mod tests {
             2.0,
             Some(PositionRows {
                 table: &positions,
-                starts: &Starts::All(0),
                 len: 3,
             }),
             &mut out,

@@ -22,11 +22,9 @@ mod lanes;
 mod lengths;
 mod parallel;
 mod scratch;
-mod starts;
 mod tile;
 
 pub use lengths::Lengths;
-pub use starts::Starts;
 
 pub mod additive_attention;
 pub mod attention;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::area::area;
 use crate::parallel::for_row_chunks;
-use crate::starts::Starts;
 
 /// Sines and cosines of the angles of all pairs, for positions 0, 1, ….
 #[derive(Clone, Debug)]
@@ -26,15 +25,22 @@ pub enum Turn {
     Back,
 }
 
+/// The position of each row.
+#[derive(Clone, Copy, Debug)]
+pub enum Positions<'a> {
+    /// Rows of sequences of this many tokens, each from position 0 on.
+    Sequences(usize),
+    /// One for each row.
+    Each(&'a [usize]),
+}
+
 /// Operands and dimensions of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryCall<'a> {
     /// The angles.
     pub table: &'a RotaryTable,
-    /// The first position of each sequence.
-    pub starts: &'a Starts,
-    /// Tokens per sequence.
-    pub len: usize,
+    /// The positions of the rows.
+    pub positions: Positions<'a>,
     /// Columns per row.
     pub width: usize,
     /// Number of heads, from the start of a row, that are rotated; the columns after them are copied.
@@ -87,7 +93,33 @@ impl RotaryTable {
     }
 }
 
-/// `out` = `x`, both `[batch * len, width]`, with the first `heads` heads rotated; feature i of a head is paired with
+impl Positions<'_> {
+    /// The position of row `row`.
+    fn of(self, row: usize) -> usize {
+        match self {
+            Self::Sequences(len) => row % len,
+            Self::Each(positions) => positions[row],
+        }
+    }
+
+    /// The position after the last.
+    fn end(self) -> usize {
+        match self {
+            Self::Sequences(len) => len,
+            Self::Each(positions) => positions.iter().max().map_or(0, |last| last + 1),
+        }
+    }
+
+    /// Whether these are the positions of `rows` rows.
+    fn fits(self, rows: usize) -> bool {
+        match self {
+            Self::Sequences(len) => rows.is_multiple_of(len),
+            Self::Each(positions) => positions.len() == rows,
+        }
+    }
+}
+
+/// `out` = `x`, both `[rows, width]`, with the first `heads` heads rotated; feature i of a head is paired with
 /// feature i + d_head/2.
 ///
 /// # Panics
@@ -95,8 +127,7 @@ impl RotaryTable {
 pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
     let RotaryCall {
         table,
-        starts,
-        len,
+        positions,
         width,
         heads,
     } = call;
@@ -115,16 +146,13 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
     }
     let rows = x.len() / width;
     assert_eq!(x.len(), area(rows, width), "rows of {width}");
-    assert!(
-        rows.is_multiple_of(len) && starts.fits(rows / len),
-        "{rows} rows in sequences of {len}, starting at {starts:?}"
-    );
-    let (needed, found) = (starts.end(len), table.positions());
+    assert!(positions.fits(rows), "{rows} rows at {positions:?}");
+    let (needed, found) = (positions.end(), table.positions());
     assert!(needed <= found, "{needed} positions in a table of {found}");
     for_row_chunks(out, width, |first, out| {
         let x = x[first * width..].chunks_exact(width);
         for (row, (x, out)) in x.zip(out.chunks_exact_mut(width)).enumerate() {
-            let (cosines, sines) = table.at(starts.position(first + row, len));
+            let (cosines, sines) = table.at(positions.of(first + row));
             turn_row(turn, 2 * pairs * heads, cosines, sines, x, out);
         }
     });
@@ -189,11 +217,10 @@ mod tests {
         RotaryTable::new(frequencies(1e4, D_HEAD), positions)
     }
 
-    fn turned(starts: &Starts, len: usize, x: &[f32], turn: Turn) -> Vec<f32> {
+    fn turned(positions: Positions<'_>, x: &[f32], turn: Turn) -> Vec<f32> {
         let call = RotaryCall {
             table: &table(40),
-            starts,
-            len,
+            positions,
             width: 20,
             heads: 2,
         };
@@ -205,10 +232,9 @@ mod tests {
     #[test]
     fn pairs_rotate_like_complex_numbers() {
         let x = random(6 * 20, 1);
-        let starts = Starts::Each([5, 30].into());
+        let positions = [5, 6, 7, 30, 31, 32];
         let mut twin: Vec<f64> = x.iter().map(|&x| x.into()).collect();
-        for row in 0..6 {
-            let position = [5, 30][row / 3] + row % 3;
+        for (row, position) in positions.into_iter().enumerate() {
             for (head, i) in (0..6).map(|n| (n / 3, n % 3)) {
                 let angle = position as f64 * 1e4f64.powf(-2.0 * i as f64 / 6.0);
                 let (a, b) = (row * 20 + head * 6 + i, row * 20 + head * 6 + 3 + i);
@@ -217,12 +243,12 @@ mod tests {
                 twin[b] = im * angle.cos() + re * angle.sin();
             }
         }
-        let found = turned(&starts, 3, &x, Turn::Forward);
+        let found = turned(Positions::Each(&positions), &x, Turn::Forward);
         assert_close(&found, &twin, 1e-6, "turned");
         for (x, found) in x.chunks(20).zip(found.chunks(20)) {
             assert_eq!(bits(&x[12..]), bits(&found[12..]), "after the heads");
         }
-        let back = turned(&starts, 3, &found, Turn::Back);
+        let back = turned(Positions::Each(&positions), &found, Turn::Back);
         let x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
         assert_close(&back, &x, 1e-6, "rotated back");
     }
@@ -230,21 +256,20 @@ mod tests {
     #[test]
     fn a_row_depends_only_on_its_position() {
         let x = random(4 * 20, 1);
-        let all = turned(&Starts::All(7), 4, &x, Turn::Forward);
-        let each = turned(&Starts::Each([7, 8, 9, 10].into()), 1, &x, Turn::Forward);
-        assert_eq!(bits(&all), bits(&each));
+        let sequences = turned(Positions::Sequences(2), &x, Turn::Forward);
+        let each = turned(Positions::Each(&[0, 1, 0, 1]), &x, Turn::Forward);
+        assert_eq!(bits(&sequences), bits(&each));
     }
 
     #[test]
     fn the_thread_count_changes_nothing() {
         let x = random(4000 * 20, 1);
-        let starts = Starts::All(1);
-        assert_same_on_all_pools(|| turned(&starts, 10, &x, Turn::Forward));
+        assert_same_on_all_pools(|| turned(Positions::Sequences(10), &x, Turn::Forward));
     }
 
     #[test]
     #[should_panic(expected = "41 positions in a table of 40")]
     fn a_short_table_is_refused() {
-        turned(&Starts::All(39), 2, &[0.0; 40], Turn::Forward);
+        turned(Positions::Each(&[39, 40]), &[0.0; 40], Turn::Forward);
     }
 }

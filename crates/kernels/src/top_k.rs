@@ -101,15 +101,6 @@ vectorised! {
     }
 }
 
-vectorised! {
-    /// The largest of `values` and its index, by the rules of [`largest`].
-    pub fn largest_one(values: &[f32]) -> Option<(f32, u32)> {
-        let max = max_of(values);
-        let index = values.iter().position(|&x| x == max)?;
-        (max > f32::NEG_INFINITY).then(|| (finite(max), index as u32))
-    }
-}
-
 /// Values whose exponentials are summed in `f32`.
 pub const SUM_CHUNK: usize = 512;
 

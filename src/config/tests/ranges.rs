@@ -4,9 +4,21 @@ use super::{CORPUS, accepts, message, parse, refuses};
 use crate::config::Config;
 use crate::config::schema::{Kind, SCHEMA};
 
+/// Each of `cases` is lines of `[data]`, the key in the error, and a part of the message.
+fn refuses_data(cases: &[(&str, &str, &str)]) {
+    for (lines, key, part) in cases {
+        let message = message(parse(&format!("[data]\n{lines}"), &[]));
+        assert!(
+            message.starts_with(&format!("config key `{key}`: ")),
+            "`{lines}` says: {message}"
+        );
+        assert!(message.contains(part), "`{lines}` says: {message}");
+    }
+}
+
 #[test]
 fn a_corpus_has_exactly_one_source() {
-    let cases = [
+    refuses_data(&[
         (
             "",
             "data.train",
@@ -38,6 +50,27 @@ fn a_corpus_has_exactly_one_source() {
             "a path, found an empty string",
         ),
         (
+            "train = { tsv = 'a' }\nvalid = { }",
+            "data.valid",
+            "found none (`x.toml`, line 3)",
+        ),
+    ]);
+    for form in [
+        "tsv = 'a'",
+        "jsonl = 'a.gz'",
+        "builtin = 'grammar', pairs = 1",
+    ] {
+        assert!(
+            parse(&format!("data.train = {{ {form} }}"), &[]).is_ok(),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn built_in_corpora_have_a_number_of_pairs() {
+    refuses_data(&[
+        (
             "train = { builtin = 'reverse' }",
             "data.train.pairs",
             "the number of pairs to generate, found nothing",
@@ -62,30 +95,7 @@ fn a_corpus_has_exactly_one_source() {
             "data.train.pairs",
             "since `pairs` only applies to `builtin`, found 5",
         ),
-        (
-            "train = { tsv = 'a' }\nvalid = { }",
-            "data.valid",
-            "found none (`x.toml`, line 3)",
-        ),
-    ];
-    for (lines, key, part) in cases {
-        let message = message(parse(&format!("[data]\n{lines}"), &[]));
-        assert!(
-            message.starts_with(&format!("config key `{key}`: ")),
-            "`{lines}` says: {message}"
-        );
-        assert!(message.contains(part), "`{lines}` says: {message}");
-    }
-    for form in [
-        "tsv = 'a'",
-        "jsonl = 'a.gz'",
-        "builtin = 'grammar', pairs = 1",
-    ] {
-        assert!(
-            parse(&format!("data.train = {{ {form} }}"), &[]).is_ok(),
-            "{form}"
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -254,7 +264,6 @@ fn inconsistent_model_sizes_are_refused() {
 
 #[test]
 fn inconsistent_training_settings_are_refused() {
-    let valid = "data.valid = { tsv = 'v' }";
     refuses(&[
         (
             "train.optimizer.momentum = 0.9",
@@ -286,6 +295,17 @@ fn inconsistent_training_settings_are_refused() {
             "train.keep_last",
             "at least `train.average_last` = 4, the checkpoints to average, found 3",
         ),
+    ]);
+    accepts(&[
+        "train.optimizer = { kind = 'sgd', momentum = 0.9 }",
+        "train.schedule = { kind = 'constant', warmup_steps = 0 }",
+    ]);
+}
+
+#[test]
+fn what_needs_validation_is_refused_without() {
+    let valid = "data.valid = { tsv = 'v' }";
+    refuses(&[
         (
             "train.patience = 3",
             "train.patience",
@@ -312,13 +332,9 @@ fn inconsistent_training_settings_are_refused() {
             "no validation sentence",
         ),
     ]);
-    accepts(&[
-        "train.optimizer = { kind = 'sgd', momentum = 0.9 }",
-        "train.schedule = { kind = 'constant', warmup_steps = 0 }",
-        &format!(
-            "{valid}\ntrain.patience = 3\ntrain.best_by = 'bleu'\ntrain.schedule.kind = 'plateau'"
-        ),
-    ]);
+    accepts(&[&format!(
+        "{valid}\ntrain.patience = 3\ntrain.best_by = 'bleu'\ntrain.schedule.kind = 'plateau'"
+    )]);
 }
 
 #[test]

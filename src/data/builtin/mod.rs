@@ -5,14 +5,13 @@ mod reverse;
 mod tests;
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 
 pub use attentive_grammar::{ClauseType, PartOfSpeech, Side};
 
 use crate::config::BuiltinTask;
 use crate::random::Random;
 
-/// Random stream used by [`generate`] and [`reverse_between`].
+/// Random stream used by [`generate`].
 const SEEN_STREAM: u64 = 0x6275_696c_7469_6e00;
 /// Random stream used by [`generate_unseen`].
 const UNSEEN_STREAM: u64 = SEEN_STREAM + 1;
@@ -56,17 +55,6 @@ pub fn generate_unseen(
         .collect()
 }
 
-/// Examples of the task "reverse" with lengths uniformly drawn from `lengths`.
-///
-/// # Panics
-/// If `lengths` is empty or starts at 0.
-pub fn reverse_between(seed: u64, pairs: usize, lengths: RangeInclusive<usize>) -> Vec<Example> {
-    let mut random = Random::new(seed, SEEN_STREAM);
-    (0..pairs)
-        .map(|_| reverse::draw(&mut random, &lengths))
-        .collect()
-}
-
 fn draw(task: BuiltinTask, random: &mut Random) -> Example {
     match task {
         BuiltinTask::Grammar => {
@@ -77,6 +65,6 @@ fn draw(task: BuiltinTask, random: &mut Random) -> Example {
                 label: Some(pair.clause_type),
             }
         }
-        BuiltinTask::Reverse => reverse::draw(random, &reverse::LENGTHS),
+        BuiltinTask::Reverse => reverse::draw(random),
     }
 }

@@ -1,21 +1,16 @@
 //! Digit sequences and their reversals.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use super::{Example, PartOfSpeech, Side};
 use crate::random::Random;
 
-/// Default lengths of digit sequences.
-pub(super) const LENGTHS: RangeInclusive<usize> = 5..=40;
+/// The lengths of digit sequences.
+const LENGTHS: Range<usize> = 5..41;
 
-/// A random sequence and its reversal; the length is uniformly drawn from `lengths`.
-pub(super) fn draw(random: &mut Random, lengths: &RangeInclusive<usize>) -> Example {
-    let (shortest, longest) = (*lengths.start(), *lengths.end());
-    assert!(
-        0 < shortest && shortest <= longest,
-        "lengths must be a non-empty range of positive numbers, not {shortest}..={longest}"
-    );
-    let n_digits = shortest + random.below(longest - shortest + 1);
+/// A random sequence and its reversal; the length is drawn uniformly.
+pub(super) fn draw(random: &mut Random) -> Example {
+    let n_digits = LENGTHS.start + random.below(LENGTHS.len());
     let digits: Vec<String> = (0..n_digits)
         .map(|_| random.below(10).to_string())
         .collect();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-use super::{Example, PartOfSpeech, Side, generate, generate_unseen, reverse_between};
+use super::{Example, PartOfSpeech, Side, generate, generate_unseen};
 use crate::config::BuiltinTask::{self, Grammar, Reverse};
 
 fn generated(task: BuiltinTask, seed: u64, pairs: usize) -> Vec<Example> {
@@ -135,22 +135,6 @@ fn reversal_reverses_digits_of_every_length() {
         lengths.insert(digits.len());
     }
     assert_eq!(lengths, (5..=40).collect());
-}
-
-#[test]
-fn reversal_takes_lengths() {
-    let lengths: HashSet<usize> = reverse_between(19, 200, 2..=4)
-        .iter()
-        .map(|example| example.src.tokens.len())
-        .collect();
-    assert_eq!(lengths, (2..=4).collect());
-    assert_eq!(reverse_between(19, 1, 1..=1)[0].src.text.len(), 1);
-}
-
-#[test]
-#[should_panic(expected = "lengths must be a non-empty range")]
-fn reversal_refuses_empty_sequences() {
-    reverse_between(1, 1, 0..=3);
 }
 
 /// SHA-256 of one line per example: both texts, and the tokens and tags of both sides.

@@ -64,7 +64,10 @@ fn batches_respect_the_budget_and_fill_it() {
         assert!(batch.tgt_out.ids.len() <= 300);
         assert!(batch.src.ids.len() <= 600);
     }
-    let real: usize = batches.iter().map(|batch| batch.tgt_out.n_tokens()).sum();
+    let real: usize = batches
+        .iter()
+        .map(|batch| batch.tgt_out.lengths.total())
+        .sum();
     let padded: usize = batches.iter().map(|batch| batch.tgt_out.ids.len()).sum();
     assert!(
         real * 10 > padded * 9,

@@ -1,7 +1,8 @@
 use std::cell::RefCell;
 
 use super::*;
-use crate::model::NextToken;
+use crate::batch::Padded;
+use crate::model::{Logits, NextToken};
 
 const SPECIAL: SpecialTokens = SpecialTokens {
     pad: 0,
@@ -31,42 +32,58 @@ impl Toy {
     }
 }
 
+/// A row of the toy: its number among all rows that were ever started, and the next position.
+type Row = (usize, usize);
+
+impl Toy {
+    fn logits_after(&self, token: TokenId, row: &mut Row) -> Vec<f32> {
+        let (number, position) = row;
+        assert!(*position < self.max_len);
+        self.read.borrow_mut()[*number].push(token);
+        *position += 1;
+        (self.logits)(token, *position - 1)
+    }
+}
+
 impl Stepper for Toy {
-    type State = usize;
+    type State = Vec<Row>;
     type Last = Logits;
 
-    fn start(&self) -> usize {
-        self.read.borrow_mut().push(Vec::new());
-        0
+    fn start(&self) -> Vec<Row> {
+        Vec::new()
     }
 
-    fn start_watched(&self) -> Option<usize> {
+    fn start_watched(&self) -> Option<Vec<Row>> {
         None
     }
 
-    fn admit(&self, src: &Padded, _: &mut usize) {
-        assert_eq!(src.rows(), 1);
+    fn admit(&self, src: &Padded, rows: &mut Vec<Row>) {
+        for _ in 0..src.rows() {
+            rows.push((self.read.borrow().len(), 0));
+            self.read.borrow_mut().push(Vec::new());
+        }
     }
 
-    fn step(&self, next: &[TokenId], position: &mut usize) -> Logits {
-        assert!(*position < self.max_len);
-        self.read.borrow_mut().last_mut().unwrap().extend(next);
-        let place = std::mem::replace(position, *position + 1);
-        let logits = (self.logits)(next[0], place);
-        let vocab = logits.len();
-        Logits::new(logits, vocab)
+    fn step(&self, _: &[TokenId], _: &mut Vec<Row>) -> Logits {
+        unreachable!("texts are read")
     }
 
-    fn read(&self, tokens: &Padded, position: &mut usize) -> Logits {
-        let steps = tokens
-            .ids
-            .iter()
-            .map(|&token| self.step(&[token], position));
-        steps.last().unwrap()
+    fn read(&self, tokens: &Padded, rows: &mut Vec<Row>) -> Logits {
+        assert_eq!(tokens.rows(), rows.len());
+        let texts = tokens.ids.chunks(tokens.width()).zip(tokens.lens());
+        let mut last = Vec::new();
+        for ((tokens, &len), row) in texts.zip(rows) {
+            let all = tokens[..len]
+                .iter()
+                .map(|&token| self.logits_after(token, row));
+            last.push(all.last().expect("a token to read"));
+        }
+        let vocab = last[0].len();
+        Logits::new(last.concat(), vocab)
     }
 
-    fn select(&self, _: &[usize], _: &mut usize) {
-        unreachable!("there is one row")
+    fn select(&self, kept: &[usize], rows: &mut Vec<Row>) {
+        *rows = kept.iter().map(|&row| rows[row]).collect();
     }
 
     fn likeliest(&self, _: Logits, _: usize, _: &[TokenId]) -> Vec<Vec<NextToken>> {
@@ -77,7 +94,7 @@ impl Stepper for Toy {
         logits
     }
 
-    fn cross_attention(&self, _: &usize) -> Vec<Vec<f32>> {
+    fn cross_attention(&self, _: &Vec<Row>) -> Vec<Vec<f32>> {
         unreachable!("there is no source")
     }
 
@@ -240,6 +257,54 @@ fn a_stream_restarts_with_the_last_half_of_its_context() {
         vec![10, 11, 5, 6, 7],
     ];
     assert_eq!(*toy.read.borrow(), read);
+}
+
+/// A model that prefers the token after the last one, less so at later positions.
+fn wandering(last: TokenId, position: usize) -> Vec<f32> {
+    let near = |token: u32| -0.5 * f32::from((token + 12 - last % 12) as u8 % 12);
+    (0..12)
+        .map(|token| near(token) / (1.0 + position as f32))
+        .collect()
+}
+
+#[test]
+fn texts_that_come_and_go_do_not_influence_each_other() {
+    for units in [Units::Lines, Units::Stream] {
+        let options = |number: u64| SampleOptions {
+            number,
+            max_new_tokens: 3 + number as usize * 5,
+            ..SampleOptions::default()
+        };
+        let text = |number: u64| vec![5 + number as TokenId; 1 + number as usize % 4];
+        let alone = |number: u64| {
+            let toy = Toy::new(7, wandering);
+            draw_all(&toy, &text(number), units, options(number))
+        };
+        let toy = Toy::new(7, wandering);
+        let mut texts = Texts::new(&toy, units, SPECIAL);
+        let (mut found, mut step) = (Vec::new(), 0);
+        while step < 6 || !texts.is_empty() {
+            if step < 6 {
+                texts.add((step, Vec::new()), &text(step), &options(step));
+            }
+            if step == 7 {
+                texts.retain(|(number, _)| *number != 5);
+            }
+            found.extend(texts.advance(|(_, tokens), token| {
+                tokens.push(token);
+                ControlFlow::Continue(())
+            }));
+            step += 1;
+        }
+        found.sort_by_key(|((number, _), _)| *number);
+        let mut numbers = Vec::new();
+        for ((number, tokens), ending) in found {
+            numbers.push(number);
+            assert_eq!(Drawn { tokens, ending }, alone(number), "text {number}");
+        }
+        assert!(numbers.starts_with(&[0, 1, 2, 3, 4]), "{numbers:?}");
+        assert!(units == Units::Lines || !numbers.contains(&5));
+    }
 }
 
 #[test]

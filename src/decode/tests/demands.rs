@@ -29,7 +29,7 @@ fn results(toy: &Toy<'_>, sentence: Sentence, options: &SearchOptions) -> Vec<Hy
     };
     let setting = Setting {
         contract: contract(),
-        options,
+        options: *options,
         capacity,
     };
     let mut found = search(toy, std::iter::once(sentence), setting);
@@ -200,7 +200,7 @@ fn demands_of_other_sentences_change_nothing() {
                     all,
                     Setting {
                         contract: contract(),
-                        options: &options,
+                        options,
                         capacity,
                     },
                 );
@@ -211,7 +211,7 @@ fn demands_of_other_sentences_change_nothing() {
                     reversed,
                     Setting {
                         contract: contract(),
-                        options: &options,
+                        options,
                         capacity,
                     },
                 );

@@ -156,7 +156,7 @@ pub(super) fn find(
         sentences,
         Setting {
             contract: contract(),
-            options,
+            options: *options,
             capacity,
         },
     )

@@ -106,7 +106,7 @@ fn sampled(
         sentences.into_iter(),
         Setting {
             contract: contract(),
-            options,
+            options: *options,
             capacity,
         },
     )
@@ -281,7 +281,7 @@ fn an_ensemble_searches_the_mean_distribution() {
                 all,
                 Setting {
                     contract: contract(),
-                    options: &options,
+                    options,
                     capacity,
                 },
             );

@@ -24,6 +24,7 @@ pub(crate) fn variants() -> Vec<ModelConfig> {
     let mut variants = transformers();
     variants.extend(recurrent());
     variants.extend(mixed());
+    variants.extend(published());
     variants.extend(labelling());
     for family in [Family::DecoderOnly, Family::EncoderOnly] {
         for positions in [
@@ -150,7 +151,7 @@ fn transformers() -> Vec<ModelConfig> {
     variants
 }
 
-/// Stacks of both kinds, and the features in which published Transformers differ.
+/// Stacks of both kinds.
 fn mixed() -> Vec<ModelConfig> {
     let recurrent = |cell, attention| RecurrentConfig {
         cell,
@@ -190,6 +191,11 @@ fn mixed() -> Vec<ModelConfig> {
             ..base()
         });
     }
+    variants
+}
+
+/// The features in which published Transformers differ.
+fn published() -> Vec<ModelConfig> {
     let llama = ModelConfig {
         positions: Positions::Rotary,
         rotary_base: 500.0,
@@ -223,14 +229,14 @@ fn mixed() -> Vec<ModelConfig> {
         activation: ActivationKind::GeluTanh,
         ..base()
     };
-    for variant in [llama, t5, bart] {
-        variants.push(ModelConfig {
+    let families = |variant: ModelConfig| {
+        let decoder = ModelConfig {
             family: Family::DecoderOnly,
             ..variant.clone()
-        });
-        variants.push(variant);
-    }
-    variants
+        };
+        [decoder, variant]
+    };
+    [llama, t5, bart].into_iter().flat_map(families).collect()
 }
 
 /// Labels for positions and for whole texts.

@@ -62,10 +62,10 @@ fn attention_matches() {
     }
 }
 
-/// Grouped keys and values, a scale of its own, and both forms of bias.
+/// Grouped keys and values, a scale of its own, and a bias.
 #[test]
 fn biased_attention_matches() {
-    for (seed, (n_kv_heads, each)) in (0..).zip([(1, false), (2, true), (4, false)]) {
+    for (seed, n_kv_heads) in (0..).zip([1, 2, 4]) {
         let shape = AttentionShape {
             batch: 2,
             n_heads: 4,
@@ -75,15 +75,11 @@ fn biased_attention_matches() {
             d_head: 2,
         };
         let lengths = Lengths::new([3, 2], 3);
-        let sentences = if each { 2 } else { 1 };
         let run = |form, attended, bias: &Tensor<2>| {
             let scores = Scores {
                 scale: 0.8,
                 causality: Causality::Causal,
-                bias: Some(match each {
-                    true => ScoreBias::Each(bias.clone().reshape([2, 4, 3, 3])),
-                    false => ScoreBias::Shared(bias.clone().reshape([4, 3, 3])),
-                }),
+                bias: Some(bias.clone().reshape([4, 3, 3])),
             };
             let run = match form {
                 Form::Fused => attention,
@@ -91,7 +87,7 @@ fn biased_attention_matches() {
             };
             run(shape, attended, Some(&lengths), &scores, Some(dropout(0.3)))
         };
-        let bias = [sentences * 4, 9];
+        let bias = [4, 9];
         Case::new(seed, &[[6, shape.joined_width()], bias])
             .check(&|form, inputs| run(form, Attended::Itself(inputs[0].clone()), &inputs[1]));
         let shapes = [[6, 8], [6, 2 * shape.kv_width()], bias];

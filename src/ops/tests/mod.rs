@@ -254,13 +254,8 @@ fn dropout_add_matches() {
 fn embedding_matches() {
     let table: std::sync::Arc<Vec<f32>> =
         std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
-    let rows = |starts| PositionRows {
-        table: std::sync::Arc::clone(&table),
-        starts,
-        len: 2,
-    };
-    let each = Starts::Each([5, 1].into());
-    for positions in [None, Some(rows(Starts::All(3))), Some(rows(each))] {
+    let rows = PositionRows { table, len: 2 };
+    for positions in [None, Some(rows)] {
         for dropout in [None, Some(dropout(0.3))] {
             Case::new(9, &[[6, 5]]).check(&|form, inputs| {
                 let run = if form == Form::Fused {
@@ -327,10 +322,10 @@ fn rotary_matches() {
         20,
     );
     let rotary = Rotary::new(1e4, 4);
-    for (starts, width) in [(Starts::All(3), 11), (Starts::Each([7, 0, 17].into()), 8)] {
+    for (len, width) in [(2, 11), (6, 8)] {
         Case::new(15, &[[6, width]]).check(&|form, inputs| match form {
-            Form::Fused => rotary.turn(inputs[0].clone(), 2, &starts, 2),
-            Form::Portable => super::rotary::portable(&table, inputs[0].clone(), 2, &starts, 2),
+            Form::Fused => rotary.turn(inputs[0].clone(), 2, len),
+            Form::Portable => super::rotary::portable(&table, inputs[0].clone(), 2, len),
         });
     }
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::operands::{Targets, Views};
 use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_row};
 use super::{
-    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, ScoreBiasMut, is_large,
-    query_block, row_stride,
+    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, is_large, query_block,
+    row_stride,
 };
 use crate::dropout::Dropout;
 use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
@@ -15,7 +15,7 @@ use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
 /// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient of the
-/// score bias is computed only if `bias` is given.
+/// score bias, summed over the sentences in their order, is computed only if `bias` is given.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or `gradients` has another layout than the operands.
@@ -24,20 +24,16 @@ pub fn attention_backward(
     inputs: AttentionInputs<'_>,
     grad_out: &[f32],
     gradients: OperandsMut<'_>,
-    bias: Option<ScoreBiasMut<'_>>,
+    bias: Option<&mut [f32]>,
 ) {
     let views = inputs.views(shape);
     let width = shape.query_width();
     let elements = shape.elements(shape.tgt_len, width);
     assert_eq!(grad_out.len(), elements, "`grad_out` of {shape:?}");
-    let cols = shape.tgt_len * shape.src_len;
     let bias = bias.map(|bias| {
-        bias.check(shape);
-        let (ScoreBiasMut::Shared(values) | ScoreBiasMut::Each(values)) = bias;
-        values.fill(0.0);
-        let rows = values.len() / cols.max(1);
-        let shared = rows != shape.batch * shape.n_heads;
-        (shared, TileMut::new(values, rows, cols, cols))
+        shape.check_bias(bias);
+        bias.fill(0.0);
+        TileMut::new(bias, shape.n_heads, shape.scores(), shape.scores())
     });
     let backward = Backward {
         shape,
@@ -50,12 +46,12 @@ pub fn attention_backward(
     let AttentionShape {
         batch, n_kv_heads, ..
     } = shape;
-    // The gradient of a bias shared by the sentences is summed on one thread, in the order of the sentences.
+    // The gradient of the bias of a head is summed on one thread, in the order of the sentences.
     match backward.bias {
-        Some((true, _)) => for_each(n_kv_heads, is_large(shape), |kv_head| {
+        Some(_) => for_each(n_kv_heads, is_large(shape), |kv_head| {
             (0..batch).for_each(|sentence| backward.head_group(sentence, kv_head));
         }),
-        _ => for_each(batch * n_kv_heads, is_large(shape), |index| {
+        None => for_each(batch * n_kv_heads, is_large(shape), |index| {
             backward.head_group(index / n_kv_heads, index % n_kv_heads);
         }),
     }
@@ -69,8 +65,8 @@ struct Backward<'a> {
     /// `[batch * tgt_len, n_heads * d_head]`
     grad_out: View<'a>,
     targets: Targets<'a>,
-    /// Whether the bias is shared by the sentences, and its gradient: one row of `tgt_len * src_len` per head.
-    bias: Option<(bool, TileMut<'a>)>,
+    /// The gradient of the bias, one row of `tgt_len * src_len` per head.
+    bias: Option<TileMut<'a>>,
 }
 
 impl Backward<'_> {
@@ -86,12 +82,10 @@ impl Backward<'_> {
         for number in kv_head * shape.group()..(kv_head + 1) * shape.group() {
             let index = sentence * shape.n_heads + number;
             let head = Head::new(shape, self.inputs, self.views, index);
-            // SAFETY: as above; a shared bias is written only by the task that owns its heads.
+            // SAFETY: as above; the bias of a head is written only by the task that owns the head in all sentences.
             let (q, bias) = unsafe {
-                let bias = self.bias.as_ref().map(|(shared, bias)| {
-                    let row = if *shared { number } else { index };
-                    bias.part(row, 0, 1, shape.tgt_len * shape.src_len)
-                });
+                let bias = self.bias.as_ref();
+                let bias = bias.map(|bias| bias.part(number, 0, 1, shape.scores()));
                 (self.targets.queries(shape, sentence, number), bias)
             };
             let mut part = Gradients {

@@ -11,7 +11,7 @@ mod softmax;
 
 pub use backward::attention_backward;
 pub use operands::{Operands, OperandsMut};
-pub use scores::{Causality, ScoreBias, ScoreBiasMut, Scores, scale_of};
+pub use scores::{Causality, Scores, scale_of};
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use std::ops::Range;
@@ -75,9 +75,19 @@ impl AttentionShape {
         area(area(self.batch, len), width)
     }
 
+    /// Elements of the scores of one head of one sentence.
+    fn scores(&self) -> usize {
+        area(self.tgt_len, self.src_len)
+    }
+
     fn check(&self) {
         let divides = self.n_kv_heads > 0 && self.n_heads.is_multiple_of(self.n_kv_heads);
         assert!(divides || self.n_heads == 0, "the heads of {self:?}");
+    }
+
+    fn check_bias(&self, bias: &[f32]) {
+        let expected = area(self.n_heads, self.scores());
+        assert_eq!(bias.len(), expected, "score bias of {self:?}");
     }
 
     /// Multiply-adds of QKᵀ.
@@ -112,7 +122,7 @@ impl<'a> AttentionInputs<'a> {
             );
         }
         if let Some(bias) = self.scores.bias {
-            bias.check(shape);
+            shape.check_bias(bias);
         }
         self.operands.views(shape)
     }
@@ -210,7 +220,7 @@ impl<'a> Head<'a> {
         Self {
             shape,
             scores: inputs.scores,
-            bias: bias.map(|bias| bias.head(shape, sentence, head)),
+            bias: bias.map(|bias| &bias[head * shape.scores()..][..shape.scores()]),
             index,
             n_keys: (inputs.lengths).map_or(shape.src_len, |lengths| lengths.lens()[sentence]),
             q: views.q.from(sentence * shape.tgt_len, head * shape.d_head),

@@ -53,26 +53,16 @@ impl Case {
             operands,
             lengths: self.lengths.as_ref(),
             scores: Scores {
-                bias: self.bias.as_deref().map(|bias| match self.is_shared(bias) {
-                    true => ScoreBias::Shared(bias),
-                    false => ScoreBias::Each(bias),
-                }),
+                bias: self.bias.as_deref(),
                 ..Scores::scaled(self.shape.d_head, self.causality)
             },
             dropout: self.dropout,
         }
     }
 
-    fn is_shared(&self, bias: &[f32]) -> bool {
-        bias.len() == self.shape.n_heads * self.shape.tgt_len * self.shape.src_len
-    }
-
     /// Buffer for the gradient of the bias.
-    fn bias_gradient<'a>(&self, room: &'a mut [f32]) -> Option<ScoreBiasMut<'a>> {
-        self.bias.as_ref().map(|bias| match self.is_shared(bias) {
-            true => ScoreBiasMut::Shared(room),
-            false => ScoreBiasMut::Each(room),
-        })
+    fn bias_gradient<'a>(&self, room: &'a mut [f32]) -> Option<&'a mut [f32]> {
+        self.bias.is_some().then_some(room)
     }
 
     /// Output, dq, dk, dv, dbias.

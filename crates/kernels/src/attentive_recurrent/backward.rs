@@ -9,7 +9,9 @@ use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
 use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::for_each;
-use crate::recurrent::{BackwardPass, RecurrentGradients, Schedule, weight_gradient};
+use crate::recurrent::{
+    BackwardPass, RecurrentGradients, Schedule, hidden_gradients, weight_gradient,
+};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
@@ -306,13 +308,7 @@ impl Layer<'_> {
         let total = self.schedule.total();
         let hidden = View::rows(tapes.hidden, recurrent.gate_cols());
         let before = View::rows(tapes.before, recurrent.d);
-        if let Some(weight) = weight {
-            weight_gradient(recurrent.precision, total, hidden, before, weight);
-        }
-        if let Some(bias) = bias {
-            bias.fill(0.0);
-            add_column_sums(hidden, total, bias);
-        }
+        hidden_gradients(recurrent.precision, total, hidden, before, weight, bias);
         if let Some(weight) = query_weight {
             let dqueries = View::rows(tapes.dqueries, self.call.d_key);
             weight_gradient(recurrent.precision, total, dqueries, before, weight);

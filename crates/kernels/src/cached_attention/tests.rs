@@ -1,7 +1,5 @@
 use super::*;
-use crate::attention::{
-    AttentionInputs, AttentionShape, Causality, Operands, ScoreBias, Scores, attention,
-};
+use crate::attention::{AttentionInputs, AttentionShape, Causality, Operands, Scores, attention};
 use crate::testing::{bits, random};
 
 fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
@@ -131,7 +129,7 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
                 scores: Scores {
                     scale: heads.scale,
                     causality: Causality::Causal,
-                    bias: Some(ScoreBias::Shared(&bias)),
+                    bias: Some(&bias),
                 },
                 dropout: None,
             };

@@ -152,9 +152,4 @@ impl<'a> Left<'a> {
     pub fn rows(&self) -> usize {
         self.rows
     }
-
-    /// Columns.
-    pub fn k(&self) -> usize {
-        self.k
-    }
 }

@@ -31,6 +31,7 @@ pub use left::{Left, LeftBuf};
 pub(crate) use lines::PANEL;
 pub use product::{
     PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined,
+    team_size,
 };
 pub use weight::{PackedWeight, PackedWeightBuf, WeightType};
 

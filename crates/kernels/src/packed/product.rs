@@ -18,11 +18,11 @@ use crate::tile::TileMut;
 /// The largest output rectangle per task.
 const TASK_ROWS: usize = 256;
 const TASK_COLS: usize = 512;
-/// Minimum work per task: multiply-adds, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
+/// Minimum work per task: see [`work`].
 const TASK_WORK: usize = 1 << 22;
 const FEW_ROWS: usize = 16;
-/// Minimum number of weights that are shared by the team.
-const TEAM_WORK: usize = 1 << 14;
+/// Minimum work that is shared by the team.
+const TEAM_WORK: usize = 1 << 18;
 
 /// Weight and bias of one layer.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,19 @@ pub fn linear_packed_columns(
     rectangle(left, 0, weight, columns.start, &mut out, epilogue);
 }
 
+/// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight` are worth sharing.
+pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
+    match work(rows, weight.n(), weight.k()) < TEAM_WORK {
+        true => 1,
+        false => team::size(),
+    }
+}
+
+/// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
+fn work(m: usize, n: usize, k: usize) -> usize {
+    area(m.max(FEW_ROWS), n).saturating_mul(k)
+}
+
 fn check_bias(bias: Option<&[f32]>, n: usize) {
     assert!(bias.is_none_or(|bias| bias.len() == n), "`bias` is [{n}]");
 }
@@ -164,19 +177,19 @@ pub(super) fn product(
     epilogue: Epilogue<'_>,
 ) {
     let (m, n, k) = (out.rows(), out.cols(), weight.k());
-    if m <= FEW_ROWS && area(n, k) >= TEAM_WORK && team::size() > 1 {
-        return by_team(left, weight, out, epilogue);
+    let few = m <= FEW_ROWS;
+    let parts = if few { team_size(m, weight) } else { 1 };
+    if parts > 1 {
+        return by_team(parts, left, weight, out, epilogue);
     }
     // These split their work themselves.
     if let Kind::F32(..) | Kind::Rounded(..) = left.kind {
         return product_f32(left, weight, out, Accumulate::Overwrite, epilogue);
     }
-    let work = area(m.max(FEW_ROWS), n).saturating_mul(k);
-    let wanted = wanted_tasks(work, TASK_WORK);
+    let wanted = wanted_tasks(work(m, n, k), TASK_WORK);
     if wanted <= 1 {
         return rectangle(left, 0, weight, 0, out, epilogue);
     }
-    let few = m <= FEW_ROWS;
     let grain = Grain {
         rows: TASK_ROWS,
         cols: TASK_COLS,
@@ -192,14 +205,15 @@ pub(super) fn product(
     });
 }
 
-/// Columns are shared by the members of the team.
+/// Columns are shared by `parts` threads of the team.
 fn by_team(
+    parts: usize,
     left: &Left<'_>,
     weight: PackedWeight<'_>,
     out: &mut TileMut<'_>,
     epilogue: Epilogue<'_>,
 ) {
-    let (m, n, parts) = (out.rows(), out.cols(), team::size());
+    let (m, n) = (out.rows(), out.cols());
     // Whole panels, and whole wide tiles of the `f32` kernels.
     let each = n.div_ceil(parts).next_multiple_of(8 * PANEL);
     let out = &*out;

@@ -107,34 +107,37 @@ pub fn recurrent_backward(
             projected: TileMut::new(projected, call.rows(), cols, cols),
             to_initial: initial.is_some(),
         };
-        match recurrence.hidden {
-            Some(Affine { weight, .. }) => {
-                for (position, rows) in schedule.backwards() {
-                    let hidden = &mut grads[rows.start * cols..rows.end * cols];
-                    pass.retreat(position, flow, hidden);
-                    pass.flow_through(position, View::rows(hidden, cols), weight, flow);
-                }
-            }
-            None => pass.sequences_apart(flow),
-        }
+        pass.through_time(recurrence.hidden, grads, flow);
         if let Some(initial) = initial {
             schedule.scatter_initial(flow, initial);
         }
-        if recurrence.hidden.is_none() {
-            return;
-        }
-        schedule.gather(call.d, before, |rank, position| {
-            schedule.before(rank, position, states)
-        });
-        let (grads, before) = (View::rows(grads, cols), View::rows(before, call.d));
-        if let Some(weight) = weight {
-            weight_gradient(call.precision, total, grads, before, weight);
-        }
-        if let Some(bias) = bias {
-            bias.fill(0.0);
-            add_column_sums(grads, total, bias);
+        if recurrence.hidden.is_some() {
+            schedule.gather(call.d, before, |rank, position| {
+                schedule.before(rank, position, states)
+            });
+            let (grads, before) = (View::rows(grads, cols), View::rows(before, call.d));
+            hidden_gradients(call.precision, total, grads, before, weight, bias);
         }
     });
+}
+
+/// The gradients of weight and bias of the hidden products from tapes: `grads` `[total, rows]` of the products and the previous
+/// states `before` `[total, cols]`.
+pub(crate) fn hidden_gradients(
+    precision: Precision,
+    total: usize,
+    grads: View<'_>,
+    before: View<'_>,
+    weight: Option<&mut [f32]>,
+    bias: Option<&mut [f32]>,
+) {
+    if let Some(weight) = weight {
+        weight_gradient(precision, total, grads, before, weight);
+    }
+    if let Some(bias) = bias {
+        bias.fill(0.0);
+        add_column_sums(grads, total, bias);
+    }
 }
 
 /// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and their `inputs`
@@ -176,6 +179,20 @@ pub(crate) struct BackwardPass<'a> {
 }
 
 impl BackwardPass<'_> {
+    /// All positions, the last first: fills the tape `grads` of the products with the `hidden` weight, if there is one, and
+    /// turns `flow` into the gradients of the states before the first position.
+    fn through_time(&self, hidden: Option<Affine<'_>>, grads: &mut [f32], flow: &mut [f32]) {
+        let Some(Affine { weight, .. }) = hidden else {
+            return self.sequences_apart(flow);
+        };
+        let cols = self.schedule.call.gate_cols();
+        for (position, rows) in self.schedule.backwards() {
+            let grads = &mut grads[rows.start * cols..rows.end * cols];
+            self.retreat(position, flow, grads);
+            self.flow_through(position, View::rows(grads, cols), weight, flow);
+        }
+    }
+
     /// The element-wise gradients of the sequences at `position`: writes those of their products with U to `hidden`,
     /// one row per rank, and turns `flow` `[batch, states * d]`, also in rank order, from gradients of the states
     /// into gradients of the previous states.

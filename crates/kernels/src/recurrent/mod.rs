@@ -11,7 +11,7 @@ mod gate_gradients;
 mod gates;
 mod schedule;
 
-pub(crate) use backward::{BackwardPass, weight_gradient};
+pub(crate) use backward::{BackwardPass, hidden_gradients, weight_gradient};
 pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
 pub(crate) use forward::{ForwardPass, state_product};
 pub(crate) use schedule::Schedule;

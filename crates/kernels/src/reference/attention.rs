@@ -21,7 +21,7 @@ pub struct Attention<'a> {
     pub causality: Causality,
     /// Factor of the dot products.
     pub scale: f64,
-    /// Bias added to the scaled scores: `[n_heads, tgt_len, src_len]`, or one such tensor per sentence.
+    /// Bias added to the scaled scores, `[n_heads, tgt_len, src_len]`.
     pub bias: Option<&'a [f64]>,
     /// Dropout on the attention weights.
     pub dropout: Option<Dropout>,
@@ -39,9 +39,8 @@ impl Attention<'_> {
         ((b * s.src_len + j) * s.n_kv_heads + kv_head) * s.d_head + c
     }
 
-    fn bias_at(&self, bias: &[f64], b: usize, h: usize, i: usize, j: usize) -> usize {
-        let s = &self.shape;
-        (((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j) % bias.len()
+    fn bias_at(&self, h: usize, i: usize, j: usize) -> usize {
+        (h * self.shape.tgt_len + i) * self.shape.src_len + j
     }
 
     fn sees(&self, b: usize, i: usize, j: usize) -> bool {
@@ -57,9 +56,7 @@ impl Attention<'_> {
             .map(|j| {
                 let product = (0..s.d_head)
                     .map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
-                let bias = self
-                    .bias
-                    .map_or(0.0, |bias| bias[self.bias_at(bias, b, h, i, j)]);
+                let bias = self.bias.map_or(0.0, |bias| bias[self.bias_at(h, i, j)]);
                 let score = self.scale * product.sum::<f64>() + bias;
                 if self.sees(b, i, j) { score.exp() } else { 0.0 }
             })
@@ -124,8 +121,8 @@ impl Attention<'_> {
             let mean: f64 = weights.iter().zip(&dweights).map(|(w, d)| w * d).sum();
             for j in 0..src_len {
                 let dscaled = weights[j] * (dweights[j] - mean);
-                if let Some(bias) = self.bias {
-                    dbias[self.bias_at(bias, b, h, i, j)] += dscaled;
+                if self.bias.is_some() {
+                    dbias[self.bias_at(h, i, j)] += dscaled;
                 }
                 let dscore = dscaled * self.scale;
                 for c in 0..d_head {

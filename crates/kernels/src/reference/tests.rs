@@ -47,16 +47,16 @@ fn attention_gradients_are_derivatives() {
         site: 2,
     };
     let lens = [2, 0];
-    for (causality, lens, dropout, shared) in [
-        (Causality::Full, None, None, None),
-        (Causality::Causal, None, Some(dropout), Some(true)),
-        (Causality::Full, Some(&lens[..]), Some(dropout), Some(false)),
-        (Causality::Causal, Some(&lens[..]), None, Some(true)),
+    for (causality, lens, dropout, is_biased) in [
+        (Causality::Full, None, None, false),
+        (Causality::Causal, None, Some(dropout), true),
+        (Causality::Full, Some(&lens[..]), Some(dropout), true),
+        (Causality::Causal, Some(&lens[..]), None, true),
     ] {
         let shape = AttentionShape {
             batch: 2,
             n_heads: 2,
-            n_kv_heads: if shared.is_some() { 1 } else { 2 },
+            n_kv_heads: if is_biased { 1 } else { 2 },
             tgt_len: 3,
             src_len: 4,
             d_head: 3,
@@ -67,22 +67,8 @@ fn attention_gradients_are_derivatives() {
             numbers(24 * shape.n_kv_heads, 3),
             numbers(36, 4),
         );
-        let bias = numbers(if shared == Some(true) { 24 } else { 48 }, 5);
-        let with = |q: &[f64], k: &[f64], v: &[f64], bias: &[f64]| {
-            Attention {
-                shape,
-                q,
-                k,
-                v,
-                lens,
-                causality,
-                scale: 0.7,
-                bias: shared.map(|_| bias),
-                dropout,
-            }
-            .forward()
-        };
-        let [dq, dk, dv, dbias] = Attention {
+        let bias = is_biased.then(|| numbers(24, 5));
+        let all = Attention {
             shape,
             q: &q,
             k: &k,
@@ -90,15 +76,18 @@ fn attention_gradients_are_derivatives() {
             lens,
             causality,
             scale: 0.7,
-            bias: shared.map(|_| &bias[..]),
+            bias: bias.as_deref(),
             dropout,
-        }
-        .backward(&g);
-        assert_derivative(&q, &g, &dq, |q| with(q, &k, &v, &bias));
-        assert_derivative(&k, &g, &dk, |k| with(&q, k, &v, &bias));
-        assert_derivative(&v, &g, &dv, |v| with(&q, &k, v, &bias));
-        if shared.is_some() {
-            assert_derivative(&bias, &g, &dbias, |bias| with(&q, &k, &v, bias));
+        };
+        let [dq, dk, dv, dbias] = all.backward(&g);
+        assert_derivative(&q, &g, &dq, |q| Attention { q, ..all }.forward());
+        assert_derivative(&k, &g, &dk, |k| Attention { k, ..all }.forward());
+        assert_derivative(&v, &g, &dv, |v| Attention { v, ..all }.forward());
+        if let Some(bias) = &bias {
+            assert_derivative(bias, &g, &dbias, |bias| {
+                let bias = Some(bias);
+                Attention { bias, ..all }.forward()
+            });
         }
     }
 }

@@ -19,16 +19,7 @@ pub(super) fn collect(
     min_frequency: u64,
     limit: usize,
 ) -> Vec<Seed> {
-    let mut characters: BTreeMap<char, u64> = alphabet.iter().map(|&c| (c, 0)).collect();
-    for (word, count) in words {
-        for character in word {
-            *characters.entry(*character).or_default() += count;
-        }
-    }
-    let mut seeds: Vec<Seed> = characters
-        .into_iter()
-        .map(|(c, count)| (vec![c], count))
-        .collect();
+    let mut seeds = characters(words, alphabet);
     let n_characters = seeds.len();
     let number: HashMap<char, usize> = seeds
         .iter()
@@ -73,4 +64,16 @@ pub(super) fn collect(
     longer.sort_by_cached_key(|(text, count)| (Reverse(count * text.len() as u64), text.clone()));
     seeds.extend(longer.into_iter().take(limit));
     seeds
+}
+
+/// All characters of `alphabet` and of the words.
+fn characters(words: &[(Vec<char>, u64)], alphabet: &BTreeSet<char>) -> Vec<Seed> {
+    let mut characters: BTreeMap<char, u64> = alphabet.iter().map(|&c| (c, 0)).collect();
+    for (word, count) in words {
+        for character in word {
+            *characters.entry(*character).or_default() += count;
+        }
+    }
+    let seed = |(character, count)| (vec![character], count);
+    characters.into_iter().map(seed).collect()
 }

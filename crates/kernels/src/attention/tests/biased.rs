@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Grouped-query cases with both forms of bias.
+/// Grouped-query cases without and with a bias.
 fn grouped() -> impl Iterator<Item = Case> {
     let shape = AttentionShape {
         batch: 3,
@@ -12,22 +12,19 @@ fn grouped() -> impl Iterator<Item = Case> {
         src_len: 140,
         d_head: 5,
     };
-    let one = 6 * 140 * 140;
-    [None, Some(one), Some(3 * one)]
-        .into_iter()
-        .map(move |bias| {
-            let mut case = Case::of(shape);
-            case.bias = bias.map(|len| random(len, 6));
-            case.lengths = Some(ragged(3, 140));
-            case.causality = Causality::Causal;
-            case.dropout = Some(Dropout {
-                rate: 0.2,
-                seed: 1,
-                micro_batch: 2,
-                site: 3,
-            });
-            case
-        })
+    [false, true].into_iter().map(move |is_biased| {
+        let mut case = Case::of(shape);
+        case.bias = is_biased.then(|| random(6 * 140 * 140, 6));
+        case.lengths = Some(ragged(3, 140));
+        case.causality = Causality::Causal;
+        case.dropout = Some(Dropout {
+            rate: 0.2,
+            seed: 1,
+            micro_batch: 2,
+            site: 3,
+        });
+        case
+    })
 }
 
 #[test]
@@ -52,30 +49,14 @@ fn the_thread_count_does_not_change_the_bias_gradient() {
     }
 }
 
-#[test]
-fn a_shared_bias_applies_to_every_sentence() {
-    let [_, mut shared, mut each] = grouped()
-        .collect::<Vec<_>>()
-        .try_into()
-        .ok()
-        .expect("three");
-    let bias = shared.bias.take().expect("a bias");
-    each.bias = Some(bias.repeat(3));
-    shared.bias = Some(bias);
-    let (shared, each) = (shared.run(), each.run());
-    for (one, other) in shared[..4].iter().zip(&each) {
-        assert_eq!(bits(one), bits(other));
-    }
-    let one = shared[4].len();
-    let sum = |i: usize| (0.0 + each[4][i] + each[4][one + i]) + each[4][2 * one + i];
-    let sums: Vec<f32> = (0..one).map(sum).collect();
-    assert_eq!(bits(&shared[4]), bits(&sums));
-}
-
+/// The gradient of the bias is the sum of those of the sentences, in their order.
 #[test]
 fn a_sentence_with_a_bias_does_not_depend_on_its_batch() {
-    for batch in grouped() {
+    for mut batch in grouped() {
+        assert!(batch.run().iter().flatten().all(|x| x.is_finite()));
+        batch.dropout = None;
         let all = batch.run();
+        let mut sums = vec![0.0; all[4].len()];
         for sentence in 0..3 {
             let mut alone = Case::of(AttentionShape {
                 batch: 1,
@@ -83,22 +64,17 @@ fn a_sentence_with_a_bias_does_not_depend_on_its_batch() {
             });
             let take = |x: &[f32]| x[x.len() / 3 * sentence..][..x.len() / 3].to_vec();
             (alone.q, alone.k, alone.v) = (take(&batch.q), take(&batch.k), take(&batch.v));
-            alone.bias = batch.bias.as_ref().map(|bias| match batch.is_shared(bias) {
-                true => bias.clone(),
-                false => take(bias),
-            });
+            (alone.grad, alone.bias) = (take(&batch.grad), batch.bias.clone());
             alone.causality = Causality::Causal;
             let lens = batch.lengths.as_ref().expect("lengths").lens();
             alone.lengths = Some(Lengths::new([lens[sentence]], 140));
-            let mut undropped = Case::of(batch.shape);
-            undropped.bias = batch.bias.clone();
-            undropped.lengths = batch.lengths.clone();
-            undropped.causality = Causality::Causal;
-            (undropped.q, undropped.k) = (batch.q.clone(), batch.k.clone());
-            undropped.v = batch.v.clone();
-            assert_eq!(bits(&alone.run()[0]), bits(&take(&undropped.run()[0])));
+            let [parts @ .., dbias] = alone.run();
+            for (part, all) in parts.iter().zip(&all) {
+                assert_eq!(bits(part), bits(&take(all)));
+            }
+            sums.iter_mut().zip(&dbias).for_each(|(sum, x)| *sum += x);
         }
-        assert!(all.iter().flatten().all(|x| x.is_finite()));
+        assert_eq!(bits(&all[4]), bits(&sums));
     }
 }
 

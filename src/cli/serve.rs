@@ -1,0 +1,195 @@
+//! `attentive serve`: answers requests over HTTP.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+
+use attentive::engine::Precision;
+use attentive::error::{Error, Result};
+use attentive::server::{Control, DEFAULT_ADDRESS, ServeConfig, ServedModel, Server};
+use clap::ValueEnum;
+use listenfd::ListenFd;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing_subscriber::EnvFilter;
+
+use super::message;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive serve en-de=runs/multi30k
+  attentive serve en-de=runs/multi30k mlm=runs/multi30k-mlm --listen 0.0.0.0:8080 --api-key-file keys
+  attentive serve --config serve.toml
+  curl -s localhost:8080/translate -d q='A dog runs.' -d source=en -d target=de
+
+APIs:
+  LibreTranslate (`/translate`, `/detect`, `/languages`), DeepL (`/v2/translate`), OpenAI (`/v1/completions`, `/v1/embeddings`, \
+`/v1/models`), and `/api/translate`, `/api/generate`, `/api/fill`, `/api/tag`, `/api/classify`, `/api/embed`, `/api/explain`. \
+`/openapi.json` describes them. A name such as `en-de` tells the languages of a translation model, which clients of \
+LibreTranslate and DeepL need; a configuration file can name others.
+
+Operation:
+  The address is printed on standard output as soon as clients can connect, while models are still being loaded. `/readyz` \
+tells whether requests are answered, `/livez` whether the process lives, and `/metrics` what it has done. SIGTERM and SIGINT \
+finish what was accepted, then stop; a second one stops at once. SIGHUP reads models and keys again without losing a request. \
+The log goes to standard error; `RUST_LOG` filters it.
+
+Configuration file:
+  Keys are `listen`, `api_key_file`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
+`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `characters`, `texts`, `tokens`, \
+`new_tokens`, `alternatives`, `connections`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
+Options of the command line override it.";
+
+/// Answer requests over HTTP: translate, generate, fill, tag, classify, embed and explain.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The models: a name for each, and its model directory.
+    #[arg(value_name = "NAME=DIR", required_unless_present = "config")]
+    models: Vec<String>,
+    /// Read models and settings from this TOML file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Answer only requests with one of the keys in this file, which has one per line.
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Maximum number of sentences and other jobs that wait for a model.
+    #[arg(long, value_name = "N")]
+    max_queue: Option<NonZeroUsize>,
+    /// Maximum number of sentences that a model decodes at once.
+    #[arg(long, value_name = "N")]
+    max_batch: Option<NonZeroUsize>,
+    /// Maximum size of a request's body.
+    #[arg(long, value_name = "BYTES")]
+    max_body: Option<NonZeroUsize>,
+    /// Maximum time for a request.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// Number type of the products in decoding [default: as the model is stored].
+    #[arg(long, value_name = "TYPE")]
+    precision: Option<Precision>,
+    /// Form of the log.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Write texts to the log.
+    #[arg(long)]
+    log_text: bool,
+}
+
+/// A form of the log.
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    /// A line of text for each event.
+    Text,
+    /// A JSON object for each event.
+    Json,
+}
+
+impl Args {
+    fn config(&self, threads: Option<NonZeroUsize>) -> Result<ServeConfig> {
+        let mut config = match &self.config {
+            Some(path) => ServeConfig::load(path)?,
+            None => ServeConfig::new(Vec::new()),
+        };
+        for model in &self.models {
+            config.models.push(ServedModel::parse(model)?);
+        }
+        config.listen = self.listen.clone().unwrap_or(config.listen);
+        config.api_key_file = self.api_key_file.clone().or(config.api_key_file);
+        config.precision = self.precision.or(config.precision);
+        config.threads = threads.map_or(config.threads, NonZeroUsize::get);
+        config.log_text |= self.log_text;
+        let limits = &mut config.limits;
+        let set = |limit: &mut usize, given: Option<NonZeroUsize>| {
+            *limit = given.map_or(*limit, NonZeroUsize::get);
+        };
+        set(&mut limits.queue, self.max_queue);
+        set(&mut limits.batch, self.max_batch);
+        set(&mut limits.body, self.max_body);
+        if let Some(timeout) = self.timeout {
+            limits.set_timeout(timeout)?;
+        }
+        Ok(config)
+    }
+}
+
+pub(super) fn run(args: &Args, threads: Option<NonZeroUsize>) -> Result<()> {
+    let config = args.config(threads)?;
+    start_log(args.log_format);
+    let needs_key = config.api_key_file.is_some();
+    let server = match inherited()? {
+        Some(listener) => Server::on(listener, config)?,
+        None => Server::bind(config)?,
+    };
+    let address = server.address()?;
+    if !is_local(address.ip()) && !needs_key {
+        message::warning(format_args!(
+            "anyone who can reach {address} can use the models: `--api-key-file` restricts that, and `--listen {DEFAULT_ADDRESS}` \
+             is for this machine only"
+        ));
+    }
+    listen_to_signals(server.control())?;
+    announce(address)?;
+    server.run()
+}
+
+/// The socket that systemd, or another program that speaks its protocol, has opened.
+fn inherited() -> Result<Option<std::net::TcpListener>> {
+    let mut sockets = ListenFd::from_env();
+    let first = sockets.take_tcp_listener(0);
+    first.map_err(Error::io("take over", "the socket of the service manager"))
+}
+
+fn is_local(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+fn announce(address: SocketAddr) -> Result<()> {
+    let mut out = io::stdout();
+    let written = writeln!(out, "http://{address}").and_then(|()| out.flush());
+    written.map_err(Error::io("write", "standard output"))
+}
+
+/// Sends events to standard error: `info` and worse, unless `RUST_LOG` says otherwise.
+fn start_log(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+}
+
+/// Obeys signals on a thread of its own.
+fn listen_to_signals(control: Control) -> Result<()> {
+    let failed = |error| Error::io("handle signals of", "the server")(error);
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    #[cfg(unix)]
+    signals
+        .add_signal(signal_hook::consts::SIGHUP)
+        .map_err(failed)?;
+    let obey = move || {
+        let mut stopping = false;
+        for signal in signals.forever() {
+            match signal {
+                SIGINT | SIGTERM if stopping => std::process::exit(128 + signal),
+                SIGINT | SIGTERM => {
+                    stopping = true;
+                    control.stop();
+                }
+                _ => control.reload(),
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("signals".to_owned());
+    thread.spawn(obey).map(drop).map_err(failed)
+}

@@ -1,0 +1,155 @@
+//! What the elements of HTML mean for translation, by their names in lower case.
+
+/// Elements without content, which have no end tag.
+pub(super) fn is_void(name: &str) -> bool {
+    matches!(
+        name,
+        "area"
+            | "base"
+            | "basefont"
+            | "bgsound"
+            | "br"
+            | "col"
+            | "embed"
+            | "frame"
+            | "hr"
+            | "img"
+            | "input"
+            | "keygen"
+            | "link"
+            | "meta"
+            | "param"
+            | "source"
+            | "track"
+            | "wbr"
+    )
+}
+
+/// Elements that separate one text from the next. All others, also unknown ones, are part of a sentence.
+pub(super) fn is_block(name: &str) -> bool {
+    matches!(
+        name,
+        "address"
+            | "article"
+            | "aside"
+            | "blockquote"
+            | "body"
+            | "button"
+            | "caption"
+            | "center"
+            | "col"
+            | "colgroup"
+            | "dd"
+            | "details"
+            | "dialog"
+            | "dir"
+            | "div"
+            | "dl"
+            | "dt"
+            | "fieldset"
+            | "figcaption"
+            | "figure"
+            | "footer"
+            | "form"
+            | "frame"
+            | "frameset"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+            | "head"
+            | "header"
+            | "hgroup"
+            | "hr"
+            | "html"
+            | "legend"
+            | "li"
+            | "listing"
+            | "main"
+            | "menu"
+            | "nav"
+            | "ol"
+            | "optgroup"
+            | "option"
+            | "p"
+            | "plaintext"
+            | "pre"
+            | "search"
+            | "section"
+            | "select"
+            | "summary"
+            | "table"
+            | "tbody"
+            | "td"
+            | "template"
+            | "textarea"
+            | "tfoot"
+            | "th"
+            | "thead"
+            | "title"
+            | "tr"
+            | "ul"
+            | "xmp"
+    )
+}
+
+/// Elements whose content is not text in a human language, or not to be seen.
+pub(super) fn is_opaque(name: &str) -> bool {
+    is_raw(name)
+        || matches!(
+            name,
+            "applet"
+                | "audio"
+                | "canvas"
+                | "code"
+                | "kbd"
+                | "listing"
+                | "map"
+                | "math"
+                | "noframes"
+                | "object"
+                | "pre"
+                | "rp"
+                | "rt"
+                | "samp"
+                | "svg"
+                | "tt"
+                | "var"
+                | "video"
+        )
+}
+
+/// Opaque elements whose content the tokenizer does not read as HTML: only their own end tag ends them.
+pub(super) fn is_raw(name: &str) -> bool {
+    matches!(
+        name,
+        "iframe" | "noembed" | "noscript" | "plaintext" | "script" | "style" | "textarea" | "xmp"
+    )
+}
+
+/// Whether a void or protected element takes space in its line, so that blanks around it matter.
+pub(super) fn is_visible(name: &str) -> bool {
+    !matches!(
+        name,
+        "base"
+            | "basefont"
+            | "bgsound"
+            | "br"
+            | "link"
+            | "map"
+            | "meta"
+            | "noembed"
+            | "noframes"
+            | "noscript"
+            | "param"
+            | "rp"
+            | "rt"
+            | "script"
+            | "source"
+            | "style"
+            | "track"
+            | "wbr"
+    )
+}

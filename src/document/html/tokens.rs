@@ -1,0 +1,125 @@
+//! Tags and text of HTML, with their places in the source.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use html5gum::{DefaultEmitter, HtmlString, StartTag, Token as Gum, Tokenizer};
+
+use super::elements;
+
+/// A part of the source. The ranges of all tokens cover the source without gaps.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) range: Range<usize>,
+    /// The number of the end tag of a start tag, and the other way round.
+    pub(super) pair: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Text, with characters in place of entities.
+    Text(String),
+    Start(Start),
+    /// An end tag, by its name.
+    End(String),
+    /// Comments, document types, and what a browser ignores, such as an unfinished tag at the end.
+    Other,
+}
+
+#[derive(Debug)]
+pub(super) struct Start {
+    /// In lower case.
+    pub(super) name: String,
+    /// Whether its attributes forbid a translation.
+    pub(super) protected: bool,
+}
+
+impl Token {
+    pub(super) fn is_block_tag(&self) -> bool {
+        match &self.kind {
+            Kind::Start(Start { name, .. }) | Kind::End(name) => elements::is_block(name),
+            Kind::Text(_) | Kind::Other => false,
+        }
+    }
+}
+
+/// All tokens of `source`.
+pub(super) fn tokens(source: &str) -> Vec<Token> {
+    let mut emitter = DefaultEmitter::<usize>::new_with_span();
+    emitter.naively_switch_states(true);
+    let mut tokens = Tokens::default();
+    for token in Tokenizer::new_with_emitter(source, emitter) {
+        let Ok(token) = token;
+        let (kind, span) = match token {
+            Gum::String(text) => (Kind::Text(decoded(&text.value)), text.span),
+            Gum::StartTag(tag) => (Kind::Start(start(&tag)), tag.span),
+            Gum::EndTag(tag) => (Kind::End(decoded(&tag.name)), tag.span),
+            Gum::Comment(comment) => (Kind::Other, comment.span),
+            Gum::Doctype(doctype) => (Kind::Other, doctype.span),
+            Gum::Error(_) => continue,
+        };
+        let place = |at: usize| source.floor_char_boundary(at.clamp(tokens.covered, source.len()));
+        let (start, end) = (place(span.start), place(span.end));
+        tokens.cover(start);
+        tokens.push(kind, end);
+    }
+    tokens.cover(source.len());
+    tokens.all
+}
+
+#[derive(Default)]
+struct Tokens {
+    all: Vec<Token>,
+    /// The end of the last token.
+    covered: usize,
+    /// The start tags of each name that wait for their end tag.
+    open: HashMap<String, Vec<usize>>,
+}
+
+impl Tokens {
+    /// Fills the source up to `end` with what the tokenizer left out.
+    fn cover(&mut self, end: usize) {
+        if self.covered < end {
+            self.push(Kind::Other, end);
+        }
+    }
+
+    fn push(&mut self, kind: Kind, end: usize) {
+        let number = self.all.len();
+        let mut pair = None;
+        match &kind {
+            Kind::Start(tag) if !elements::is_void(&tag.name) => {
+                self.open.entry(tag.name.clone()).or_default().push(number);
+            }
+            Kind::End(name) => {
+                pair = self.open.get_mut(name).and_then(Vec::pop);
+                if let Some(start) = pair {
+                    self.all[start].pair = Some(number);
+                }
+            }
+            _ => {}
+        }
+        let range = self.covered..end;
+        self.covered = end;
+        self.all.push(Token { kind, range, pair });
+    }
+}
+
+fn start(tag: &StartTag<usize>) -> Start {
+    let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| decoded(&value.value));
+    let forbidden = attribute(b"translate").is_some_and(|value| value.eq_ignore_ascii_case("no"));
+    let marked = attribute(b"class").is_some_and(|classes| {
+        classes
+            .split_ascii_whitespace()
+            .any(|class| class == "notranslate")
+    });
+    Start {
+        name: decoded(&tag.name),
+        protected: forbidden || marked,
+    }
+}
+
+fn decoded(text: &HtmlString) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}

@@ -1,0 +1,134 @@
+//! Documents to translate: plain text and HTML, divided into segments that a model can read, and put together again.
+//!
+//! A [`Document`] keeps everything that is not translated: line breaks, blanks, tags, comments, scripts. Its
+//! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations in their
+//! place. Tags inside a sentence follow the words they belong to, by the alignment of the words.
+//!
+//! ```
+//! use attentive::document::{Document, Translated};
+//!
+//! let document = Document::html("<p>the <b>red</b> house</p>", |_| true)?;
+//! assert_eq!(document.segments()[0].text, "the red house");
+//! let translated = Translated {
+//!     text: "la maison rouge".into(),
+//!     alignment: vec![(0, 0), (1, 2), (2, 1)],
+//! };
+//! assert_eq!(document.render(&[translated]), "<p>la maison <b>rouge</b></p>");
+//! # Ok::<(), attentive::Error>(())
+//! ```
+
+mod abbreviations;
+mod divide;
+mod html;
+mod plain;
+
+#[cfg(test)]
+mod tests;
+
+use html::Run;
+
+use crate::error::Result;
+
+/// A document divided into segments, which remembers everything around them.
+#[derive(Clone, Debug)]
+pub struct Document {
+    segments: Vec<Segment>,
+    parts: Vec<Part>,
+}
+
+/// A piece of text to translate: a line, a sentence, or the part of a sentence that a model can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The text, without blanks around it, without markup and with characters in place of entities.
+    pub text: String,
+    /// Whether markup inside the text makes [`Document::render`] ask which words belong together.
+    pub needs_alignment: bool,
+}
+
+/// The translation of a [`Segment`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Translated {
+    /// The text, without markup.
+    pub text: String,
+    /// Pairs (word of the segment, word of the translation), counted from 0 and separated by whitespace, as in
+    /// [`Alignment`](crate::pipeline::Alignment). If it is empty, markup is placed in proportion to the numbers of words.
+    pub alignment: Vec<(usize, usize)>,
+}
+
+/// What a document consists of, in order.
+#[derive(Clone, Debug)]
+enum Part {
+    /// Kept as it is.
+    Verbatim(String),
+    /// A segment of plain text, by its number.
+    Plain(usize),
+    /// Text with markup inside.
+    Run(Box<Run>),
+}
+
+impl Document {
+    /// Divides plain text into its lines. Lines which the model cannot read at once, as told by `fits`, are divided into
+    /// sentences (Unicode Standard Annex #29), and sentences that are still too long at punctuation, then at blanks.
+    ///
+    /// Line breaks and blanks between segments are kept.
+    pub fn text(source: &str, fits: impl Fn(&str) -> bool) -> Self {
+        plain::read(source, &fits)
+    }
+
+    /// Divides an HTML document or fragment at its block elements. As in [`Document::text`], text that does not fit is
+    /// divided into sentences and parts of them.
+    ///
+    /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code` and similar
+    /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as
+    /// they are, with all that is inside them. A blank line made of `<br>` separates segments as blocks do. Tags are
+    /// never rewritten, added or repaired, so a fragment stays a fragment.
+    ///
+    /// # Errors
+    /// [`crate::Error::Usage`] if more than 256 inline elements are nested in each other.
+    pub fn html(source: &str, fits: impl Fn(&str) -> bool) -> Result<Self> {
+        html::read(source, &fits)
+    }
+
+    /// The segments, in the order of the document.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The document with each segment replaced by its translation.
+    ///
+    /// Every tag of the source occurs exactly once. An element goes around the words that are aligned to its words, or
+    /// around most of them if they are scattered among words of other elements. Elements of which no word is aligned
+    /// become empty and keep their relative place. An element that begins or ends within a word goes around the whole
+    /// word, except for punctuation, digits and copied words. Empty elements go before the word that is aligned to the
+    /// word after them. Pairs with numbers beyond the last word are ignored.
+    ///
+    /// # Panics
+    /// If the number of translations is not that of the segments.
+    pub fn render(&self, translations: &[Translated]) -> String {
+        assert_eq!(
+            translations.len(),
+            self.segments.len(),
+            "one translation for each segment"
+        );
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Verbatim(text) => out.push_str(text),
+                Part::Plain(number) => out.push_str(&translations[*number].text),
+                Part::Run(run) => run.render(&self.segments, translations, &mut out),
+            }
+        }
+        out
+    }
+}
+
+impl Part {
+    /// Appends text that is kept as it is.
+    fn keep(parts: &mut Vec<Part>, text: &str) {
+        match parts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Part::Verbatim(last)) => last.push_str(text),
+            _ => parts.push(Part::Verbatim(text.to_owned())),
+        }
+    }
+}

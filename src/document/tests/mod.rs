@@ -1,0 +1,40 @@
+mod hostile;
+mod html;
+mod inline;
+mod plain;
+mod random_markup;
+
+use super::{Document, Translated};
+
+/// The document with each segment translated to itself.
+fn unchanged(document: &Document) -> String {
+    document.render(&identity(document))
+}
+
+/// Each segment as its own translation, word by word.
+fn identity(document: &Document) -> Vec<Translated> {
+    let segments = document.segments().iter();
+    let itself = segments.map(|segment| Translated {
+        text: segment.text.clone(),
+        alignment: (0..segment.text.split_whitespace().count())
+            .map(|word| (word, word))
+            .collect(),
+    });
+    itself.collect()
+}
+
+/// The texts of the segments.
+fn texts(document: &Document) -> Vec<&str> {
+    let segments = document.segments().iter();
+    segments.map(|segment| segment.text.as_str()).collect()
+}
+
+/// HTML that fits, with one segment, and its translation.
+fn translated(html: &str, text: &str, alignment: &[(usize, usize)]) -> String {
+    let document = Document::html(html, |_| true).unwrap();
+    assert_eq!(document.segments().len(), 1, "{:?}", texts(&document));
+    document.render(&[Translated {
+        text: text.into(),
+        alignment: alignment.to_vec(),
+    }])
+}

@@ -1,0 +1,249 @@
+//! A model that answers requests which come and go.
+//!
+//! Each worker, a thread, decodes sentences of many requests together: it admits new ones before every decoding step and drops
+//! those that nobody waits for any more. An answer does not depend on what else is being decoded, so it is the one that
+//! [`Pipeline::translate_requests`] or [`Pipeline::generate`] gives.
+
+mod job;
+mod load;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use job::{Event, Reply, Ticket};
+pub use load::Load;
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use self::job::{Job, Translating, Work, Writing};
+use self::load::Counters;
+use self::queue::Queue;
+use self::worker::Worker;
+use super::request::Job as Read;
+use super::{GenerateOptions, Generation, Pipeline, Prompt, Request, Translation};
+use crate::config::Task;
+use crate::decode::SearchOptions;
+use crate::error::{Error, Result};
+
+/// Limits of a [`Service`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads, each of which decodes sentences of its own.
+    pub workers: usize,
+    /// Maximum number of sentences that are decoded at once, by all workers together.
+    pub batch: usize,
+    /// Maximum number of jobs that wait.
+    pub queue: usize,
+}
+
+/// Who asks: clients take turns, sentence by sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Client(pub u64);
+
+/// Why a request was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Too many jobs wait.
+    #[error("{waiting} jobs wait already, so there is no room for {jobs} more")]
+    Full {
+        /// The number of jobs that wait.
+        waiting: usize,
+        /// The number of jobs of the request.
+        jobs: usize,
+    },
+    /// The service accepts no more requests.
+    #[error("the service is closing")]
+    Closed,
+    /// The request cannot be met.
+    #[error(transparent)]
+    Invalid(#[from] Error),
+}
+
+/// A model that answers requests which come and go. Dropping it finishes what was accepted.
+#[derive(Debug)]
+pub struct Service {
+    pipeline: Arc<Pipeline>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What a service shares with its workers.
+#[derive(Debug)]
+struct Shared {
+    queue: Queue,
+    counters: Counters,
+}
+
+impl Service {
+    /// A service with its workers running.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
+    pub fn start(pipeline: Arc<Pipeline>, limits: Limits) -> Result<Self> {
+        let Limits {
+            workers,
+            batch,
+            queue,
+        } = limits;
+        if workers == 0 || batch == 0 || queue == 0 {
+            return Err(Error::usage(
+                "a service needs at least one worker, one sentence at a time and room for one job",
+                "raise the limit that is 0",
+            ));
+        }
+        let contract = pipeline.contract()?;
+        let shared = Arc::new(Shared {
+            queue: Queue::new(queue, workers),
+            counters: Counters::default(),
+        });
+        let mut service = Self {
+            pipeline,
+            shared,
+            threads: Vec::new(),
+        };
+        for number in 0..workers {
+            let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
+            let contract = contract.clone();
+            let run = move || Worker::work(&pipeline, &contract, &shared, limits);
+            let thread = thread::Builder::new().name(format!("worker {number}"));
+            let thread = thread
+                .spawn(run)
+                .map_err(Error::io("start a thread of", "the service"))?;
+            service.threads.push(thread);
+        }
+        Ok(service)
+    }
+
+    /// The model.
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// Translates each of `requests`, which are the lines of one text: warnings and random numbers are those of the lines 1, 2,
+    /// …. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
+    ///
+    /// # Errors
+    /// [`Refused::Invalid`] where [`Pipeline::translate_requests`] fails before it translates; [`Refused::Full`] and
+    /// [`Refused::Closed`].
+    pub fn translate(
+        &self,
+        client: Client,
+        requests: &[Request],
+        options: &SearchOptions,
+        watch: bool,
+        reply: Reply<Translation>,
+    ) -> Result<Ticket, Refused> {
+        let (search, jobs) = self.pipeline.read_requests(requests, options)?;
+        let ticket = Ticket::new();
+        let job = |(number, read): (usize, Read)| Job {
+            cancelled: ticket.cancelled(),
+            work: Work::Translate(Translating {
+                number,
+                read,
+                options: search,
+                watch,
+                reply: Arc::clone(&reply),
+            }),
+        };
+        let (blank, jobs): (Vec<_>, Vec<_>) = (0..)
+            .zip(jobs)
+            .partition(|(_, read)| read.source.ids.is_empty());
+        let jobs = jobs.into_iter().map(job).collect();
+        self.shared.queue.add(client, jobs)?;
+        for (number, read) in blank {
+            reply(
+                number,
+                Event::Done(Ok(Translation::blank(read.source.warnings))),
+            );
+        }
+        Ok(ticket)
+    }
+
+    /// Continues `prompt`. `reply` gets the text piece by piece, then all of it.
+    ///
+    /// # Errors
+    /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; [`Refused::Full`] and
+    /// [`Refused::Closed`].
+    pub fn generate(
+        &self,
+        client: Client,
+        prompt: Prompt,
+        options: GenerateOptions,
+        reply: Reply<Generation>,
+    ) -> Result<Ticket, Refused> {
+        options.check()?;
+        self.pipeline.require(Task::Generate)?;
+        self.add(
+            client,
+            Work::Generate(Writing {
+                prompt,
+                options,
+                reply,
+            }),
+        )
+    }
+
+    /// Does any other work with the pipeline, on a worker's thread and between two decoding steps.
+    ///
+    /// # Errors
+    /// [`Refused::Full`] and [`Refused::Closed`].
+    pub fn compute<T: Send + 'static>(
+        &self,
+        client: Client,
+        work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
+        reply: Reply<T>,
+    ) -> Result<Ticket, Refused> {
+        let work = move |pipeline: &Pipeline| reply(0, Event::Done(work(pipeline)));
+        self.add(client, Work::Compute(Box::new(work)))
+    }
+
+    /// What the service is doing, and has done.
+    pub fn load(&self) -> Load {
+        self.shared.counters.load(self.shared.queue.waiting())
+    }
+
+    /// Accepts no more requests; what was accepted is finished.
+    pub fn close(&self) {
+        self.shared.queue.close();
+    }
+
+    /// Adds a request of a single job.
+    fn add(&self, client: Client, work: Work) -> Result<Ticket, Refused> {
+        let ticket = Ticket::new();
+        let job = Job {
+            cancelled: ticket.cancelled(),
+            work,
+        };
+        self.shared.queue.add(client, vec![job])?;
+        Ok(ticket)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.close();
+        for thread in self.threads.drain(..) {
+            // A worker catches its panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Pipeline {
+    /// The jobs of `requests`, which are the lines of a text, and how they are searched. A search without demands is the one
+    /// of [`Pipeline::translate_with`].
+    fn read_requests(
+        &self,
+        requests: &[Request],
+        options: &SearchOptions,
+    ) -> Result<(SearchOptions, Vec<Read>)> {
+        let search = SearchOptions {
+            guided: requests.iter().any(Request::has_demands),
+            ..*options
+        };
+        let jobs = self.jobs(1, requests, &search)?;
+        Ok((search, jobs))
+    }
+}

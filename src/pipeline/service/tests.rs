@@ -1,0 +1,264 @@
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::config::Family;
+use crate::config::{TokenizerKind, Units};
+use crate::decode::Sampling;
+use crate::pipeline::tests::{of, untrained, untrained_language_model};
+use crate::pipeline::{Prefix, TranslateOptions};
+
+/// Longer than any of the tests takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn news<T: Send + 'static>() -> (Reply<T>, Receiver<(usize, Event<T>)>) {
+    let (sender, receiver) = channel();
+    let sender = Mutex::new(sender);
+    let reply = move |number, event| {
+        let sender = sender.lock().unwrap();
+        // Nobody may be there.
+        let _ = sender.send((number, event));
+    };
+    (Arc::new(reply), receiver)
+}
+
+/// The results of a request of `count` jobs, in their order, and the texts that came before each.
+fn collect<T>(news: &Receiver<(usize, Event<T>)>, count: usize) -> Vec<(Vec<String>, T)> {
+    let mut texts = vec![Vec::new(); count];
+    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    while results.iter().any(Option::is_none) {
+        match news.recv_timeout(PATIENCE).expect("an answer") {
+            (number, Event::Text(text)) => {
+                assert!(results[number].is_none(), "no text after the result");
+                texts[number].push(text);
+            }
+            (number, Event::Done(result)) => {
+                let earlier = results[number].replace(result.unwrap());
+                assert!(earlier.is_none(), "one result of each job");
+            }
+        }
+    }
+    texts
+        .into_iter()
+        .zip(results.into_iter().flatten())
+        .collect()
+}
+
+fn limits(workers: usize, batch: usize) -> Limits {
+    Limits {
+        workers,
+        batch,
+        queue: 10_000,
+    }
+}
+
+fn translator(limits: Limits) -> Service {
+    Service::start(Arc::new(of(Family::Transformer, 0)), limits).unwrap()
+}
+
+fn lines(first: usize, count: usize) -> Vec<String> {
+    let words = ["a", "dog", "runs", "over", "the", "green", "grass", ""];
+    let line = |number: usize| {
+        let picked = (0..1 + number % 7).map(|place| words[(number * 5 + place * 3) % 8]);
+        picked.collect::<Vec<_>>().join(" ").trim().to_owned()
+    };
+    (first..first + count).map(line).collect()
+}
+
+fn requests(lines: &[String]) -> Vec<Request> {
+    lines.iter().cloned().map(Request::from).collect()
+}
+
+fn search(beam_width: usize, n_best: usize) -> SearchOptions {
+    SearchOptions {
+        beam_width,
+        n_best,
+        ..(&untrained().config().decode).into()
+    }
+}
+
+#[test]
+fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
+    let pipeline = untrained();
+    let mut sampled = search(1, 2);
+    sampled.sampling = Some(Sampling::default());
+    let searches = [search(1, 1), search(4, 3), sampled, search(4, 1)];
+    for limits in [limits(1, 1), limits(1, 7), limits(3, 12)] {
+        let service = translator(limits);
+        let mut waiting = Vec::new();
+        for round in 0..12 {
+            let options = searches[round % searches.len()];
+            let lines = lines(round * 3, 1 + round % 5);
+            let (reply, news) = news();
+            let client = Client(round as u64 % 3);
+            let watch = round % 2 == 0;
+            let ticket = service
+                .translate(client, &requests(&lines), &options, watch, reply)
+                .unwrap();
+            waiting.push((options, lines, watch, ticket, news));
+        }
+        for (options, lines, watch, _ticket, news) in waiting {
+            let options = TranslateOptions {
+                search: options,
+                batch_size: 4,
+            };
+            let expected = pipeline.translate_with(&lines, &options).unwrap();
+            let found = collect(&news, lines.len());
+            for ((texts, found), expected) in found.into_iter().zip(expected) {
+                assert_eq!(found, expected);
+                let best = &found.hypotheses[0];
+                assert_eq!(texts.is_empty(), !watch || best.tokens.is_empty());
+            }
+        }
+        let load = service.load();
+        assert_eq!((load.waiting, load.running), (0, 0));
+        assert!(load.rows >= load.steps && load.tgt_tokens > 0);
+    }
+}
+
+#[test]
+fn demands_are_met_as_by_the_pipeline() {
+    let service = translator(limits(2, 6));
+    let mut requests = requests(&lines(0, 5));
+    requests[1].prefix = Prefix::Text("over".into());
+    requests[3].phrases = vec!["field".into()];
+    let options = search(4, 2);
+    let (reply, news) = news();
+    let _ticket = service
+        .translate(Client(1), &requests, &options, false, reply)
+        .unwrap();
+    let expected = TranslateOptions {
+        search: options,
+        batch_size: 2,
+    };
+    let expected = untrained().translate_requests(1, &requests, &expected);
+    let found = collect(&news, 5).into_iter().map(|(_, found)| found);
+    assert_eq!(found.collect::<Vec<_>>(), expected.unwrap());
+}
+
+#[test]
+fn texts_are_those_of_the_pipeline() {
+    for units in [Units::Lines, Units::Stream] {
+        let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, units));
+        let service = Service::start(Arc::clone(&pipeline), limits(2, 4)).unwrap();
+        let mut waiting = Vec::new();
+        for number in 0..10 {
+            let mut options = GenerateOptions::default();
+            options.sample.sampling.temperature = 1.5;
+            options.sample.number = number;
+            options.sample.max_new_tokens = 10 + number as usize;
+            if number == 4 {
+                options.stop = vec!["e".into()];
+            }
+            let prompt = pipeline.prompt("Ein Hund").unwrap();
+            let (reply, news) = news();
+            let ticket =
+                service.generate(Client(number % 2), prompt.clone(), options.clone(), reply);
+            waiting.push((prompt, options, ticket.unwrap(), news));
+        }
+        for (prompt, options, _ticket, news) in waiting {
+            let (texts, found) = collect(&news, 1).remove(0);
+            let expected = pipeline
+                .generate(&prompt, &options, &mut |_| Ok(()))
+                .unwrap();
+            assert_eq!((texts.concat(), &found), (expected.text.clone(), &expected));
+        }
+    }
+}
+
+#[test]
+fn a_dropped_ticket_frees_its_rows() {
+    let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, Units::Stream));
+    let service = Service::start(Arc::clone(&pipeline), limits(1, 1)).unwrap();
+    let endless = || {
+        let mut options = GenerateOptions::default();
+        options.sample.max_new_tokens = usize::MAX;
+        let (reply, news) = news();
+        let prompt = pipeline.prompt("Ein").unwrap();
+        let ticket = service.generate(Client(1), prompt, options, reply).unwrap();
+        (ticket, news)
+    };
+    let (first, first_news) = endless();
+    let (second, second_news) = endless();
+    first_news.recv_timeout(PATIENCE).expect("it runs");
+    assert!(matches!(
+        second_news.recv_timeout(Duration::from_millis(50)),
+        Err(RecvTimeoutError::Timeout)
+    ));
+    drop(first);
+    second_news.recv_timeout(PATIENCE).expect("its turn");
+    drop(second);
+    let begun = Instant::now();
+    while service.load().running > 0 {
+        assert!(begun.elapsed() < PATIENCE, "its rows are free");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn other_work_has_its_turn() {
+    let service = translator(limits(1, 4));
+    let (reply, news) = news();
+    let _ticket = service.compute(Client(1), |pipeline| pipeline.translate(&["a dog"]), reply);
+    let found = collect(&news, 1).remove(0).1;
+    assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
+    // Whoever waits for work that panics is not left waiting, and the worker goes on.
+    let (reply, panicked) = self::news::<()>();
+    let _ticket = service.compute(Client(1), |_| panic!("as the test wants"), reply);
+    assert!(matches!(
+        panicked.recv_timeout(PATIENCE),
+        Err(RecvTimeoutError::Disconnected)
+    ));
+    let (reply, news) = self::news();
+    let _ticket = service.compute(Client(1), |_| Ok(5), reply);
+    assert_eq!(collect(&news, 1).remove(0).1, 5);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_at_once() {
+    let service = Service::start(
+        Arc::new(of(Family::Transformer, 0)),
+        Limits {
+            workers: 1,
+            batch: 1,
+            queue: 2,
+        },
+    )
+    .unwrap();
+    let ask = |requests: &[Request], options: &SearchOptions| {
+        service.translate(Client(1), requests, options, false, news().0)
+    };
+    let three = requests(&lines(1, 3));
+    assert!(matches!(
+        ask(&three, &search(1, 1)),
+        Err(Refused::Full { jobs: 3, .. })
+    ));
+    assert!(matches!(
+        ask(&three[..1], &search(1, 2)),
+        Err(Refused::Invalid(_))
+    ));
+    let mut demanding = three[..1].to_vec();
+    demanding[0].prefix = Prefix::Text("cats ".repeat(500));
+    let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
+        panic!("a prefix that is too long");
+    };
+    assert!(error.to_string().contains("too long"), "{error}");
+    service.close();
+    assert!(matches!(
+        ask(&three[..1], &search(1, 1)),
+        Err(Refused::Closed)
+    ));
+}
+
+#[test]
+fn closing_finishes_what_was_accepted() {
+    let service = translator(limits(2, 2));
+    let lines = lines(0, 30);
+    let (reply, news) = news();
+    let _ticket = service
+        .translate(Client(1), &requests(&lines), &search(2, 1), false, reply)
+        .unwrap();
+    drop(service);
+    assert_eq!(collect(&news, 30).len(), 30);
+}

@@ -1,0 +1,266 @@
+//! A thread that decodes.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::super::Pipeline;
+use super::super::batches::SEARCH_POSITIONS;
+use super::super::generate::Growing;
+use super::super::share::one_thread;
+use super::super::translate::all_candidates;
+use super::job::{Cancelled, Event, Job, Reply, Translating, Work, Writing};
+use super::load::Running;
+use super::{Generation, Limits, Shared};
+use crate::architecture::TokenContract;
+use crate::decode::{
+    Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
+};
+use crate::engine::Engine;
+
+/// A thread that decodes sentences of many requests together.
+pub(super) struct Worker<'p> {
+    pipeline: &'p Pipeline,
+    contract: &'p TokenContract,
+    shared: &'p Shared,
+    capacity: Capacity,
+    /// Sentences, by how they are searched.
+    lanes: Vec<Lane<'p>>,
+    /// Sentences that found no room in their lane, since they are long.
+    held: Vec<Sought<'p>>,
+    texts: Option<Texts<'p, Engine, Written<'p>>>,
+}
+
+/// Sentences that are searched in the same way.
+struct Lane<'p> {
+    options: SearchOptions,
+    decoding: Decoding<'p, Engine, Sought<'p>>,
+}
+
+/// A sentence in translation.
+struct Sought<'p> {
+    job: Translating,
+    cancelled: Cancelled,
+    running: Running<'p>,
+}
+
+/// A text in continuation.
+struct Written<'p> {
+    growing: Growing<'p>,
+    reply: Reply<Generation>,
+    cancelled: Cancelled,
+    running: Running<'p>,
+}
+
+impl<'p> Worker<'p> {
+    /// Works until the queue is closed and empty. Requests whose work panics get no answer.
+    pub(super) fn work(
+        pipeline: &'p Pipeline,
+        contract: &'p TokenContract,
+        shared: &'p Shared,
+        limits: Limits,
+    ) {
+        let run = || {
+            let worker = || Self::new(pipeline, contract, shared, limits).run();
+            while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
+        };
+        // Kernels stay on the thread of their worker.
+        match one_thread().filter(|_| limits.workers > 1) {
+            Some(pool) => pool.install(run),
+            None => run(),
+        }
+    }
+
+    fn new(
+        pipeline: &'p Pipeline,
+        contract: &'p TokenContract,
+        shared: &'p Shared,
+        limits: Limits,
+    ) -> Self {
+        let Limits { workers, batch, .. } = limits;
+        Self {
+            pipeline,
+            contract,
+            shared,
+            capacity: Capacity {
+                sentences: batch.div_ceil(workers),
+                positions: SEARCH_POSITIONS.div_ceil(workers),
+            },
+            lanes: Vec::new(),
+            held: Vec::new(),
+            texts: None,
+        }
+    }
+
+    fn run(mut self) {
+        loop {
+            let busy = self.busy();
+            let room = self.capacity.sentences.saturating_sub(busy);
+            let Some(jobs) = self.shared.queue.take(room, busy == 0) else {
+                return;
+            };
+            for sought in std::mem::take(&mut self.held) {
+                self.seek(sought);
+            }
+            jobs.into_iter().for_each(|job| self.begin(job));
+            self.step_lanes();
+            self.step_texts();
+        }
+    }
+
+    /// The number of sentences and texts in work.
+    fn busy(&self) -> usize {
+        let in_lanes: usize = self.lanes.iter().map(|lane| lane.decoding.len()).sum();
+        in_lanes + self.held.len() + self.texts.as_ref().map_or(0, Texts::len)
+    }
+
+    fn begin(&mut self, job: Job) {
+        let Job { cancelled, work } = job;
+        if cancelled.get() {
+            return;
+        }
+        match work {
+            Work::Translate(job) => {
+                let running = self.shared.counters.begin(job.read.source.ids.len());
+                self.seek(Sought {
+                    job,
+                    cancelled,
+                    running,
+                });
+            }
+            Work::Generate(writing) => self.write(writing, cancelled),
+            Work::Compute(work) => {
+                let _running = self.shared.counters.begin(0);
+                // Whoever waits for it notices that its reply was dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
+            }
+        }
+    }
+
+    /// Adds a sentence to its lane.
+    fn seek(&mut self, sought: Sought<'p>) {
+        let options = sought.job.options;
+        let known = (self.lanes.iter()).position(|lane| lane.options == options);
+        let number = known.unwrap_or_else(|| {
+            let setting = Setting {
+                contract: self.contract,
+                options: all_candidates(options),
+                capacity: self.capacity,
+            };
+            let decoding = Decoding::new(self.pipeline.engine(), setting);
+            self.lanes.push(Lane { options, decoding });
+            self.lanes.len() - 1
+        });
+        let sentence = Sentence {
+            src: sought.job.read.source.ids.clone(),
+            prefix: sought.job.read.demands.prefix.clone(),
+            constraints: sought.job.read.demands.constraints.clone(),
+            // Lines are counted from 1.
+            stream: sought.job.number as u64 + 1,
+        };
+        if let Err((sought, _)) = self.lanes[number].decoding.offer(sought, sentence) {
+            self.held.push(sought);
+        }
+    }
+
+    /// Adds a text.
+    fn write(&mut self, writing: Writing, cancelled: Cancelled) {
+        let pipeline = self.pipeline;
+        let Writing {
+            prompt,
+            options,
+            reply,
+        } = writing;
+        let texts = self.texts.get_or_insert_with(|| {
+            let special = pipeline.tokenizers().tgt().special();
+            Texts::new(pipeline.engine(), pipeline.config().data.units, special)
+        });
+        let written = Written {
+            growing: Growing::new(pipeline, &prompt, &options),
+            reply,
+            cancelled,
+            running: self.shared.counters.begin(prompt.ids.len()),
+        };
+        texts.add(written, &prompt.ids, &options.sample);
+    }
+
+    fn step_lanes(&mut self) {
+        self.held.retain(|sought| !sought.cancelled.get());
+        for lane in &mut self.lanes {
+            lane.decoding.retain(|sought| !sought.cancelled.get());
+            self.shared.counters.step(lane.decoding.len());
+            for (sought, hypotheses) in lane.decoding.advance() {
+                sought.finish(self.pipeline, hypotheses);
+            }
+            for (sought, tokens) in lane.decoding.best() {
+                if sought.job.watch {
+                    let text = self.pipeline.tokenizers().tgt().decode(tokens);
+                    (sought.job.reply)(sought.job.number, Event::Text(text));
+                }
+            }
+        }
+        // What an unused lane holds is given back.
+        self.lanes.retain(|lane| !lane.decoding.is_empty());
+    }
+
+    fn step_texts(&mut self) {
+        let Some(texts) = &mut self.texts else {
+            return;
+        };
+        texts.retain(|written| !written.cancelled.get());
+        self.shared.counters.step(texts.len());
+        let ended = texts.advance(|written, token| match written.growing.push(token) {
+            ControlFlow::Continue(piece) => {
+                written.give(piece);
+                ControlFlow::Continue(())
+            }
+            ControlFlow::Break(piece) => {
+                written.give(piece);
+                ControlFlow::Break(())
+            }
+        });
+        for (written, ending) in ended {
+            written.finish(ending);
+        }
+        if texts.is_empty() {
+            self.texts = None;
+        }
+    }
+}
+
+impl Sought<'_> {
+    fn finish(mut self, pipeline: &Pipeline, hypotheses: Vec<Hypothesis>) {
+        let Translating {
+            number,
+            read,
+            options,
+            reply,
+            ..
+        } = self.job;
+        let result = pipeline.translation(number + 1, read, hypotheses, &options);
+        if let Ok(translation) = &result {
+            let candidates = translation.hypotheses.iter();
+            self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();
+        }
+        // The counts are right before the client can ask for them.
+        drop(self.running);
+        reply(number, Event::Done(result));
+    }
+}
+
+impl Written<'_> {
+    fn give(&mut self, piece: String) {
+        self.running.tgt_tokens += 1;
+        if !piece.is_empty() {
+            (self.reply)(0, Event::Text(piece));
+        }
+    }
+
+    fn finish(self, ending: Option<Ending>) {
+        let (piece, generation) = self.growing.finish(ending);
+        drop(self.running);
+        if !piece.is_empty() {
+            (self.reply)(0, Event::Text(piece));
+        }
+        (self.reply)(0, Event::Done(generation));
+    }
+}

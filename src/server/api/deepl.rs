@@ -1,0 +1,254 @@
+//! The API of DeepL, version 2 (developers.deepl.com).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{OneOrMany, reply};
+use crate::server::app::Shared;
+use crate::server::body::json_or_form;
+use crate::server::language::{Language, detect_among};
+use crate::server::models::Model;
+use crate::server::problem::Problem;
+use crate::server::texts::{Form, Texts, translate};
+use crate::server::visit::Visit;
+
+/// The limit that DeepL reports to those who have none.
+const UNLIMITED: u64 = 1_000_000_000_000;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(post_translate))
+        .routes(routes!(get_languages, post_languages))
+        .routes(routes!(get_usage, post_usage))
+}
+
+/// Texts to translate.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Translate {
+    /// The texts.
+    text: OneOrMany,
+    /// The language of the texts.
+    source_lang: Option<String>,
+    /// The language to translate into.
+    target_lang: String,
+    /// `html` or `xml` for text with tags.
+    tag_handling: Option<String>,
+    /// Only `default` and preferences.
+    formality: Option<String>,
+    /// Not supported.
+    glossary_id: Option<String>,
+    /// Whether to count characters.
+    #[serde(default, deserialize_with = "switch")]
+    show_billed_characters: bool,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// `true`, or one of the strings that forms have for it.
+fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(false),
+        Value::Bool(on) => Ok(on),
+        Value::String(text) if ["1", "true"].contains(&text.as_str()) => Ok(true),
+        Value::String(text) if ["0", "false"].contains(&text.as_str()) => Ok(false),
+        _ => Err(serde::de::Error::custom("expected `true` or `false`")),
+    }
+}
+
+/// Translates texts.
+#[utoipa::path(post, path = "/v2/translate", tag = "DeepL", request_body = Translate,
+    responses((status = 200, description = "`translations`, each with `detected_source_language` and `text`")))]
+async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Translate = json_or_form(request, &app.config.limits, &["text"]).await?;
+    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    asked.check()?;
+    let form = match asked.tag_handling.as_deref() {
+        None | Some("" | "0") => Form::Plain,
+        Some("html" | "xml") => Form::Markup,
+        Some(_) => {
+            return Err(Problem::field(
+                "tag_handling",
+                "Value for 'tag_handling' not supported.",
+            ));
+        }
+    };
+    let target = language("target_lang", &asked.target_lang)?;
+    let source = asked.source_lang.filter(|code| !code.is_empty());
+    let source = source
+        .map(|code| language("source_lang", &code))
+        .transpose()?;
+    let (texts, _) = asked.text.into_texts();
+    app.admit("text", &texts)?;
+    // Each text has a language of its own, so texts are grouped by the model that reads them.
+    let chosen = texts
+        .iter()
+        .map(|text| choose(&app, source.as_ref(), &target, text));
+    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+    let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
+    let mut groups: Vec<(Arc<Model>, Vec<usize>)> = Vec::new();
+    for (number, (model, _)) in chosen.iter().enumerate() {
+        match groups.iter_mut().find(|(of, _)| Arc::ptr_eq(of, model)) {
+            Some((_, numbers)) => numbers.push(number),
+            None => groups.push((Arc::clone(model), vec![number])),
+        }
+    }
+    let mut translated = vec![String::new(); texts.len()];
+    for (model, numbers) in groups {
+        let asked = Texts {
+            texts: numbers
+                .iter()
+                .map(|&number| texts[number].clone())
+                .collect(),
+            form,
+            alternatives: 0,
+        };
+        let rendered = translate(&app, &model, client, asked).await?;
+        for (number, rendered) in numbers.into_iter().zip(rendered) {
+            translated[number] = rendered.best;
+        }
+    }
+    let results = translated.into_iter().zip(chosen).zip(billed);
+    let results = results.map(|((text, (_, source)), billed)| {
+        let code = source.code().to_uppercase();
+        let mut result = json!({"detected_source_language": code, "text": text});
+        if asked.show_billed_characters {
+            result["billed_characters"] = billed.into();
+        }
+        result
+    });
+    Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+}
+
+impl Translate {
+    /// Refuses what no model here can do.
+    fn check(&self) -> Result<(), Problem> {
+        if self.glossary_id.is_some() {
+            return Err(Problem::field(
+                "glossary_id",
+                "Glossaries are not supported.",
+            ));
+        }
+        match self.formality.as_deref() {
+            None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
+            Some(_) => Err(Problem::field(
+                "formality",
+                "'formality' is not supported for given 'target_lang'.",
+            )),
+        }
+    }
+}
+
+/// The model for a text, and the language of the text.
+fn choose(
+    app: &Shared,
+    source: Option<&Language>,
+    target: &Language,
+    text: &str,
+) -> Result<(Arc<Model>, Language), Problem> {
+    let unsupported = || {
+        let problem =
+            format!("Value for 'target_lang' not supported: no model translates into {target}.");
+        Problem::field("target_lang", problem)
+    };
+    let source = match source {
+        Some(source) => source.clone(),
+        None => {
+            let all = app.models.all();
+            let directions = all.iter().filter_map(|model| model.direction());
+            let into = directions.filter(|one| one.target.base() == target.base());
+            let sources: Vec<Language> = into.map(|one| one.source.clone()).collect();
+            detect_among(text, &sources)
+                .ok_or_else(unsupported)?
+                .language
+        }
+    };
+    let model = app.models.translating(&source, target);
+    let no_pair = || {
+        let problem = format!(
+            "Value for 'source_lang' not supported: no model translates {source} into {target}."
+        );
+        Problem::field("source_lang", problem)
+    };
+    Ok((model.ok_or_else(no_pair)?, source))
+}
+
+/// Which languages to list.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Languages {
+    /// `source` or `target`.
+    #[serde(rename = "type")]
+    side: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// The languages that can be translated from or into.
+#[utoipa::path(get, path = "/v2/languages", tag = "DeepL",
+    params(("type" = Option<String>, Query, description = "`source` or `target`")),
+    responses((status = 200, description = "A list of `language` and `name`")))]
+async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Languages = json_or_form(request, &app.config.limits, &[]).await?;
+    app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let is_target = match asked.side.as_deref() {
+        None | Some("source") => false,
+        Some("target") => true,
+        Some(_) => return Err(Problem::field("type", "Value for 'type' not supported.")),
+    };
+    let all = app.models.all();
+    let directions = all.iter().filter_map(|model| model.direction());
+    let side = directions.map(|one| if is_target { &one.target } else { &one.source });
+    let mut languages: Vec<&Language> = side.collect();
+    languages.sort();
+    languages.dedup();
+    let entry = |language: &Language| {
+        let mut entry =
+            json!({"language": language.code().to_uppercase(), "name": language.name()});
+        if is_target {
+            entry["supports_formality"] = false.into();
+        }
+        entry
+    };
+    Ok(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()))
+}
+
+/// The languages that can be translated from or into.
+#[utoipa::path(post, path = "/v2/languages", tag = "DeepL", request_body = Languages,
+    responses((status = 200, description = "A list of `language` and `name`")))]
+async fn post_languages(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    get_languages(app, request).await
+}
+
+/// The characters that were translated since the server was started; there is no limit.
+#[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
+    responses((status = 200, description = "`character_count` and `character_limit`")))]
+async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    app.client(request.headers(), None, &visit)?;
+    let count = app.characters.load(Relaxed);
+    Ok(reply(
+        &json!({"character_count": count, "character_limit": UNLIMITED}),
+    ))
+}
+
+/// The characters that were translated since the server was started; there is no limit.
+#[utoipa::path(post, path = "/v2/usage", tag = "DeepL",
+    responses((status = 200, description = "`character_count` and `character_limit`")))]
+async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    get_usage(app, request).await
+}
+
+fn language(field: &str, code: &str) -> Result<Language, Problem> {
+    code.parse()
+        .map_err(|_| Problem::field(field, format!("Value for '{field}' not supported.")))
+}

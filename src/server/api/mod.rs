@@ -1,0 +1,174 @@
+//! The APIs that are spoken, each with errors of its own shape.
+
+mod deepl;
+mod libretranslate;
+mod openai;
+pub(super) mod operation;
+pub(super) mod own;
+
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use serde::Serialize;
+use serde_json::json;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::app::Shared;
+use super::problem::{Kind, Problem};
+
+/// An API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    LibreTranslate,
+    DeepL,
+    OpenAi,
+    Own,
+    /// The page and the description of the APIs.
+    Console,
+    /// What operators ask.
+    Operation,
+}
+
+impl Api {
+    /// The API that `path` belongs to.
+    pub(super) fn of(path: &str) -> Self {
+        let first = path.split('/').nth(1).unwrap_or_default();
+        match first {
+            "v1" => Self::OpenAi,
+            "v2" => Self::DeepL,
+            "api" => Self::Own,
+            "" | "openapi.json" => Self::Console,
+            "livez" | "readyz" | "metrics" | "health" => Self::Operation,
+            _ => Self::LibreTranslate,
+        }
+    }
+
+    /// Its name as a label.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::LibreTranslate => "libretranslate",
+            Self::DeepL => "deepl",
+            Self::OpenAi => "openai",
+            Self::Own => "own",
+            Self::Console => "console",
+            Self::Operation => "operation",
+        }
+    }
+
+    /// The response to a request with a problem.
+    pub(super) fn refuse(self, problem: &Problem) -> Response {
+        let status = self.status(problem.kind);
+        let mut response = match self {
+            Self::LibreTranslate => with_status(status, &json!({"error": said(problem)})),
+            Self::DeepL => with_status(status, &json!({"message": said(problem)})),
+            Self::OpenAi => with_status(status, &openai::error(problem, status)),
+            Self::Own | Self::Console | Self::Operation => {
+                with_status(status, &own::error(problem))
+            }
+        };
+        if let Some(after) = problem.retry_after() {
+            let after = HeaderValue::from(after.as_secs());
+            response.headers_mut().insert(RETRY_AFTER, after);
+        }
+        response
+    }
+
+    fn status(self, kind: Kind) -> StatusCode {
+        match (self, kind) {
+            (Self::LibreTranslate, Kind::NoKey | Kind::Invalid | Kind::NoModel)
+            | (Self::DeepL, Kind::Invalid | Kind::NoModel)
+            | (Self::OpenAi, Kind::Invalid) => StatusCode::BAD_REQUEST,
+            (Self::DeepL, Kind::NoKey) => StatusCode::FORBIDDEN,
+            (Self::OpenAi, Kind::WrongKey) => StatusCode::UNAUTHORIZED,
+            _ => kind.status(),
+        }
+    }
+
+    /// Adds what all responses of the API have. LibreTranslate lets every page of the web ask.
+    pub(super) fn decorate(self, headers: &mut HeaderMap) {
+        let set = |headers: &mut HeaderMap, name: &'static str, value: &'static str| {
+            headers.insert(name, HeaderValue::from_static(value));
+        };
+        set(headers, "x-content-type-options", "nosniff");
+        if self == Self::LibreTranslate {
+            set(headers, "access-control-allow-origin", "*");
+            set(
+                headers,
+                "access-control-allow-headers",
+                "Authorization, Content-Type",
+            );
+            set(
+                headers,
+                "access-control-allow-methods",
+                "GET, POST, OPTIONS",
+            );
+        }
+    }
+}
+
+/// What a problem is and what to try, in one text.
+fn said(problem: &Problem) -> String {
+    match &problem.hint {
+        Some(hint) => format!("{}; {hint}", problem.message),
+        None => problem.message.clone(),
+    }
+}
+
+/// A response with `value` as JSON.
+pub(super) fn reply(value: &impl Serialize) -> Response {
+    with_status(StatusCode::OK, value)
+}
+
+fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// All paths, with their description.
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .merge(own::routes())
+        .merge(libretranslate::routes())
+        .merge(deepl::routes())
+        .merge(openai::routes())
+        .merge(operation::routes())
+}
+
+/// A text, or a list of texts.
+#[derive(Clone, Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(untagged, expecting = "expected a string or a list of strings")]
+pub(super) enum OneOrMany {
+    /// A text.
+    One(String),
+    /// Texts.
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// The texts, and whether there is a list of them.
+    pub(super) fn into_texts(self) -> (Vec<String>, bool) {
+        match self {
+            Self::One(text) => (vec![text], false),
+            Self::Many(texts) => (texts, true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_the_status_of_their_api() {
+        let status = |api: Api, kind| api.refuse(&Problem::new(kind, "no")).status().as_u16();
+        assert_eq!(status(Api::LibreTranslate, Kind::NoKey), 400);
+        assert_eq!(status(Api::LibreTranslate, Kind::WrongKey), 403);
+        assert_eq!(status(Api::DeepL, Kind::NoKey), 403);
+        assert_eq!(status(Api::OpenAi, Kind::WrongKey), 401);
+        assert_eq!(status(Api::Own, Kind::Invalid), 422);
+        let busy = Api::Own.refuse(&Problem::new(Kind::Busy, "no"));
+        assert_eq!(busy.headers()[RETRY_AFTER], "1");
+    }
+}

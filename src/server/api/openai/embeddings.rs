@@ -1,0 +1,106 @@
+//! Vectors of texts.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::pipeline::Pipeline;
+use crate::server::answers::compute;
+use crate::server::api::{OneOrMany, reply};
+use crate::server::app::Shared;
+use crate::server::body::json;
+use crate::server::models::Model;
+use crate::server::problem::Problem;
+use crate::server::visit::Visit;
+
+/// Texts to embed.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Embed {
+    /// The model; may be left out if only one here has a text encoder.
+    model: Option<String>,
+    /// The text, or texts.
+    input: OneOrMany,
+    /// How vectors are written.
+    #[serde(default)]
+    encoding_format: Encoding,
+    /// Not supported.
+    dimensions: Option<usize>,
+    /// Ignored.
+    #[allow(dead_code, reason = "clients send it")]
+    user: Option<String>,
+}
+
+/// How vectors are written.
+#[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Encoding {
+    /// A list of numbers.
+    #[default]
+    Float,
+    /// The bytes of their `f32`, least significant first.
+    Base64,
+}
+
+/// Computes the vector of each text.
+#[utoipa::path(post, path = "/v1/embeddings", tag = "OpenAI", request_body = Embed,
+    responses((status = 200, description = "`data`, a list of objects with `embedding`")))]
+pub(super) async fn embed(
+    State(app): State<Shared>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let client = app.client(request.headers(), None, &visit)?;
+    let asked: Embed = json(request, &app.config.limits).await?;
+    if asked.dimensions.is_some() {
+        return Err(Problem::field(
+            "dimensions",
+            "`dimensions` is not supported",
+        ));
+    }
+    let encodes = |model: &Model| model.pipeline().require_encoder().is_ok();
+    let model = (app.models).choose(asked.model.as_deref(), "embed texts", encodes)?;
+    let (texts, _) = asked.input.into_texts();
+    if texts.is_empty() || texts.iter().any(|text| text.trim().is_empty()) {
+        return Err(Problem::field(
+            "input",
+            "`input` must not be empty or blank",
+        ));
+    }
+    app.admit("input", &texts)?;
+    let work = move |pipeline: &Pipeline| {
+        let embedded = pipeline.embed(1, &texts)?;
+        let tokenizer = pipeline.tokenizers().src();
+        let lens = texts.iter().map(|text| Ok(tokenizer.encode(text)?.len()));
+        let tokens = lens.sum::<crate::error::Result<usize>>()?;
+        Ok((embedded, tokens))
+    };
+    let (embedded, tokens) = compute(&model, client, work).await?;
+    let numbered = embedded.into_iter().enumerate();
+    let data = numbered.map(|(index, one)| {
+        let vector = one.vector.unwrap_or_default();
+        json!({"object": "embedding", "index": index, "embedding": written(&vector, asked.encoding_format)})
+    });
+    Ok(reply(&json!({
+        "object": "list",
+        "data": data.collect::<Vec<_>>(),
+        "model": model.name(),
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    })))
+}
+
+fn written(vector: &[f32], encoding: Encoding) -> Value {
+    match encoding {
+        Encoding::Float => vector.into(),
+        Encoding::Base64 => {
+            let bytes: Vec<u8> = vector
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
+            STANDARD.encode(bytes).into()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What operators ask: whether the server lives, whether it is ready, and what it has done. And the page.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+use serde_json::json;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{reply, with_status};
+use crate::server::app::Shared;
+use crate::server::phase::Stage;
+use crate::server::problem::{Kind, Problem};
+
+/// The page may run its own script and ask its own server, nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(live))
+        .routes(routes!(ready))
+        .routes(routes!(health))
+        .routes(routes!(metrics))
+        .routes(routes!(console))
+}
+
+/// Whether the process lives.
+#[utoipa::path(get, path = "/livez", tag = "Operation", responses((status = 200, description = "It does")))]
+async fn live() -> Response {
+    reply(&json!({"status": "ok"}))
+}
+
+/// Whether requests are answered.
+#[utoipa::path(get, path = "/readyz", tag = "Operation",
+    responses((status = 200, description = "They are"), (status = 503, description = "Models are being loaded, or the server stops")))]
+async fn ready(State(app): State<Shared>) -> Response {
+    let (status, text) = match app.phase.stage() {
+        Stage::Loading => (StatusCode::SERVICE_UNAVAILABLE, "loading"),
+        Stage::Serving => (StatusCode::OK, "ok"),
+        Stage::Draining | Stage::Ending => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+    };
+    with_status(status, &json!({"status": text}))
+}
+
+/// Whether requests are answered, for clients of LibreTranslate.
+#[utoipa::path(get, path = "/health", tag = "LibreTranslate",
+    responses((status = 200, description = "They are"), (status = 503, description = "They are not")))]
+async fn health(app: State<Shared>) -> Response {
+    ready(app).await
+}
+
+/// What the server has done, in the text format of Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "Operation", responses((status = 200, description = "Metrics")))]
+async fn metrics(State(app): State<Shared>) -> Response {
+    let models = app.models.all();
+    let text = app
+        .metrics
+        .render(&app.phase, models.iter().map(|model| &**model));
+    let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (headers, text).into_response()
+}
+
+/// A page to try the models on.
+#[utoipa::path(get, path = "/", tag = "Attentive", responses((status = 200, description = "HTML")))]
+async fn console() -> Response {
+    let headers = [
+        (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
+        (CACHE_CONTROL.as_str(), "no-cache"),
+        ("content-security-policy", POLICY),
+        ("referrer-policy", "no-referrer"),
+    ];
+    (headers, CONSOLE).into_response()
+}
+
+/// Stands in for the page.
+const CONSOLE: &str = "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Attentive</title>\n\
+    <p>The server is running. Its APIs are described at <code>/openapi.json</code>.</p></html>\n";
+
+/// There is no such path.
+pub(in crate::server) async fn no_path() -> Problem {
+    Problem::new(Kind::NoPath, "there is no such path").hint("`/openapi.json` lists all paths")
+}
+
+/// The path does not know the method.
+pub(in crate::server) async fn no_method() -> Problem {
+    Problem::new(Kind::Method, "this path does not know the method")
+}

@@ -1,0 +1,168 @@
+//! Continuations of a text.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{error, told};
+use crate::config::Task;
+use crate::decode::{Ending, SampleOptions, Sampling};
+use crate::pipeline::service::Service;
+use crate::pipeline::{GenerateOptions, Generation};
+use crate::server::answers::{Answers, Merge, lost};
+use crate::server::api::reply;
+use crate::server::app::{Shared, aside};
+use crate::server::body::json;
+use crate::server::models::Model;
+use crate::server::problem::Problem;
+use crate::server::sse::{self, Telling, named};
+use crate::server::visit::Visit;
+
+/// A text to continue.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Generate {
+    /// The model; may be left out if only one here generates text.
+    model: Option<String>,
+    /// The text.
+    prompt: String,
+    /// Divisor of the logits; 0 always takes the likeliest token [default: 0.8].
+    temperature: Option<f64>,
+    /// Number of likeliest tokens to draw from [default: all].
+    top_k: Option<usize>,
+    /// Share of the probability of tokens to draw from [default: 1].
+    top_p: Option<f64>,
+    /// The same seed gives the same text [default: 0].
+    seed: Option<u64>,
+    /// Most tokens of the continuation [default: 500].
+    max_new_tokens: Option<usize>,
+    /// Strings before which the continuation ends.
+    #[serde(default)]
+    stop: Vec<String>,
+    /// Whether to send the text as it is written.
+    #[serde(default)]
+    stream: bool,
+}
+
+/// A continuation.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Continued {
+    model: String,
+    /// The text after the prompt.
+    text: String,
+    /// Number of its tokens.
+    tokens: usize,
+    /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
+    #[schema(value_type = String)]
+    ending: Ending,
+    /// What could not be read.
+    warnings: Vec<String>,
+}
+
+/// Continues a text.
+#[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
+    responses((status = 200, description = "The continuation; with `stream`, server-sent events `text`, `result` and `done`",
+        body = Continued)))]
+pub(super) async fn post_generate(
+    State(app): State<Shared>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let client = app.client(request.headers(), None, &visit)?;
+    let asked: Generate = json(request, &app.config.limits).await?;
+    let generates = |model: &Model| model.task() == Task::Generate;
+    let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
+    app.admit("prompt", &[&asked.prompt])?;
+    let options = asked.options(&app)?;
+    let (reader, text) = (Arc::clone(&model), asked.prompt);
+    let read = move || {
+        reader
+            .pipeline()
+            .prompt(&text)
+            .map_err(|error| Problem::invalid(&error))
+    };
+    let prompt = aside(read).await?;
+    let written = Written {
+        model: model.name().to_owned(),
+        warnings: told(prompt.warnings()),
+    };
+    let mut answers = Answers::new(&model, Merge::Append);
+    answers.send(0, |service: &Service, reply| {
+        service.generate(client, prompt, options, reply)
+    })?;
+    if asked.stream {
+        return Ok(sse::response(app, visit, answers, 1, written));
+    }
+    let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
+    Ok(reply(&written.result(generation)))
+}
+
+impl Generate {
+    fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
+        let most = app.config.limits.new_tokens;
+        let defaults = SampleOptions::default();
+        let new_tokens = self
+            .max_new_tokens
+            .unwrap_or(defaults.max_new_tokens.min(most));
+        if new_tokens > most {
+            let problem = format!("{new_tokens} tokens; the server generates {most} for a request");
+            return Err(Problem::field("max_new_tokens", problem));
+        }
+        let sampling = Sampling {
+            temperature: self.temperature.unwrap_or(defaults.sampling.temperature),
+            top_k: self.top_k.unwrap_or(defaults.sampling.top_k),
+            top_p: self.top_p.unwrap_or(defaults.sampling.top_p),
+            seed: self.seed.unwrap_or(defaults.sampling.seed),
+        };
+        let options = GenerateOptions {
+            sample: SampleOptions {
+                sampling,
+                number: 0,
+                max_new_tokens: new_tokens,
+            },
+            stop: self.stop.clone(),
+        };
+        options.check().map_err(|error| Problem::invalid(&error))?;
+        Ok(options)
+    }
+}
+
+/// What is known of a continuation before it is written.
+struct Written {
+    model: String,
+    warnings: Vec<String>,
+}
+
+impl Written {
+    fn result(&self, generation: Generation) -> Continued {
+        Continued {
+            model: self.model.clone(),
+            text: generation.text,
+            tokens: generation.tokens.len(),
+            ending: generation.ending,
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+impl Telling<Generation> for Written {
+    fn text(&mut self, _: usize, text: String) -> Vec<Bytes> {
+        vec![named("text", &json!({"piece": text}))]
+    }
+
+    async fn result(&mut self, _: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
+        Ok(vec![named("result", &Written::result(self, result))])
+    }
+
+    fn end(&mut self) -> Vec<Bytes> {
+        vec![named("done", &json!({}))]
+    }
+
+    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
+        vec![named("error", &error(problem))]
+    }
+}

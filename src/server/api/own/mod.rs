@@ -1,0 +1,100 @@
+//! The API of this program: everything that a model can do.
+
+mod explain;
+mod generate;
+mod label;
+mod translate;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::reply;
+use crate::config::Task;
+use crate::pipeline::Warning;
+use crate::server::app::Shared;
+use crate::server::language::Language;
+use crate::server::models::Model;
+use crate::server::problem::Problem;
+use crate::server::visit::Visit;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(models))
+        .routes(routes!(translate::post_translate))
+        .routes(routes!(generate::post_generate))
+        .routes(routes!(label::post_fill))
+        .routes(routes!(label::post_tag))
+        .routes(routes!(label::post_classify))
+        .routes(routes!(label::post_embed))
+        .routes(routes!(explain::post_explain))
+}
+
+/// A model.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Described {
+    /// The name by which requests choose it.
+    name: String,
+    /// `translate`, `generate`, `fill`, `tag` or `classify`.
+    task: &'static str,
+    /// The code of the language that it reads, if that is known.
+    source: Option<String>,
+    /// The code of the language that it writes, if that is known.
+    target: Option<String>,
+    /// Most tokens of a text.
+    max_len: usize,
+    /// Whether `/api/embed` can use it.
+    embeds: bool,
+}
+
+/// The models.
+#[utoipa::path(get, path = "/api/models", tag = "Attentive",
+    responses((status = 200, description = "`models`, a list", body = [Described])))]
+async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    app.client(request.headers(), None, &Visit::of(&request)?)?;
+    let all = app.models.all();
+    let described: Vec<_> = all.iter().map(|model| described(model)).collect();
+    Ok(reply(&json!({"models": described})))
+}
+
+fn described(model: &Model) -> Described {
+    let direction = model.direction();
+    let code = |language: &Language| language.code().to_owned();
+    Described {
+        name: model.name().to_owned(),
+        task: match model.task() {
+            Task::Translate => "translate",
+            Task::Generate => "generate",
+            Task::Fill => "fill",
+            Task::Tag => "tag",
+            Task::Classify => "classify",
+        },
+        source: direction.map(|direction| code(&direction.source)),
+        target: direction.map(|direction| code(&direction.target)),
+        max_len: model.pipeline().architecture().max_len,
+        embeds: model.pipeline().require_encoder().is_ok(),
+    }
+}
+
+/// The body of an error response.
+pub(super) fn error(problem: &Problem) -> Value {
+    let mut error = json!({"code": problem.kind.code(), "message": problem.message});
+    if let Some(field) = &problem.field {
+        error["field"] = field.as_str().into();
+    }
+    if let Some(hint) = &problem.hint {
+        error["hint"] = hint.as_str().into();
+    }
+    json!({"error": error})
+}
+
+/// Warnings as texts.
+fn told(warnings: &[Warning]) -> Vec<String> {
+    warnings
+        .iter()
+        .map(|warning| warning.problem.clone())
+        .collect()
+}

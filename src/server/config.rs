@@ -1,0 +1,293 @@
+//! What is served, and where.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::language::{Direction, Language};
+use super::limits::{LimitKeys, Limits};
+use crate::engine::Precision;
+use crate::error::{Error, Result};
+
+/// The address that a server listens on, unless told otherwise.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
+
+/// What is served, where, and to whom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServeConfig {
+    /// The models, with distinct names; at least one.
+    pub models: Vec<ServedModel>,
+    /// The address to listen on, such as `127.0.0.1:8080`; port 0 takes a free one.
+    pub listen: String,
+    /// A file of keys, one per line, one of which every request must give. Without it, nobody needs a key.
+    pub api_key_file: Option<PathBuf>,
+    /// The number type in which models decode that name none of their own, if not as they are stored.
+    pub precision: Option<Precision>,
+    /// Threads that decode, for each model.
+    pub threads: usize,
+    /// How much at once.
+    pub limits: Limits,
+    /// Whether texts appear in the log.
+    pub log_text: bool,
+}
+
+/// A model to serve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServedModel {
+    /// The name by which requests choose it.
+    pub name: String,
+    /// The model directory.
+    pub dir: PathBuf,
+    /// What it translates, if it translates and this is known.
+    pub direction: Option<Direction>,
+    /// The number type in which it decodes, if another than the server's.
+    pub precision: Option<Precision>,
+}
+
+impl ServedModel {
+    /// The model directory `dir` under `name`; a name such as `en-de` tells its languages.
+    pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
+        let name = name.into();
+        Self {
+            direction: Direction::of_name(&name),
+            name,
+            dir: dir.into(),
+            precision: None,
+        }
+    }
+
+    /// Reads `NAME=DIR`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for anything else.
+    pub fn parse(text: &str) -> Result<Self> {
+        match text.split_once('=') {
+            Some((name, dir)) if !name.is_empty() && !dir.is_empty() => Ok(Self::new(name, dir)),
+            _ => Err(Error::usage(
+                format!("`{text}` is not a name and a model directory"),
+                "write NAME=DIR, as in `en-de=runs/multi30k`",
+            )),
+        }
+    }
+}
+
+impl ServeConfig {
+    /// These models with defaults for everything else.
+    pub fn new(models: Vec<ServedModel>) -> Self {
+        Self {
+            models,
+            listen: DEFAULT_ADDRESS.into(),
+            api_key_file: None,
+            precision: None,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            limits: Limits::default(),
+            log_text: false,
+        }
+    }
+
+    /// Reads a TOML file. Relative paths in it are resolved against the current directory.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read, [`Error::Toml`] for anything but known keys with values of the right types.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let file: File = toml::from_str(&text).map_err(|error| Error::Toml {
+            path: path.into(),
+            problem: located(&text, &error),
+        })?;
+        Ok(file.into())
+    }
+
+    /// Refuses what cannot be served.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for no models, unusable or repeated names, and limits of 0.
+    pub fn check(&self) -> Result<()> {
+        if self.models.is_empty() {
+            return Err(Error::usage(
+                "there is no model to serve",
+                "name at least one as NAME=DIR, as in `en-de=runs/multi30k`",
+            ));
+        }
+        for (place, ServedModel { name, .. }) in self.models.iter().enumerate() {
+            check_name(name)?;
+            if self.models[..place].iter().any(|other| other.name == *name) {
+                let hint = "give each model a name of its own";
+                return Err(Error::usage(format!("two models are named `{name}`"), hint));
+            }
+        }
+        if self.threads == 0 {
+            return Err(Error::usage("0 threads", "use at least 1"));
+        }
+        self.limits.check()
+    }
+}
+
+/// Names appear in URLs and as labels of metrics.
+fn check_name(name: &str) -> Result<()> {
+    const LONGEST: usize = 64;
+    let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=LONGEST).contains(&name.len()) && name.bytes().all(usable) {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("`{name}` cannot be the name of a model"),
+        format!("use up to {LONGEST} letters, digits, `-`, `_` and `.`"),
+    ))
+}
+
+/// The message of `error` in `text`, with its line.
+fn located(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    match error.span() {
+        Some(span) => {
+            let before = text.get(..span.start).unwrap_or_default();
+            format!("line {}: {message}", 1 + before.matches('\n').count())
+        }
+        None => message.to_owned(),
+    }
+}
+
+/// The configuration file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: Option<String>,
+    api_key_file: Option<PathBuf>,
+    precision: Option<Precision>,
+    threads: Option<usize>,
+    log_text: Option<bool>,
+    #[serde(default)]
+    limits: LimitKeys,
+    #[serde(default)]
+    models: BTreeMap<String, ModelKeys>,
+}
+
+/// `[models.NAME]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelKeys {
+    dir: PathBuf,
+    source: Option<Language>,
+    target: Option<Language>,
+    precision: Option<Precision>,
+}
+
+impl From<File> for ServeConfig {
+    fn from(file: File) -> Self {
+        let models = file.models.into_iter().map(|(name, keys)| {
+            let named = ServedModel::new(name, keys.dir);
+            let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
+            let (source, target) = (keys.source.or(source), keys.target.or(target));
+            let direction = source.zip(target);
+            ServedModel {
+                direction: direction.map(|(source, target)| Direction { source, target }),
+                precision: keys.precision,
+                name: named.name,
+                dir: named.dir,
+            }
+        });
+        let defaults = Self::new(models.collect());
+        Self {
+            listen: file.listen.unwrap_or(defaults.listen),
+            api_key_file: file.api_key_file,
+            precision: file.precision,
+            threads: file.threads.unwrap_or(defaults.threads),
+            limits: file.limits.over(defaults.limits),
+            log_text: file.log_text.unwrap_or(defaults.log_text),
+            models: defaults.models,
+        }
+    }
+}
+
+/// A duration of `seconds`; the longest that makes sense for more.
+pub(super) fn seconds(seconds: f64) -> Duration {
+    const MOST: f64 = 1e9;
+    Duration::from_secs_f64(seconds.max(0.0).min(MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ServeConfig> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serve.toml");
+        fs::write(&path, text).unwrap();
+        ServeConfig::load(&path)
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            r#"
+            listen = "0.0.0.0:80"
+            api_key_file = "keys"
+            precision = "int8"
+            threads = 3
+            log_text = true
+            [limits]
+            queue = 7
+            timeout = 2.5
+            [models.small]
+            dir = "runs/small"
+            source = "EN"
+            target = "de"
+            precision = "bf16"
+            [models.fr-de]
+            dir = "runs/fr"
+            "#,
+        );
+        let config = config.unwrap();
+        config.check().unwrap();
+        assert_eq!((config.listen.as_str(), config.threads), ("0.0.0.0:80", 3));
+        assert_eq!(config.precision, Some(Precision::Int8));
+        assert_eq!(config.limits.queue, 7);
+        assert_eq!(config.limits.timeout, Duration::from_millis(2500));
+        assert_eq!(config.limits.batch, Limits::default().batch);
+        let directions = config.models.iter().map(|model| {
+            let direction = model.direction.as_ref().unwrap();
+            format!("{}: {}>{}", model.name, direction.source, direction.target)
+        });
+        assert_eq!(
+            directions.collect::<Vec<_>>(),
+            ["fr-de: fr>de", "small: en>de"]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_located() {
+        for (text, words) in [
+            ("[limits]\nqueu = 1\n", "line 2: unknown field `queu`"),
+            ("\nmodles = 1\n", "line 2: unknown field `modles`"),
+            ("[models.a]\nsource = 'en'\n", "missing field `dir`"),
+            (
+                "[models.a]\ndir = 'd'\nsource = 'english'\n",
+                "line 3: `english` is not a language",
+            ),
+            ("precision = 'f8'", "line 1: unknown variant `f8`"),
+            ("threads = -1", "line 1: invalid value"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn unusable_names_are_refused() {
+        let named = |names: &[&str]| {
+            let models = names.iter().map(|name| ServedModel::new(*name, "d"));
+            ServeConfig::new(models.collect()).check()
+        };
+        named(&["en-de", "a.b_c"]).unwrap();
+        for names in [&[][..], &["a", "a"], &[""], &["a b"], &["ä"], &["a/b"]] {
+            assert!(named(names).is_err(), "{names:?}");
+        }
+        assert!(ServedModel::parse("runs/multi30k").is_err());
+        assert_eq!(ServedModel::parse("a=b=c").unwrap().dir, Path::new("b=c"));
+    }
+}

@@ -1,0 +1,153 @@
+//! How much a server does at once.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::config::seconds;
+use crate::error::{Error, Result};
+
+/// How much a server does at once. Whatever is over is refused in an instant, so that memory stays bounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Sentences and other jobs that may wait for a model.
+    pub queue: usize,
+    /// Sentences that a model decodes at once.
+    pub batch: usize,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Characters of all texts of a request.
+    pub characters: usize,
+    /// Texts, and sentences of long texts, of a request.
+    pub texts: usize,
+    /// Tokens of all texts of a request.
+    pub tokens: usize,
+    /// Tokens that a request may ask to be generated.
+    pub new_tokens: usize,
+    /// Alternative translations, or continuations, of a text.
+    pub alternatives: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Time from a request's head to the end of its response.
+    pub timeout: Duration,
+    /// Time for the head of a request, and for the next request of a connection that is kept alive.
+    pub head_timeout: Duration,
+    /// Time for any progress of a body that is read or written.
+    pub stall_timeout: Duration,
+    /// Time for what is in progress when the server is told to stop.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            queue: 4096,
+            batch: 64,
+            body: 2 << 20,
+            characters: 500_000,
+            texts: 2048,
+            tokens: 200_000,
+            new_tokens: 4096,
+            alternatives: 10,
+            connections: 1024,
+            timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(20),
+            stall_timeout: Duration::from_secs(20),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Limits {
+    /// Sets [`Limits::timeout`] to `seconds`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for anything but a positive number.
+    pub fn set_timeout(&mut self, seconds: f64) -> Result<()> {
+        if !(seconds > 0.0 && seconds.is_finite()) {
+            let hint = "use a positive number of seconds";
+            return Err(Error::usage(format!("a timeout of {seconds}"), hint));
+        }
+        self.timeout = super::config::seconds(seconds);
+        Ok(())
+    }
+
+    /// Refuses limits of 0, with which nothing could be served.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that names the limit.
+    pub(super) fn check(&self) -> Result<()> {
+        let counts = [
+            ("queue", self.queue),
+            ("batch", self.batch),
+            ("body", self.body),
+            ("characters", self.characters),
+            ("texts", self.texts),
+            ("tokens", self.tokens),
+            ("new_tokens", self.new_tokens),
+            ("alternatives", self.alternatives),
+            ("connections", self.connections),
+        ];
+        let times = [
+            ("timeout", self.timeout),
+            ("head_timeout", self.head_timeout),
+            ("stall_timeout", self.stall_timeout),
+        ];
+        let none = counts
+            .iter()
+            .filter(|(_, count)| *count == 0)
+            .map(|(name, _)| name);
+        let never = times
+            .iter()
+            .filter(|(_, time)| time.is_zero())
+            .map(|(name, _)| name);
+        match none.chain(never).next() {
+            None => Ok(()),
+            Some(name) => Err(Error::usage(
+                format!("the limit `{name}` is 0, so nothing could be served"),
+                "use a positive number",
+            )),
+        }
+    }
+}
+
+/// `[limits]` in a configuration file; times are in seconds.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LimitKeys {
+    queue: Option<usize>,
+    batch: Option<usize>,
+    body: Option<usize>,
+    characters: Option<usize>,
+    texts: Option<usize>,
+    tokens: Option<usize>,
+    new_tokens: Option<usize>,
+    alternatives: Option<usize>,
+    connections: Option<usize>,
+    timeout: Option<f64>,
+    head_timeout: Option<f64>,
+    stall_timeout: Option<f64>,
+    drain_timeout: Option<f64>,
+}
+
+impl LimitKeys {
+    /// These limits, or else those of `rest`.
+    pub(super) fn over(&self, rest: Limits) -> Limits {
+        let time = |given: Option<f64>, rest| given.map_or(rest, seconds);
+        Limits {
+            queue: self.queue.unwrap_or(rest.queue),
+            batch: self.batch.unwrap_or(rest.batch),
+            body: self.body.unwrap_or(rest.body),
+            characters: self.characters.unwrap_or(rest.characters),
+            texts: self.texts.unwrap_or(rest.texts),
+            tokens: self.tokens.unwrap_or(rest.tokens),
+            new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
+            alternatives: self.alternatives.unwrap_or(rest.alternatives),
+            connections: self.connections.unwrap_or(rest.connections),
+            timeout: time(self.timeout, rest.timeout),
+            head_timeout: time(self.head_timeout, rest.head_timeout),
+            stall_timeout: time(self.stall_timeout, rest.stall_timeout),
+            drain_timeout: time(self.drain_timeout, rest.drain_timeout),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Models over HTTP: the server behind `attentive serve`.
+//!
+//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has an API of its own for
+//! everything that models here can do. `/openapi.json` describes all of them.
+//!
+//! Everything is bounded ([`Limits`]): what is over is refused at once, in the form that its API has for errors. Sentences of
+//! all clients are decoded together, and clients take turns (see [`crate::pipeline::service`]). A client that goes away frees
+//! its place.
+
+mod answers;
+mod api;
+mod app;
+mod auth;
+mod body;
+mod config;
+mod language;
+mod limits;
+mod metrics;
+mod models;
+mod net;
+mod phase;
+mod problem;
+mod sse;
+mod texts;
+mod visit;
+
+pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
+pub use language::{Direction, Language};
+pub use limits::Limits;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc as sync;
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{interval, timeout};
+use utoipa_axum::router::OpenApiRouter;
+
+use self::app::{App, Shared};
+use self::phase::Stage;
+use crate::error::{Error, Result};
+
+/// Threads that read and write; models compute on threads of their own.
+const THREADS: usize = 2;
+
+/// How often metrics are tidied up.
+const TIDYING: Duration = Duration::from_secs(5);
+
+/// A server that is bound to its address.
+pub struct Server {
+    app: Shared,
+    listener: TcpListener,
+    runtime: Runtime,
+    control: Control,
+    commands: UnboundedReceiver<Command>,
+}
+
+/// Controls a server from other threads.
+#[derive(Clone, Debug)]
+pub struct Control(UnboundedSender<Command>);
+
+/// What a server is told.
+#[derive(Debug)]
+enum Command {
+    Stop,
+    Reload,
+    /// All models are loaded for the first time, or one cannot be.
+    Loaded(Result<()>),
+}
+
+impl Control {
+    /// Finishes what was accepted and stops.
+    pub fn stop(&self) {
+        self.tell(Command::Stop);
+    }
+
+    /// Reads models and keys again. Requests go on with the old models until the new ones are there. If any cannot be loaded,
+    /// all stay as they are, and the log says why.
+    pub fn reload(&self) {
+        self.tell(Command::Reload);
+    }
+
+    /// A server that is gone needs nothing.
+    fn tell(&self, command: Command) {
+        let _ = self.0.send(command);
+    }
+}
+
+impl Server {
+    /// Binds the address of `config`. Clients can connect from then on, and are answered when the server runs.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for an invalid configuration, [`Error::Io`] if the address cannot be bound.
+    pub fn bind(config: ServeConfig) -> Result<Self> {
+        config.check()?;
+        let listener = TcpListener::bind(&config.listen).map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "another program listens there: use another port, or port 0 for a free one"
+                }
+                _ => "give an address and a port, as in `127.0.0.1:8080`",
+            };
+            Error::usage(
+                format!("cannot listen on `{}`: {error}", config.listen),
+                hint,
+            )
+        })?;
+        Self::on(listener, config)
+    }
+
+    /// A server on a socket that is bound already, such as one of systemd's.
+    ///
+    /// # Errors
+    /// Those of [`Server::bind`].
+    pub fn on(listener: TcpListener, config: ServeConfig) -> Result<Self> {
+        let failed = |action| Error::io(action, "the server");
+        listener.set_nonblocking(true).map_err(failed("set up"))?;
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("server")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(failed("start"))?;
+        let (sender, commands) = unbounded_channel();
+        Ok(Self {
+            app: App::new(config)?,
+            listener,
+            runtime,
+            control: Control(sender),
+            commands,
+        })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system does not know.
+    pub fn address(&self) -> Result<SocketAddr> {
+        let address = self.listener.local_addr();
+        address.map_err(Error::io("find the address of", "the server"))
+    }
+
+    /// Controls this server.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Loads the models and answers requests until it is told to stop.
+    ///
+    /// # Errors
+    /// Those of the first model that cannot be loaded; [`Error::Io`] if the system fails.
+    pub fn run(self) -> Result<()> {
+        let Self {
+            app,
+            listener,
+            runtime,
+            control,
+            mut commands,
+        } = self;
+        let (orders, ordered) = sync::channel();
+        let (loading, loaded) = (Arc::clone(&app), control.clone());
+        let loader = thread::Builder::new().name("loader".to_owned());
+        let loader = loader
+            .spawn(move || load(&loading, &loaded, &ordered))
+            .map_err(Error::io("start a thread of", "the server"))?;
+        let result = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener)
+                .map_err(Error::io("set up", "the server"))?;
+            let tidying = tokio::spawn(tidy(Arc::clone(&app)));
+            let net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
+            let result = obey(&app, &mut commands, &orders).await;
+            // Whoever is in the middle of something is cut off now.
+            app.phase.go_on(Stage::Ending);
+            let _ = net.await;
+            tidying.abort();
+            result
+        });
+        drop(orders);
+        // A model that is still being loaded is not waited for.
+        if result.is_ok() && app.phase.stage() >= Stage::Ending && loader.is_finished() {
+            let _ = loader.join();
+        }
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        result
+    }
+}
+
+/// Does what it is told until it has stopped.
+async fn obey(
+    app: &Shared,
+    commands: &mut UnboundedReceiver<Command>,
+    orders: &sync::Sender<()>,
+) -> Result<()> {
+    loop {
+        match commands.recv().await {
+            Some(Command::Loaded(result)) => {
+                result?;
+                app.phase.go_on(Stage::Serving);
+                tracing::info!("ready");
+            }
+            Some(Command::Reload) => {
+                // The loader is gone only if it has failed, which is known then.
+                let _ = orders.send(());
+            }
+            Some(Command::Stop) | None => {
+                tracing::info!(in_progress = app.phase.accepted(), "draining");
+                app.phase.go_on(Stage::Draining);
+                let patience = app.config.limits.drain_timeout;
+                if timeout(patience, app.phase.idle()).await.is_err() {
+                    let cut = app.phase.accepted();
+                    tracing::warn!(cut, "requests were cut off");
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Loads the models, and again whenever it is ordered to.
+fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
+    let result = app.models.load(&app.config);
+    let well = result.is_ok();
+    control.tell(Command::Loaded(result));
+    if !well {
+        return;
+    }
+    while orders.recv().is_ok() {
+        // Several orders at once are one.
+        while orders.try_recv().is_ok() {}
+        let result = app.reload();
+        app.metrics.reloaded(result.is_ok());
+        match result {
+            Ok(()) => tracing::info!("reloaded"),
+            Err(error) => tracing::error!(%error, "not reloaded; everything stays as it was"),
+        }
+    }
+}
+
+async fn tidy(app: Shared) {
+    let mut ticks = interval(TIDYING);
+    loop {
+        ticks.tick().await;
+        app.metrics.tidy();
+    }
+}
+
+/// All paths, and the description of them.
+fn router(app: &Shared) -> Router {
+    let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
+    description.info.title = "Attentive".to_owned();
+    description.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    description.info.description =
+        Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
+    let description = serde_json::to_string(&description).unwrap_or_default();
+    let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
+    let describe = move || async move { (headers, description.clone()) };
+    router
+        .route("/openapi.json", axum::routing::get(describe))
+        .method_not_allowed_fallback(api::operation::no_method)
+        .fallback(api::operation::no_path)
+        .with_state(Arc::clone(app))
+        .layer(from_fn_with_state(Arc::clone(app), visit::enter))
+}

@@ -1,0 +1,193 @@
+//! The models that are served.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use super::config::{ServeConfig, ServedModel};
+use super::language::{Direction, Language};
+use super::problem::{Kind, Problem};
+use crate::config::Task;
+use crate::engine::Precision;
+use crate::error::Result;
+use crate::pipeline::Pipeline;
+use crate::pipeline::service::{self, Load, Service};
+
+/// A model under its name.
+pub(super) struct Model {
+    config: ServedModel,
+    service: Arc<Service>,
+    /// When it was loaded.
+    loaded: SystemTime,
+    /// What earlier services of this name have done, so that counts never fall.
+    before: Load,
+}
+
+impl Model {
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(super) fn loaded(&self) -> SystemTime {
+        self.loaded
+    }
+
+    pub(super) fn direction(&self) -> Option<&Direction> {
+        self.config.direction.as_ref()
+    }
+
+    pub(super) fn service(&self) -> &Service {
+        &self.service
+    }
+
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        self.service.pipeline()
+    }
+
+    pub(super) fn task(&self) -> Task {
+        self.pipeline().config().model.family.task()
+    }
+
+    /// What the model is doing, and what it has done under this name.
+    pub(super) fn load(&self) -> Load {
+        let (now, before) = (self.service.load(), self.before);
+        Load {
+            steps: now.steps + before.steps,
+            rows: now.rows + before.rows,
+            src_tokens: now.src_tokens + before.src_tokens,
+            tgt_tokens: now.tgt_tokens + before.tgt_tokens,
+            ..now
+        }
+    }
+}
+
+/// The models that are served, in the order of the configuration; none before they are loaded.
+#[derive(Default)]
+pub(super) struct Models(RwLock<Arc<Vec<Arc<Model>>>>);
+
+impl Models {
+    /// The models at this moment.
+    pub(super) fn all(&self) -> Arc<Vec<Arc<Model>>> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The model called `name`, or without a name the only one that `fits`; `what` it is to do.
+    ///
+    /// # Errors
+    /// A [`Problem`] if there is none, or no single one.
+    pub(super) fn choose(
+        &self,
+        name: Option<&str>,
+        what: &str,
+        fits: impl Fn(&Model) -> bool,
+    ) -> Result<Arc<Model>, Problem> {
+        let all = self.all();
+        let fitting: Vec<_> = all.iter().filter(|model| fits(model)).collect();
+        let listed = || {
+            let names = fitting.iter().map(|model| format!("`{}`", model.name()));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let Some(name) = name else {
+            return match fitting[..] {
+                [only] => Ok(Arc::clone(only)),
+                [] => Err(Problem::new(
+                    Kind::NoModel,
+                    format!("no model here can {what}"),
+                )),
+                _ => {
+                    let problem = format!("several models can {what}: name one of {}", listed());
+                    Err(Problem::field("model", problem))
+                }
+            };
+        };
+        let Some(found) = all.iter().find(|model| model.name() == name) else {
+            let problem = Problem::new(Kind::NoModel, format!("there is no model `{name}`"));
+            return Err(match fitting.is_empty() {
+                true => problem,
+                false => problem.hint(format!("models that can {what}: {}", listed())),
+            });
+        };
+        if !fits(found) {
+            let problem = format!("the model `{name}` cannot {what}");
+            return Err(Problem::field("model", problem));
+        }
+        Ok(Arc::clone(found))
+    }
+
+    /// The model for `direction`; the first one if there are several.
+    pub(super) fn translating(&self, source: &Language, target: &Language) -> Option<Arc<Model>> {
+        let all = self.all();
+        let same = |one: &Language, other: &Language| one == other || one.base() == other.base();
+        let exact = |d: &Direction| d.source == *source && d.target == *target;
+        let near = |d: &Direction| same(&d.source, source) && same(&d.target, target);
+        let find = |fits: &dyn Fn(&Direction) -> bool| {
+            let found = all.iter().find(|model| model.direction().is_some_and(fits));
+            found.cloned()
+        };
+        find(&exact).or_else(|| find(&near))
+    }
+
+    /// Loads all models of `config` and serves them in place of those of before, which first finish what they have accepted.
+    ///
+    /// # Errors
+    /// The first model's that cannot be loaded; then nothing has changed.
+    pub(super) fn load(&self, config: &ServeConfig) -> Result<()> {
+        let before = self.all();
+        // Several names of one model share it.
+        let mut services: Vec<(PathBuf, Option<Precision>, Arc<Service>)> = Vec::new();
+        let mut models = Vec::with_capacity(config.models.len());
+        for served in &config.models {
+            let precision = served.precision.or(config.precision);
+            let path = fs::canonicalize(&served.dir).unwrap_or_else(|_| served.dir.clone());
+            let known = services
+                .iter()
+                .find(|(of, with, _)| *of == path && *with == precision);
+            let service = match known {
+                Some((_, _, service)) => Arc::clone(service),
+                None => {
+                    let service = Arc::new(start(served, precision, config)?);
+                    services.push((path, precision, Arc::clone(&service)));
+                    service
+                }
+            };
+            let old = before.iter().find(|old| old.name() == served.name);
+            models.push(Arc::new(Model {
+                config: served.clone(),
+                service,
+                loaded: SystemTime::now(),
+                before: old.map(|old| old.load()).unwrap_or_default(),
+            }));
+        }
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
+        retire(before);
+        Ok(())
+    }
+}
+
+fn start(
+    served: &ServedModel,
+    precision: Option<Precision>,
+    config: &ServeConfig,
+) -> Result<Service> {
+    let pipeline = Arc::new(Pipeline::load_in(&served.dir, precision)?);
+    tracing::info!(model = served.name, dir = %served.dir.display(), "loaded");
+    Service::start(
+        pipeline,
+        service::Limits {
+            workers: config.threads,
+            batch: config.limits.batch,
+            queue: config.limits.queue,
+        },
+    )
+}
+
+/// Drops models when their last request is done, on a thread that may wait.
+fn retire(models: Arc<Vec<Arc<Model>>>) {
+    const PAUSE: Duration = Duration::from_millis(20);
+    while Arc::strong_count(&models) > 1 || models.iter().any(|model| Arc::strong_count(model) > 1)
+    {
+        thread::sleep(PAUSE);
+    }
+}

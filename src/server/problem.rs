@@ -1,0 +1,170 @@
+//! Why a request is not answered.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+
+use crate::error::Error;
+use crate::pipeline::service::Refused;
+
+/// Why a request is not answered. It becomes the response that its API prescribes in [`super::api::Api::refuse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+    /// What to try.
+    pub(super) hint: Option<String>,
+    /// The field of the request that causes it.
+    pub(super) field: Option<String>,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Not the HTTP, JSON or form that was expected.
+    Malformed,
+    /// A value that cannot be used.
+    Invalid,
+    /// No key where one is needed.
+    NoKey,
+    /// An unknown key.
+    WrongKey,
+    /// No such path.
+    NoPath,
+    /// No such model.
+    NoModel,
+    /// The path does not know this method.
+    Method,
+    /// Longer than the server allows.
+    TooLarge,
+    /// A body of another type than JSON or a form.
+    MediaType,
+    /// Too many jobs wait.
+    Busy,
+    /// The server starts or stops.
+    Unavailable,
+    /// It took too long.
+    Timeout,
+    /// The server's or the model's fault.
+    Internal,
+}
+
+impl Problem {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            field: None,
+        }
+    }
+
+    /// A value of `field` that cannot be used.
+    pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..Self::new(Kind::Invalid, message)
+        }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// The answer to whoever comes while the server stops.
+    pub(super) fn stopping() -> Self {
+        Self::new(Kind::Unavailable, "the server is stopping")
+    }
+
+    /// An error of a request's own making.
+    pub(super) fn invalid(error: &Error) -> Self {
+        Self {
+            hint: error.hint(),
+            ..Self::new(Kind::Invalid, error.to_string())
+        }
+    }
+
+    /// An error in the course of the work.
+    pub(super) fn failed(error: &Error) -> Self {
+        match error {
+            Error::Usage { .. } => Self::invalid(error),
+            _ => {
+                tracing::error!(%error, "a request failed");
+                Self {
+                    hint: error.hint(),
+                    ..Self::new(Kind::Internal, error.to_string())
+                }
+            }
+        }
+    }
+
+    /// When to try again.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::Busy => Some(Duration::from_secs(1)),
+            Kind::Timeout | Kind::Unavailable => Some(Duration::from_secs(5)),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// The status that HTTP prescribes. APIs may have others.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NoKey => StatusCode::UNAUTHORIZED,
+            Self::WrongKey => StatusCode::FORBIDDEN,
+            Self::NoPath | Self::NoModel => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable | Self::Timeout => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// A word for programs.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed_request",
+            Self::Invalid => "invalid_value",
+            Self::NoKey => "missing_api_key",
+            Self::WrongKey => "invalid_api_key",
+            Self::NoPath => "unknown_path",
+            Self::NoModel => "model_not_found",
+            Self::Method => "method_not_allowed",
+            Self::TooLarge => "too_large",
+            Self::MediaType => "unsupported_media_type",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::Timeout => "timeout",
+            Self::Internal => "internal_error",
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid(error) => Self::invalid(&error),
+            Refused::Closed => Self::stopping(),
+            full @ Refused::Full { .. } => Self::new(Kind::Busy, full.to_string()),
+        }
+    }
+}
+
+/// Handlers return problems; [`super::visit`] turns them into responses of the API.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.kind.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}

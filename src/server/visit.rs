@@ -1,0 +1,200 @@
+//! The way of every request through the server: it is counted, limited in time, and answered in the form of its API.
+
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::FutureExt;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::Method;
+use hyper::header::{CONNECTION, HeaderValue};
+use tokio::time::{Instant, timeout_at};
+
+use super::api::Api;
+use super::app::Shared;
+use super::phase::{Accepted, Stage};
+use super::problem::{Kind, Problem};
+use crate::pipeline::service::Client;
+
+/// The address that a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr, pub(super) Client);
+
+/// A request in progress, for its handler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit {
+    pub(super) api: Api,
+    /// Who asks, if nobody needs a key.
+    pub(super) peer: Client,
+    pub(super) started: Instant,
+    /// The response must have ended by then.
+    pub(super) deadline: Instant,
+}
+
+impl Visit {
+    /// The visit of a request that came in through [`enter`].
+    pub(super) fn of(request: &Request) -> Result<Self, Problem> {
+        let visit = request.extensions().get::<Self>().copied();
+        visit.ok_or_else(|| Problem::new(Kind::Internal, "the request came in by a side door"))
+    }
+
+    /// The problem of a request that took too long.
+    pub(super) fn late() -> Problem {
+        Problem::new(
+            Kind::Timeout,
+            "the request took longer than the server allows",
+        )
+    }
+}
+
+/// Lets a request in.
+pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+    let api = Api::of(request.uri().path());
+    let started = Instant::now();
+    let peer = request.extensions().get::<Peer>().copied();
+    let visit = Visit {
+        api,
+        peer: peer.map_or(Client(0), |Peer(_, client)| client),
+        started,
+        deadline: started + app.config.limits.timeout,
+    };
+    request.extensions_mut().insert(visit);
+    let route = request.extensions().get::<MatchedPath>();
+    let mut record = Record {
+        route: route.map_or_else(String::new, |route| route.as_str().to_owned()),
+        method: request.method().clone(),
+        visit,
+        peer,
+        status: 0,
+        ended: false,
+        app,
+        accepted: None,
+    };
+    let answered = match record.admit() {
+        Ok(()) => {
+            AssertUnwindSafe(record.answer(request, next))
+                .catch_unwind()
+                .await
+        }
+        Err(problem) => Ok(Err(problem)),
+    };
+    let panicked = || Problem::new(Kind::Internal, "the server failed to answer");
+    let mut response = match answered.unwrap_or_else(|_| Err(panicked())) {
+        Ok(response) => response,
+        Err(problem) => api.refuse(&problem),
+    };
+    if record.app.phase.stage() >= Stage::Draining {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    api.decorate(response.headers_mut());
+    record.status = response.status().as_u16();
+    response.map(|body| Body::new(Tracked { body, record }))
+}
+
+/// A request for the log and the metrics; it is over when this is dropped.
+struct Record {
+    app: Shared,
+    route: String,
+    method: Method,
+    visit: Visit,
+    peer: Option<Peer>,
+    /// 0 before there is a response.
+    status: u16,
+    /// Whether all of the response was taken.
+    ended: bool,
+    accepted: Option<Accepted>,
+}
+
+impl Record {
+    /// Counts the request.
+    ///
+    /// # Errors
+    /// A [`Problem`] while the server drains, or if the request needs models that are still being loaded.
+    fn admit(&mut self) -> Result<(), Problem> {
+        if matches!(self.visit.api, Api::Operation | Api::Console) {
+            return Ok(());
+        }
+        self.accepted = self.app.phase.accept();
+        if self.accepted.is_none() {
+            return Err(Problem::stopping());
+        }
+        match self.app.phase.stage() {
+            Stage::Loading => Err(Problem::new(Kind::Unavailable, "models are being loaded")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The response of the handler, in time.
+    async fn answer(&self, request: Request, next: Next) -> Result<Response, Problem> {
+        let response = tokio::select! {
+            response = timeout_at(self.visit.deadline, next.run(request)) => response,
+            () = self.app.phase.reached(Stage::Ending) => return Err(Problem::stopping()),
+        };
+        let mut response = response.map_err(|_| Visit::late())?;
+        match response.extensions_mut().remove::<Problem>() {
+            Some(problem) => Err(problem),
+            None => Ok(response),
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let took = self.visit.started.elapsed();
+        let abandoned = !self.ended;
+        // What nginx logs for clients that close the connection.
+        const CLOSED: u16 = 499;
+        let status = if self.status == 0 {
+            CLOSED
+        } else {
+            self.status
+        };
+        (self.app.metrics).ended(self.visit.api, status, took, abandoned);
+        tracing::info!(
+            method = %self.method,
+            route = self.route,
+            status,
+            seconds = took.as_secs_f64(),
+            peer = self.peer.map(|Peer(address, _)| tracing::field::display(address)),
+            abandoned,
+            "request",
+        );
+    }
+}
+
+/// The body of a response, which ends the record of its request.
+struct Tracked {
+    body: Body,
+    record: Record,
+}
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let frame = Pin::new(&mut this.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None)) || this.body.is_end_stream() {
+            this.record.ended = true;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,355 @@
+//! `attentive serve`: models that do not translate.
+
+use attentive::decode::{SampleOptions, Sampling};
+use attentive::pipeline::{GenerateOptions, Generation, Pipeline};
+use serde_json::{Value, json};
+
+use crate::support::http::{events, get, post};
+use crate::support::serving::{Running, config, fixture};
+
+fn options(seed: u64, number: u64, temperature: f64, max_new_tokens: usize) -> GenerateOptions {
+    let sampling = Sampling {
+        temperature,
+        seed,
+        ..Sampling::default()
+    };
+    GenerateOptions {
+        sample: SampleOptions {
+            sampling,
+            number,
+            max_new_tokens,
+        },
+        stop: Vec::new(),
+    }
+}
+
+fn generated(prompt: &str, options: &GenerateOptions) -> Generation {
+    let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
+    let prompt = pipeline.prompt(prompt).unwrap();
+    pipeline
+        .generate(&prompt, options, &mut |_| Ok(()))
+        .unwrap()
+}
+
+#[test]
+fn completions_are_those_of_the_pipeline() {
+    let server = Running::start(config());
+    let address = server.address;
+    let asked =
+        json!({"model": "lm", "prompt": "the ", "max_tokens": 30, "seed": 5, "n": 2, "echo": true});
+    let found = post(address, "/v1/completions", &asked).expect(200);
+    assert_eq!(found["object"], "text_completion");
+    for number in 0..2 {
+        let expected = generated("the ", &options(5, number as u64, 1.0, 30));
+        let choice = &found["choices"][number];
+        assert_eq!(choice["text"], format!("the {}", expected.text));
+        assert_eq!(
+            (&choice["index"], &choice["finish_reason"]),
+            (&json!(number), &json!("length"))
+        );
+    }
+    assert_eq!(
+        found["usage"],
+        json!({"prompt_tokens": 4, "completion_tokens": 60, "total_tokens": 64})
+    );
+    // A stream gives the same text in pieces.
+    let expected = generated("the ", &options(5, 0, 1.0, 30));
+    let asked = json!({"prompt": "the ", "max_tokens": 30, "seed": 5, "stream": true,
+        "stream_options": {"include_usage": true}});
+    let reply = post(address, "/v1/completions", &asked);
+    let mut events: Vec<String> = events(&reply.body)
+        .into_iter()
+        .map(|(_, data)| data)
+        .collect();
+    assert_eq!(events.pop().unwrap(), "[DONE]");
+    let chunks: Vec<Value> = events
+        .iter()
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let (usage, chunks) = chunks.split_last().unwrap();
+    assert_eq!(
+        (&usage["choices"], &usage["usage"]["completion_tokens"]),
+        (&json!([]), &json!(30))
+    );
+    let texts = chunks
+        .iter()
+        .map(|chunk| chunk["choices"][0]["text"].as_str().unwrap());
+    assert_eq!(texts.collect::<String>(), expected.text);
+    let (last, others) = chunks.split_last().unwrap();
+    assert_eq!(last["choices"][0]["finish_reason"], "length");
+    assert!(
+        others
+            .iter()
+            .all(|chunk| chunk["choices"][0]["finish_reason"].is_null())
+    );
+    assert!(
+        chunks
+            .iter()
+            .all(|chunk| chunk["id"] == chunks[0]["id"] && chunk["usage"].is_null())
+    );
+    // A stop string ends the text before it.
+    let stop: String = expected.text.chars().skip(5).take(3).collect();
+    let asked = json!({"prompt": "the ", "max_tokens": 30, "seed": 5, "stop": stop});
+    let found = post(address, "/v1/completions", &asked).expect(200);
+    assert_eq!(
+        found["choices"][0]["text"],
+        expected.text.split(&stop).next().unwrap()
+    );
+    assert_eq!(found["choices"][0]["finish_reason"], "stop");
+    assert!(server.metric("attentive_time_to_first_token_seconds_count", "openai") >= 1.0);
+}
+
+#[test]
+fn openai_refuses_in_its_own_way() {
+    let server = Running::start(config());
+    let refuse = |path: &str, asked: Value, status: u16, field: &str| {
+        let found = post(server.address, path, &asked).expect(status);
+        let error = &found["error"];
+        assert_eq!(error["type"], "invalid_request_error", "{error}");
+        if !field.is_empty() {
+            assert_eq!(error["param"], field, "{error}");
+        }
+    };
+    let completions = "/v1/completions";
+    for (field, value) in [
+        ("logprobs", json!(1)),
+        ("best_of", json!(2)),
+        ("suffix", json!("end")),
+        ("logit_bias", json!({"1": 2})),
+        ("presence_penalty", json!(0.5)),
+        ("frequency_penalty", json!(1)),
+        ("n", json!(0)),
+        ("n", json!(100)),
+        ("max_tokens", json!(1_000_000)),
+        ("stop", json!(["a", "b", "c", "d", "e"])),
+        ("stream_options", json!({"include_usage": true})),
+        ("max_tokens", json!("many")),
+    ] {
+        refuse(
+            completions,
+            json!({"prompt": "the", field: value}),
+            400,
+            field,
+        );
+    }
+    let defaults = json!({"prompt": "the", "max_tokens": 1, "logprobs": null, "best_of": 1, "suffix": "", "logit_bias": {},
+        "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me"});
+    post(server.address, completions, &defaults).expect(200);
+    refuse(completions, json!({"prompt": "the", "unknown": 1}), 400, "");
+    refuse(
+        completions,
+        json!({"prompt": "the", "temperature": -1}),
+        400,
+        "",
+    );
+    refuse(
+        completions,
+        json!({"prompt": "e".repeat(100)}),
+        400,
+        "prompt",
+    );
+    refuse(
+        completions,
+        json!({"prompt": "the", "model": "en-de"}),
+        400,
+        "model",
+    );
+    refuse(
+        completions,
+        json!({"prompt": "the", "model": "none"}),
+        404,
+        "",
+    );
+    refuse(
+        "/v1/embeddings",
+        json!({"input": "", "model": "mlm"}),
+        400,
+        "input",
+    );
+    refuse(
+        "/v1/embeddings",
+        json!({"input": "a", "model": "mlm", "dimensions": 2}),
+        400,
+        "dimensions",
+    );
+    refuse("/v1/chat/completions", json!({}), 404, "");
+}
+
+#[test]
+fn openai_lists_models_and_embeds() {
+    let server = Running::start(config());
+    let address = server.address;
+    let models = get(address, "/v1/models").expect(200);
+    let names: Vec<_> = models["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].clone())
+        .collect();
+    assert_eq!(names, ["en-de", "fr-de", "lm", "mlm", "tagger"]);
+    assert_eq!(get(address, "/v1/models/lm").expect(200), models["data"][2]);
+    assert_eq!(
+        get(address, "/v1/models/none").expect(404)["error"]["code"],
+        "model_not_found"
+    );
+    let pipeline = Pipeline::load(fixture("encoder-only")).unwrap();
+    let texts = ["the dog sees Anna", "the cat"];
+    let expected = pipeline.embed(1, &texts).unwrap();
+    let asked = json!({"model": "mlm", "input": texts});
+    let found = post(address, "/v1/embeddings", &asked).expect(200);
+    for (one, expected) in found["data"].as_array().unwrap().iter().zip(&expected) {
+        assert_eq!(one["embedding"], json!(expected.vector));
+    }
+    let asked = json!({"model": "mlm", "input": texts[0], "encoding_format": "base64"});
+    let found = post(address, "/v1/embeddings", &asked).expect(200);
+    let width = expected[0].vector.as_ref().unwrap().len();
+    let encoded = found["data"][0]["embedding"].as_str().unwrap();
+    assert_eq!(encoded.len(), (width * 4).div_ceil(3) * 4);
+}
+
+#[test]
+fn own_tasks_are_those_of_the_commands() {
+    let server = Running::start(config());
+    let address = server.address;
+    // Generate.
+    let expected = generated("the", &options(0, 0, 0.8, 20));
+    let asked = json!({"prompt": "the", "max_new_tokens": 20});
+    let found = post(address, "/api/generate", &asked).expect(200);
+    let whole = json!({"model": "lm", "text": expected.text, "tokens": 20, "ending": "max_new_tokens", "warnings": []});
+    assert_eq!(found, whole);
+    let asked = json!({"prompt": "the", "max_new_tokens": 20, "stream": true});
+    let events = events(&post(address, "/api/generate", &asked).body);
+    let data = |data: &String| serde_json::from_str::<Value>(data).unwrap();
+    let pieces = events.iter().filter(|(name, _)| name == "text");
+    let pieces: String = pieces
+        .map(|(_, text)| data(text)["piece"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(pieces, expected.text);
+    assert_eq!(data(&events[events.len() - 2].1), whole);
+    assert_eq!(
+        events.last().unwrap(),
+        &("done".to_owned(), "{}".to_owned())
+    );
+    // Fill.
+    let text = "the <mask> sees Anna";
+    let filled = Pipeline::load(fixture("encoder-only"))
+        .unwrap()
+        .fill(text, 3)
+        .unwrap();
+    let asked = json!({"text": text, "count": 3});
+    let found = post(address, "/api/fill", &asked).expect(200);
+    assert_eq!(
+        (&found["input"], &found["text"]),
+        (&json!(text), &json!(filled.text))
+    );
+    assert_eq!(found["gaps"][0][2]["token"], filled.gaps[0][2].text);
+    assert_eq!(found["gaps"][0].as_array().unwrap().len(), 3);
+    let error = post(address, "/api/fill", &json!({"text": "no gap"})).expect(422);
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("<mask>")
+    );
+    // Tag.
+    let lines = ["the dog sees Ben", "the cat"];
+    let tagged = Pipeline::load(fixture("tagger"))
+        .unwrap()
+        .tag(1, &lines)
+        .unwrap();
+    let found = post(address, "/api/tag", &json!({"text": lines})).expect(200);
+    for (found, tagged) in found["results"].as_array().unwrap().iter().zip(&tagged) {
+        assert_eq!(
+            (&found["tokens"], &found["tags"]),
+            (&json!(tagged.tokens), &json!(tagged.tags))
+        );
+    }
+    let found = post(address, "/api/tag", &json!({"text": lines[0]})).expect(200);
+    assert_eq!(found["tags"], json!(tagged[0].tags));
+    // Embed, with a vector of null for a blank line.
+    let found = post(
+        address,
+        "/api/embed",
+        &json!({"model": "mlm", "text": ["the dog", " "]}),
+    )
+    .expect(200);
+    assert!(found["results"][0]["vector"].is_array() && found["results"][1]["vector"].is_null());
+    // No model classifies.
+    post(address, "/api/classify", &json!({"text": "a"})).expect(404);
+    // Explain.
+    for (model, text) in [
+        ("en-de", "1 2 3"),
+        ("lm", "the dog"),
+        ("mlm", "the <mask>"),
+        ("fr-de", "the dog sees Ben"),
+    ] {
+        let found = post(
+            address,
+            "/api/explain",
+            &json!({"model": model, "text": text}),
+        )
+        .expect(200);
+        assert_eq!(found["title"], model);
+        assert!(!found["maps"].as_array().unwrap().is_empty(), "{model}");
+    }
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target": "9 9"});
+    assert_eq!(
+        post(address, "/api/explain", &asked).expect(200)["written"][0]["token"],
+        "9"
+    );
+    let asked = json!({"model": "lm", "text": "the", "target": "9"});
+    post(address, "/api/explain", &asked).expect(422);
+    let models = get(address, "/api/models").expect(200);
+    assert_eq!(
+        models["models"][0],
+        json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
+        "max_len": 48, "embeds": true})
+    );
+}
+
+#[test]
+fn everything_is_described() {
+    let server = Running::start(config());
+    let found = get(server.address, "/openapi.json").expect(200);
+    let paths = found["paths"].as_object().unwrap();
+    for path in [
+        "/translate",
+        "/languages",
+        "/detect",
+        "/health",
+        "/frontend/settings",
+        "/v2/translate",
+        "/v2/languages",
+        "/v2/usage",
+        "/v1/completions",
+        "/v1/models",
+        "/v1/models/{id}",
+        "/v1/embeddings",
+        "/api/models",
+        "/api/translate",
+        "/api/generate",
+        "/api/fill",
+        "/api/tag",
+        "/api/classify",
+        "/api/embed",
+        "/api/explain",
+        "/metrics",
+        "/livez",
+        "/readyz",
+    ] {
+        assert!(paths.contains_key(path), "{path}");
+    }
+    // Every schema that is referred to is there.
+    let schemas = &found["components"]["schemas"];
+    let text = found.to_string();
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.get(name).is_some(), "{name}");
+    }
+    let page = get(server.address, "/");
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(page.header("content-security-policy").is_some());
+}

@@ -1,0 +1,407 @@
+//! `attentive serve`: limits, broken and hostile clients.
+
+use std::fs;
+use std::time::Duration;
+
+use attentive::server::{Limits, ServeConfig};
+use serde_json::json;
+
+use crate::run::Folder;
+use crate::support::http::{Connection, Reply, get, post, post_with};
+use crate::support::serving::{Running, config, until};
+
+fn limited(limits: Limits) -> ServeConfig {
+    ServeConfig {
+        limits,
+        threads: 1,
+        ..config()
+    }
+}
+
+/// The response to `bytes`.
+fn raw(server: &Running, bytes: impl AsRef<[u8]>) -> Option<Reply> {
+    let mut connection = Connection::open(server.address);
+    connection.send(bytes);
+    connection.reply()
+}
+
+/// A body that keeps the language model busy until its client goes away.
+fn endless(stream: bool) -> String {
+    json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": stream}).to_string()
+}
+
+fn endlessly() -> Limits {
+    Limits {
+        new_tokens: usize::MAX,
+        timeout: Duration::from_secs(600),
+        ..Limits::default()
+    }
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+#[test]
+fn large_bodies_are_refused_before_they_are_read() {
+    let limits = Limits {
+        body: 1000,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let head = "POST /translate HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+    // Nothing of the body is sent, so an answer means that it is not waited for.
+    let declared = format!("{head}Content-Length: 100000000\r\n\r\n");
+    assert_eq!(raw(&server, declared).unwrap().status, 413);
+    let chunked = format!(
+        "{head}Transfer-Encoding: chunked\r\n\r\n400\r\n{}\r\n",
+        "x".repeat(0x400)
+    );
+    assert_eq!(raw(&server, chunked).unwrap().status, 413);
+    let absurd = format!("{head}Content-Length: 99999999999999999999999999\r\n\r\n");
+    assert!(raw(&server, absurd).is_none_or(|reply| [400, 413].contains(&reply.status)));
+    let small = json!({"q": "1", "source": "en", "target": "de"});
+    assert_eq!(post(server.address, "/translate", &small).status, 200);
+}
+
+#[test]
+fn what_is_not_json_is_refused_in_each_apis_way() {
+    let server = Running::start(config());
+    let deep = "[".repeat(100_000);
+    for (path, field) in [
+        ("/translate", "/error"),
+        ("/v2/translate", "/message"),
+        ("/v1/completions", "/error/message"),
+        ("/api/translate", "/error/message"),
+    ] {
+        for body in ["{", "", "nonsense", &deep, "\u{FEFF}{}", "{} {}"] {
+            let reply = post_with(server.address, path, "", body);
+            assert!([400, 422].contains(&reply.status), "{path} {reply:?}");
+            assert!(
+                reply.json().pointer(field).unwrap().is_string(),
+                "{path} {reply:?}"
+            );
+        }
+        let mut connection = Connection::open(server.address);
+        let head = format!("POST {path} HTTP/1.1\r\nHost: t\r\n{JSON}Content-Length: 8\r\n\r\n");
+        connection.send([head.as_bytes(), b"{\"q\":\"\xff\""].concat());
+        let reply = connection.reply().unwrap();
+        assert!(
+            reply.status == 400 && reply.body.contains("UTF-8"),
+            "{path} {reply:?}"
+        );
+        let reply = post_with(server.address, path, "Content-Type: text/plain\r\n", "{}");
+        assert_eq!(reply.status, 415, "{path} {reply:?}");
+        assert_eq!(get(server.address, path).status, 405, "{path}");
+    }
+    assert_eq!(
+        get(server.address, "/nothing").expect(404)["error"],
+        "there is no such path; `/openapi.json` lists all paths"
+    );
+}
+
+#[test]
+fn requests_with_two_lengths_are_refused() {
+    let server = Running::start(config());
+    let get = "GET /livez HTTP/1.1\r\nHost: t\r\n\r\n";
+    let refused = |headers: &str, body: &str| {
+        let mut connection = Connection::open(server.address);
+        let head = format!("POST /translate HTTP/1.1\r\nHost: t\r\n{JSON}{headers}\r\n{body}{get}");
+        connection.send(head);
+        let reply = connection.reply().unwrap();
+        assert_eq!(reply.status, 400, "{headers}: {reply:?}");
+        // What follows is not taken for a request.
+        assert!(connection.is_closed(), "{headers}");
+    };
+    refused(
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "0\r\n\r\n",
+    );
+    refused(
+        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+        "0\r\n\r\n",
+    );
+    refused("Content-Length: 4\r\nContent-Length: 5\r\n", "{}  ");
+    refused("Content-Length: 4, 5\r\n", "{}  ");
+    refused("Content-Length: +4\r\n", "{}  ");
+    refused("Content-Length: -1\r\n", "");
+    refused("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n");
+    refused("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n");
+    refused("Content-Length : 4\r\n", "{}  ");
+    refused(" Content-Length: 4\r\n", "{}  ");
+}
+
+#[test]
+fn slow_heads_and_bodies_are_cut_off() {
+    let limits = Limits {
+        head_timeout: Duration::from_millis(300),
+        stall_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let mut connections: Vec<_> = (0..50).map(|_| Connection::open(server.address)).collect();
+    for connection in &mut connections {
+        connection.send("GET /livez HTTP/1.1\r\nX-Slow: ");
+    }
+    for connection in &mut connections {
+        assert!(connection.is_closed());
+    }
+    // A connection that is kept alive does not stay for ever.
+    let mut idle = Connection::open(server.address);
+    idle.ask("GET", "/livez", "", "");
+    assert_eq!(idle.reply().unwrap().status, 200);
+    assert!(idle.is_closed());
+    let body =
+        format!("POST /translate HTTP/1.1\r\nHost: t\r\n{JSON}Content-Length: 100\r\n\r\n{{");
+    let reply = raw(&server, body).unwrap();
+    assert!(
+        reply.status == 503 && reply.header("retry-after").is_some(),
+        "{reply:?}"
+    );
+    assert_eq!(get(server.address, "/livez").status, 200);
+}
+
+#[test]
+fn one_connection_too_many_is_told() {
+    let limits = Limits {
+        connections: 3,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let mut open: Vec<_> = (0..3).map(|_| Connection::open(server.address)).collect();
+    for connection in &mut open {
+        connection.ask("GET", "/livez", "", "");
+        assert_eq!(connection.reply().unwrap().status, 200);
+    }
+    let reply = Connection::open(server.address).reply().unwrap();
+    assert!(
+        reply.status == 503 && reply.header("retry-after").is_some(),
+        "{reply:?}"
+    );
+    open.pop();
+    until("another place", || {
+        let mut connection = Connection::open(server.address);
+        connection.ask("GET", "/livez", "", "");
+        connection.reply().is_some_and(|reply| reply.status == 200)
+    });
+}
+
+#[test]
+fn a_full_queue_refuses_in_each_apis_way() {
+    let limits = Limits {
+        queue: 2,
+        batch: 1,
+        ..endlessly()
+    };
+    let server = Running::start(limited(limits));
+    let address = server.address;
+    let mut busy: Vec<_> = (0..3).map(|_| Connection::open(address)).collect();
+    for (number, connection) in busy.iter_mut().enumerate() {
+        connection.ask("POST", "/api/generate", JSON, &endless(true));
+        let waiting = number.saturating_sub(1) as f64;
+        until("busy", || {
+            server.metric("attentive_running_jobs", "lm")
+                + server.metric("attentive_queue_jobs", "lm")
+                >= waiting + 1.0
+        });
+    }
+    until("full", || {
+        server.metric("attentive_queue_jobs", "lm") >= 2.0
+    });
+    let reply = post(address, "/v1/completions", &json!({"prompt": "the"}));
+    assert_eq!(reply.header("retry-after"), Some("1"));
+    assert_eq!(reply.expect(429)["error"]["code"], "rate_limit_exceeded");
+    let error = post(address, "/api/generate", &json!({"prompt": "the"})).expect(429);
+    assert_eq!(error["error"]["code"], "busy");
+    // Other models have queues of their own; a list that is longer than the queue has no place in it.
+    let asked = json!({"q": ["1", "2", "3"], "source": "en", "target": "de"});
+    assert!(post(address, "/translate", &asked).expect(429)["error"].is_string());
+    assert_eq!(
+        post(
+            address,
+            "/translate",
+            &json!({"q": "1", "source": "en", "target": "de"})
+        )
+        .status,
+        200
+    );
+    drop(busy);
+    until("free", || {
+        server.metric("attentive_running_jobs", "lm") == 0.0
+    });
+    assert_eq!(
+        post(address, "/v1/completions", &json!({"prompt": "the"})).status,
+        200
+    );
+}
+
+#[test]
+fn clients_that_go_away_free_their_places() {
+    let server = Running::start(limited(endlessly()));
+    for stream in [true, false] {
+        let mut gone: Vec<_> = (0..8).map(|_| Connection::open(server.address)).collect();
+        for connection in &mut gone {
+            connection.ask("POST", "/api/generate", JSON, &endless(stream));
+        }
+        if stream {
+            for connection in &mut gone {
+                assert_eq!(connection.head().unwrap().status, 200);
+                connection.chunk().unwrap();
+            }
+        }
+        until("running", || {
+            server.metric("attentive_requests_in_progress", "") >= 8.0
+        });
+        drop(gone);
+        until("all gone", || {
+            server.metric("attentive_requests_in_progress", "") == 0.0
+        });
+        until("all free", || {
+            server.metric("attentive_running_jobs", "") + server.metric("attentive_queue_jobs", "")
+                == 0.0
+        });
+    }
+    assert_eq!(
+        server.metric("attentive_requests_abandoned_total", "own"),
+        16.0
+    );
+    assert_eq!(server.metric("attentive_requests_total", "499"), 8.0);
+}
+
+#[test]
+fn readers_that_stop_reading_are_cut_off() {
+    let limits = Limits {
+        stall_timeout: Duration::from_millis(200),
+        ..endlessly()
+    };
+    let server = Running::start(limited(limits));
+    let mut connection = Connection::open(server.address);
+    connection.ask("POST", "/api/generate", JSON, &endless(true));
+    assert_eq!(connection.head().unwrap().status, 200);
+    until("given up", || {
+        server.metric("attentive_requests_abandoned_total", "own") == 1.0
+    });
+    until("free", || {
+        server.metric("attentive_running_jobs", "lm") == 0.0
+    });
+}
+
+#[test]
+fn requests_end_in_time() {
+    let limits = Limits {
+        timeout: Duration::from_millis(400),
+        ..endlessly()
+    };
+    let server = Running::start(limited(limits));
+    let reply = post_with(server.address, "/api/generate", "", &endless(false));
+    assert_eq!(reply.header("retry-after"), Some("5"));
+    assert_eq!(reply.expect(503)["error"]["code"], "timeout");
+    let reply = post_with(server.address, "/api/generate", "", &endless(true));
+    assert!(
+        reply.status == 200 && reply.body.contains("event: error"),
+        "{}",
+        reply.body.len()
+    );
+    assert!(!reply.body.contains("event: done"));
+    until("free", || {
+        server.metric("attentive_running_jobs", "lm") == 0.0
+    });
+}
+
+#[test]
+fn keys_are_needed_where_there_are_keys() {
+    let folder = Folder::new();
+    folder.write("keys", "secret-one\nsecret-two\n");
+    let server = Running::start(ServeConfig {
+        api_key_file: Some(folder.path("keys")),
+        ..config()
+    });
+    let address = server.address;
+    let libre = |key: &str| {
+        let asked = json!({"q": "1", "source": "en", "target": "de", "api_key": key});
+        post(address, "/translate", &asked).status
+    };
+    let none = post(
+        address,
+        "/translate",
+        &json!({"q": "1", "source": "en", "target": "de"}),
+    );
+    assert!(none.expect(400)["error"].is_string());
+    assert_eq!(
+        (libre("secret-one"), libre("secret-two"), libre("secret")),
+        (200, 200, 403)
+    );
+    let ask =
+        |path: &str, headers: &str, body: &str| post_with(address, path, headers, body).status;
+    let deepl = r#"{"text": ["1"], "target_lang": "DE", "source_lang": "EN"}"#;
+    let openai = r#"{"prompt": "the"}"#;
+    let own = r#"{"text": "1", "model": "en-de"}"#;
+    for (path, body, scheme, missing, wrong) in [
+        ("/v2/translate", deepl, "DeepL-Auth-Key", 403, 403),
+        ("/v1/completions", openai, "Bearer", 401, 401),
+        ("/api/translate", own, "Bearer", 401, 403),
+    ] {
+        assert_eq!(
+            ask(
+                path,
+                &format!("Authorization: {scheme} secret-one\r\n"),
+                body
+            ),
+            200,
+            "{path}"
+        );
+        assert_eq!(
+            ask(path, &format!("Authorization: {scheme} wrong\r\n"), body),
+            wrong,
+            "{path}"
+        );
+        assert_eq!(ask(path, "", body), missing, "{path}");
+    }
+    for (path, status) in [
+        ("/languages", 200),
+        ("/frontend/settings", 200),
+        ("/metrics", 200),
+        ("/readyz", 200),
+        ("/openapi.json", 200),
+        ("/v1/models", 401),
+        ("/api/models", 401),
+        ("/v2/usage", 403),
+    ] {
+        assert_eq!(get(address, path).status, status, "{path}");
+    }
+    assert_eq!(
+        get(address, "/frontend/settings").expect(200)["keyRequired"],
+        true
+    );
+    // Keys are read again.
+    fs::write(folder.path("keys"), "secret-three\n").unwrap();
+    server.control.reload();
+    until("read again", || libre("secret-three") == 200);
+    assert_eq!(libre("secret-one"), 403);
+}
+
+#[test]
+fn a_long_list_starves_nobody() {
+    let folder = Folder::new();
+    folder.write("keys", "patient\nquick\n");
+    let limits = Limits {
+        batch: 2,
+        ..Limits::default()
+    };
+    let server = Running::start(ServeConfig {
+        api_key_file: Some(folder.path("keys")),
+        ..limited(limits)
+    });
+    let address = server.address;
+    let mut list = Connection::open(address);
+    let asked = json!({"q": vec!["1 2 3 4 5 6 7 8 9"; 2000], "source": "en", "target": "de", "api_key": "patient"});
+    list.ask("POST", "/translate", JSON, &asked.to_string());
+    until("waiting", || {
+        server.metric("attentive_queue_jobs", "en-de") > 1000.0
+    });
+    let asked = json!({"q": "9 8 7", "source": "en", "target": "de", "api_key": "quick"});
+    assert_eq!(post(address, "/translate", &asked).status, 200);
+    assert!(
+        server.metric("attentive_queue_jobs", "en-de") > 0.0,
+        "the list was done first"
+    );
+    assert_eq!(list.reply().unwrap().status, 200);
+}

@@ -1,0 +1,4 @@
+//! What tests of the server need.
+
+pub(crate) mod http;
+pub(crate) mod serving;
