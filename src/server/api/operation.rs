@@ -9,13 +9,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{reply, with_status};
+use crate::page;
 use crate::server::app::Shared;
 use crate::server::phase::Stage;
 use crate::server::problem::{Kind, Problem};
-
-/// The page may run its own script and ask its own server, nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
-    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
@@ -68,15 +65,12 @@ async fn console() -> Response {
     let headers = [
         (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
         (CACHE_CONTROL.as_str(), "no-cache"),
-        ("content-security-policy", POLICY),
+        ("content-security-policy", page::console_policy()),
+        ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),
     ];
-    (headers, CONSOLE).into_response()
+    (headers, page::console()).into_response()
 }
-
-/// Stands in for the page.
-const CONSOLE: &str = "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Attentive</title>\n\
-    <p>The server is running. Its APIs are described at <code>/openapi.json</code>.</p></html>\n";
 
 /// There is no such path.
 pub(in crate::server) async fn no_path() -> Problem {

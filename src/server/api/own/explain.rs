@@ -23,6 +23,8 @@ pub(super) struct Explain {
     text: String,
     /// A translation of it [default: the model's own].
     target: Option<String>,
+    /// The exact tokens of a translation, or of what follows the text of a language model, as the vocabulary spells them.
+    target_tokens: Option<Vec<String>>,
 }
 
 /// Tells what a model attends to, and how likely it finds what it writes.
@@ -38,13 +40,37 @@ pub(super) async fn post_explain(
     let model = app
         .models
         .choose(asked.model.as_deref(), "explain", |_| true)?;
-    let texts = [Some(&asked.text), asked.target.as_ref()];
+    let spelled = asked.tokens(model.pipeline())?;
+    let texts = [Some(&asked.text), asked.target.as_ref(), spelled.as_ref()];
     app.admit("text", &texts.into_iter().flatten().collect::<Vec<_>>())?;
     let name = model.name().to_owned();
     let work = move |pipeline: &Pipeline| {
-        let inspection = pipeline.inspect(&asked.text, asked.target.as_deref())?;
+        let inspection = match &asked.target_tokens {
+            Some(tokens) => pipeline.inspect_tokens(&asked.text, tokens)?,
+            None => pipeline.inspect(&asked.text, asked.target.as_deref())?,
+        };
+        page::check_size(&inspection)?;
         Ok(page::explanation(&name, &inspection))
     };
     let explanation = compute(&model, client, work).await?;
     Ok(reply(&explanation))
+}
+
+impl Explain {
+    /// The exact tokens, if there are any, as one text.
+    ///
+    /// # Errors
+    /// A [`Problem`] for tokens that `pipeline` does not know, and for a target in two forms.
+    fn tokens(&self, pipeline: &Pipeline) -> Result<Option<String>, Problem> {
+        let Some(tokens) = &self.target_tokens else {
+            return Ok(None);
+        };
+        if self.target.is_some() {
+            let problem = "give either `target` or `target_tokens`, not both";
+            return Err(Problem::field("target_tokens", problem));
+        }
+        let known = pipeline.continuable(tokens);
+        known.map_err(|error| Problem::invalid(&error))?;
+        Ok(Some(tokens.concat()))
+    }
 }

@@ -12,7 +12,7 @@ use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Ending, SampleOptions, Sampling};
 use crate::pipeline::service::Service;
-use crate::pipeline::{GenerateOptions, Generation};
+use crate::pipeline::{GenerateOptions, Generation, Prefix};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
 use crate::server::app::{Shared, aside};
@@ -29,7 +29,9 @@ pub(super) struct Generate {
     /// The model; may be left out if only one here generates text.
     model: Option<String>,
     /// The text.
-    prompt: String,
+    prompt: Option<String>,
+    /// The exact tokens to continue, as the vocabulary spells them, in place of the text.
+    prompt_tokens: Option<Vec<String>>,
     /// Divisor of the logits; 0 always takes the likeliest token [default: 0.8].
     temperature: Option<f64>,
     /// Number of likeliest tokens to draw from [default: all].
@@ -52,10 +54,12 @@ pub(super) struct Generate {
 #[derive(Serialize, utoipa::ToSchema)]
 struct Continued {
     model: String,
+    /// The text that is continued, as the model reads it.
+    prompt: String,
     /// The text after the prompt.
     text: String,
-    /// Number of its tokens.
-    tokens: usize,
+    /// Its tokens, as the vocabulary spells them.
+    tokens: Vec<String>,
     /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
     #[schema(value_type = String)]
     ending: Ending,
@@ -65,7 +69,7 @@ struct Continued {
 
 /// Continues a text.
 #[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
-    responses((status = 200, description = "The continuation; with `stream`, server-sent events `text`, `result` and `done`",
+    responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, `text`, `result` and `done`",
         body = Continued)))]
 pub(super) async fn post_generate(
     State(app): State<Shared>,
@@ -76,18 +80,24 @@ pub(super) async fn post_generate(
     let asked: Generate = json(request, &app.config.limits).await?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
-    app.admit("prompt", &[&asked.prompt])?;
     let options = asked.options(&app)?;
-    let (reader, text) = (Arc::clone(&model), asked.prompt);
+    let begun = asked.begun()?;
+    match &begun {
+        Prefix::Text(text) => app.admit("prompt", &[text])?,
+        Prefix::Tokens(tokens) => app.admit("prompt_tokens", &[tokens.concat()])?,
+    }
+    let reader = Arc::clone(&model);
     let read = move || {
-        reader
-            .pipeline()
-            .prompt(&text)
-            .map_err(|error| Problem::invalid(&error))
+        let prompt = match &begun {
+            Prefix::Text(text) => reader.pipeline().prompt(text),
+            Prefix::Tokens(tokens) => reader.pipeline().prompt_tokens(tokens),
+        };
+        prompt.map_err(|error| Problem::invalid(&error))
     };
     let prompt = aside(read).await?;
     let written = Written {
-        model: model.name().to_owned(),
+        model: Arc::clone(&model),
+        prompt: prompt.text().to_owned(),
         warnings: told(prompt.warnings()),
     };
     let mut answers = Answers::new(&model, Merge::Append);
@@ -102,6 +112,19 @@ pub(super) async fn post_generate(
 }
 
 impl Generate {
+    /// What is continued.
+    fn begun(&self) -> Result<Prefix, Problem> {
+        match (&self.prompt, &self.prompt_tokens) {
+            (Some(text), None) => Ok(Prefix::Text(text.clone())),
+            (None, Some(tokens)) => Ok(Prefix::Tokens(tokens.clone())),
+            (Some(_), Some(_)) => {
+                let problem = "give either `prompt` or `prompt_tokens`, not both";
+                Err(Problem::field("prompt_tokens", problem))
+            }
+            (None, None) => Err(Problem::field("prompt", "`prompt` is missing")),
+        }
+    }
+
     fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
@@ -133,16 +156,19 @@ impl Generate {
 
 /// What is known of a continuation before it is written.
 struct Written {
-    model: String,
+    model: Arc<Model>,
+    prompt: String,
     warnings: Vec<String>,
 }
 
 impl Written {
     fn result(&self, generation: Generation) -> Continued {
+        let tokenizer = self.model.pipeline().tokenizers().tgt();
         Continued {
-            model: self.model.clone(),
+            model: self.model.name().to_owned(),
+            prompt: self.prompt.clone(),
             text: generation.text,
-            tokens: generation.tokens.len(),
+            tokens: tokenizer.spelled(&generation.tokens),
             ending: generation.ending,
             warnings: self.warnings.clone(),
         }
@@ -150,6 +176,10 @@ impl Written {
 }
 
 impl Telling<Generation> for Written {
+    fn begin(&mut self) -> Vec<Bytes> {
+        vec![named("prompt", &json!({"text": self.prompt}))]
+    }
+
     fn text(&mut self, _: usize, text: String) -> Vec<Bytes> {
         vec![named("text", &json!({"piece": text}))]
     }
