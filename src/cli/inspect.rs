@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use attentive::error::{Error, Result};
+use attentive::error::Result;
 use attentive::page;
-use attentive::pipeline::{Inspection, Pipeline};
+use attentive::pipeline::Pipeline;
 
 use super::message;
 use super::output::Output;
@@ -16,9 +16,6 @@ Examples:
   attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html
   attentive inspect runs/classifier-grammar 'does the dog see a cat?'
   attentive inspect runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
-
-/// More weights make the page too slow for browsers.
-const MOST_WEIGHTS: usize = 8_000_000;
 
 /// Show the attention of every layer and head, and the predictions of a tagger or classifier, on a self-contained HTML
 /// page.
@@ -42,7 +39,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&args.model)?;
     let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
-    check(&inspection)?;
+    page::check_size(&inspection)?;
     message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows only probabilities");
@@ -54,17 +51,4 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note(format_args!("open `{}` in a browser", path.display()));
     }
     Ok(())
-}
-
-/// Refuses an inspection too large for a page.
-fn check(inspection: &Inspection) -> Result<()> {
-    let maps = inspection.maps.iter();
-    let weights: usize = maps.map(|map| map.weights.shape().num_elements()).sum();
-    if weights <= MOST_WEIGHTS {
-        return Ok(());
-    }
-    Err(Error::usage(
-        format!("{weights} attention weights are more than a page can show"),
-        format!("shorten the sentence: a page shows at most {MOST_WEIGHTS}"),
-    ))
 }

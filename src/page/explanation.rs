@@ -2,11 +2,31 @@
 
 use serde_json::{Value, json};
 
+use crate::error::{Error, Result};
 use crate::nn::{AttentionMap, AttentionSite};
 use crate::pipeline::{Alternative, Inspection, LabelScore, Predicted, Warning, Written};
 
 /// Weights are stored in thousandths: integers, most of them 0, keep the page small.
 const UNITS: u32 = 1000;
+
+/// More weights make a page too slow for browsers.
+const MOST_WEIGHTS: usize = 8_000_000;
+
+/// Refuses an inspection that is too large for a page.
+///
+/// # Errors
+/// [`Error::Usage`] with the number of weights.
+pub fn check_size(inspection: &Inspection) -> Result<()> {
+    let maps = inspection.maps.iter();
+    let weights: usize = maps.map(|map| map.weights.shape().num_elements()).sum();
+    if weights <= MOST_WEIGHTS {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("{weights} attention weights are more than a page can show"),
+        format!("shorten the sentence: a page shows at most {MOST_WEIGHTS}"),
+    ))
+}
 
 /// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the model.
 ///

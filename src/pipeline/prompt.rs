@@ -62,7 +62,7 @@ impl Pipeline {
     }
 
     /// The ids of `tokens` that a text may contain, without the start token.
-    pub(super) fn continuable(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
+    pub(crate) fn continuable(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
         let mut ids = tokenizer.ids(tokens)?;

@@ -6,30 +6,26 @@ use crate::server::Server;
 #[test]
 fn gaps_are_filled_by_choice() {
     let server = Server::start(&[("mlm", "encoder_only")], &[], "");
-    visit(server.address(), async |page| {
-        page.text("h2").await;
-        page.write("#text", "1 2 3 4").await;
-        assert!(page.text(".status:not(:empty)").await.contains("<mask>"));
+    visit(server.address(), |page| {
+        page.text("h2");
+        page.write("#text", "1 2 3 4");
+        assert!(page.text(".status:not(:empty)").contains("<mask>"));
         // Masks the third word.
-        page.run("document.getElementById('text').setSelectionRange(4, 5)")
-            .await;
-        page.press("#actions button").await;
-        page.until("document.getElementById('text').value === '1 2 <mask> 4'")
-            .await;
-        assert!(page.text(".result .text").await.starts_with("1 2 "));
-        let guesses = page.texts(".gaps .alternative bdi").await;
+        page.run("document.getElementById('text').setSelectionRange(4, 5)");
+        page.press("#actions button");
+        page.until("document.getElementById('text').value === '1 2 <mask> 4'");
+        assert!(page.text(".result .text").starts_with("1 2 "));
+        let guesses = page.texts(".gaps .alternative bdi");
         assert_eq!(guesses.len(), 8);
-        page.press(".gaps .alternative:nth-child(3)").await;
+        page.press(".gaps .alternative:nth-child(3)");
         let filled = format!(
             "document.getElementById('text').value === '1 2 {} 4'",
             guesses[2]
         );
-        page.until(&filled).await;
-        page.write("#text", "<mask> 2 <mask>").await;
-        page.until("document.querySelectorAll('.gaps section').length === 2")
-            .await;
-        page.press(".attention > summary").await;
-        page.until("document.querySelector('.map-frame canvas')")
-            .await;
+        page.until(&filled);
+        page.write("#text", "<mask> 2 <mask>");
+        page.until("document.querySelectorAll('.gaps section').length === 2");
+        page.press(".attention > summary");
+        page.until("document.querySelector('.map-frame canvas')");
     });
 }

@@ -15,22 +15,20 @@ fn the_page_of_inspect_shows_attention_and_alternatives() {
         .unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
     let address = format!("file://{}", folder.path("inspect.html").display());
-    visit(&address, async |page| {
-        page.until("document.querySelectorAll('.pair path').length > 0")
-            .await;
-        assert_eq!(page.texts(".pair .tokens .token bdi").await.len(), 4 + 4);
-        page.press(".pair .tokens .token:nth-child(2)").await;
-        let told = page.text(".readout").await;
+    visit(&address, |page| {
+        page.until("document.querySelectorAll('.pair path').length > 0");
+        assert_eq!(page.texts(".pair .tokens .token bdi").len(), 4 + 4);
+        page.press(".pair .tokens .token:nth-child(2)");
+        let told = page.text(".readout");
         assert!(
             told.starts_with("2 attends most to") && told.contains("In place of 2"),
             "{told}"
         );
-        page.choose(".controls select", "encoder_self").await;
-        page.until("document.querySelector('.pair h4').textContent.includes('Source token')")
-            .await;
+        page.choose(".controls select", "encoder_self");
+        page.until("document.querySelector('.pair h4').textContent.includes('Source token')");
         for width in [1400, 390] {
-            page.resize(width).await;
-            page.picture(&format!("inspect-{width}")).await;
+            page.resize(width);
+            page.picture(&format!("inspect-{width}"));
         }
     });
 }

@@ -7,11 +7,9 @@ use crate::server::Server;
 fn each_token_gets_its_tag() {
     let server = Server::start(&[("tags", "tagger")], &[], "");
     let address = format!("{}/#text=1+2+3", server.address());
-    visit(&address, async |page| {
-        page.until("[...document.querySelectorAll('.result .token small')].length === 3")
-            .await;
-        page.until("document.querySelector('.result .token small').textContent.includes('%')")
-            .await;
-        assert_eq!(page.texts(".result .token bdi").await, ["1", "2", "3"]);
+    visit(&address, |page| {
+        page.until("[...document.querySelectorAll('.result .token small')].length === 3");
+        page.until("document.querySelector('.result .token small').textContent.includes('%')");
+        assert_eq!(page.texts(".result .token bdi"), ["1", "2", "3"]);
     });
 }

@@ -8,8 +8,8 @@ use crate::server::Server;
 const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor";
 
 /// The brightness of the page's background, from 0 to 255.
-async fn brightness(page: &Page) -> f64 {
-    let colour = page.run(BACKGROUND).await;
+fn brightness(page: &Page) -> f64 {
+    let colour = page.run(BACKGROUND);
     let colour = colour
         .as_str()
         .unwrap()
@@ -24,17 +24,17 @@ async fn brightness(page: &Page) -> f64 {
 #[test]
 fn the_page_is_light_or_dark_like_the_system_unless_told_otherwise() {
     let server = Server::start(&[("one", "transformer")], &[], "");
-    visit(server.address(), async |page| {
-        page.system("light").await;
-        assert!(brightness(&page).await > 200.0);
-        page.system("dark").await;
-        assert!(brightness(&page).await < 60.0);
-        page.choose("#theme", "light").await;
-        assert!(brightness(&page).await > 200.0);
-        page.reload().await;
-        assert!(brightness(&page).await > 200.0);
-        page.choose("#theme", "").await;
-        assert!(brightness(&page).await < 60.0);
+    visit(server.address(), |page| {
+        page.system("light");
+        assert!(brightness(page) > 200.0);
+        page.system("dark");
+        assert!(brightness(page) < 60.0);
+        page.choose("#theme", "light");
+        assert!(brightness(page) > 200.0);
+        page.reload();
+        assert!(brightness(page) > 200.0);
+        page.choose("#theme", "");
+        assert!(brightness(page) < 60.0);
     });
 }
 
@@ -48,31 +48,27 @@ fn everything_fits_on_a_screen_and_on_a_phone() {
     ];
     let server = Server::start(&models, &[], "");
     let address = server.address().to_owned();
-    visit(&address.clone(), async move |page| {
+    visit(&address.clone(), move |page| {
         for (model, text) in [
             ("one", "1 2 3 4 5 6 7 8 9 1 2 3"),
             ("lm", "1 2 3"),
             ("mlm", "1 <mask> 3"),
         ] {
-            page.go(&format!("{address}/#model={model}&text={text}&most=30"))
-                .await;
-            page.reload().await;
-            page.text("h2").await;
+            page.go(&format!("{address}/#model={model}&text={text}&most=30"));
+            page.reload();
+            page.text("h2");
             if model == "lm" {
-                page.press("#actions button").await;
+                page.press("#actions button");
             }
-            page.press(".attention:not([hidden]) > summary").await;
-            page.until("document.querySelector('.map-frame canvas')")
-                .await;
+            page.press(".attention:not([hidden]) > summary");
+            page.until("document.querySelector('.map-frame canvas')");
             for width in [1400, 390] {
                 for scheme in ["light", "dark"] {
-                    page.system(scheme).await;
-                    page.resize(width).await;
-                    let wide = page
-                        .run("return document.documentElement.scrollWidth")
-                        .await;
+                    page.system(scheme);
+                    page.resize(width);
+                    let wide = page.run("return document.documentElement.scrollWidth");
                     assert_eq!(wide, json!(width), "{model}");
-                    page.picture(&format!("{model}-{width}-{scheme}")).await;
+                    page.picture(&format!("{model}-{width}-{scheme}"));
                 }
             }
         }

@@ -42,6 +42,9 @@ pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
         model += TAGGER;
         config = CONFIG.replace("n_decoder_layers = 2\n", "");
     }
+    if family == "decoder_only" {
+        config = config.replace("[data]\n", "[data]\nunits = 'stream'\n");
+    }
     folder.write(&format!("{name}.toml"), config.replace("[model]\n", &model));
     let outcome = folder.run(&format!("train {name}.toml"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

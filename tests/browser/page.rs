@@ -2,213 +2,172 @@
 
 use std::env;
 use std::fs;
-use std::future::Future;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper_util::client::legacy::connect::HttpConnector;
-use serde_json::{Map, Value, json};
-use tokio::runtime::Builder;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Session};
 
 /// Longest wait for something to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+pub(crate) const TAB: &str = "\u{e004}";
+pub(crate) const ENTER: &str = "\u{e007}";
+pub(crate) const ESCAPE: &str = "\u{e00c}";
+pub(crate) const RIGHT: &str = "\u{e014}";
+pub(crate) const DOWN: &str = "\u{e015}";
+
+/// Control and A, released again.
+const ALL: &str = "\u{e009}a\u{e000}";
+
+/// Addresses of other servers that the page has asked for something.
+const STRANGERS: &str = "return performance.getEntriesByType('resource').map((one) => one.name) \
+    .filter((name) => !name.startsWith(location.origin))";
+
 /// A page in a browser of its own.
-#[derive(Clone)]
-pub(crate) struct Page(Client);
+pub(crate) struct Page(Session);
 
 /// Opens `address` in a browser, plays `scene`, and closes the browser. Afterwards the page must not have complained, nor
 /// asked other servers. Does nothing where there is no browser.
-pub(crate) fn visit<F>(address: &str, scene: impl FnOnce(Page) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+pub(crate) fn visit(address: &str, scene: impl FnOnce(&Page)) {
     let Some(driver) = Driver::start() else {
         return;
     };
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let page = Page::open(&driver).await;
-        page.go(address).await;
-        let played = tokio::spawn(scene(page.clone())).await;
-        let complaints = page.complaints().await;
-        let strangers = page.run("return performance.getEntriesByType('resource').map((one) => one.name).filter((name) => !name.startsWith(location.origin))").await;
-        page.0.close().await.unwrap();
-        if let Err(failure) = played {
-            eprintln!("the page's complaints: {complaints:?}");
-            resume_unwind(failure.into_panic());
-        }
-        assert!(complaints.is_empty(), "{complaints:?}");
-        assert_eq!(strangers, json!([]));
-    });
+    let page = Page(driver.session());
+    page.go(address);
+    scene(page);
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    assert_eq!(page.run(STRANGERS), json!([]));
 }
 
 impl Page {
-    async fn open(driver: &Driver) -> Self {
-        let options = [
-            "--headless=new",
-            "--no-sandbox",
-            "--hide-scrollbars",
-            "--window-size=1400,1000",
-        ];
-        let mut capabilities = Map::new();
-        capabilities.insert("goog:chromeOptions".into(), json!({"args": options}));
-        capabilities.insert("goog:loggingPrefs".into(), json!({"browser": "ALL"}));
-        let mut builder = ClientBuilder::new(HttpConnector::new());
-        let client = builder.capabilities(capabilities).connect(driver.address());
-        Self(client.await.expect("a browser"))
+    /// Goes to an address.
+    pub(crate) fn go(&self, address: &str) {
+        self.0.post("url", json!({"url": address}));
     }
 
-    /// Goes to an address.
-    pub(crate) async fn go(&self, address: &str) {
-        self.0.goto(address).await.unwrap();
+    /// Reloads the page.
+    pub(crate) fn reload(&self) {
+        self.0.post("refresh", json!({}));
     }
 
     /// What the page's script returns.
-    pub(crate) async fn run(&self, script: &str) -> Value {
-        self.0.execute(script, Vec::new()).await.unwrap()
+    pub(crate) fn run(&self, script: &str) -> Value {
+        self.0
+            .post("execute/sync", json!({"script": script, "args": []}))
     }
 
     /// Waits until the expression `condition` is true.
-    pub(crate) async fn until(&self, condition: &str) {
+    pub(crate) fn until(&self, condition: &str) {
         let start = Instant::now();
-        while self.run(&format!("return Boolean({condition})")).await != true {
+        while self.run(&format!("return Boolean({condition})")) != true {
             if start.elapsed() > PATIENCE {
-                let text = self.run("return document.body.innerText").await;
-                panic!(
-                    "in vain: {condition}\n{}",
-                    text.as_str().unwrap_or_default()
-                );
+                let text = self.run("return document.body.innerText");
+                let text = text.as_str().unwrap_or_default();
+                panic!("in vain: {condition}\n{text}\n{:?}", self.complaints());
             }
-            tokio::time::sleep(Duration::from_millis(30)).await;
+            sleep(Duration::from_millis(30));
         }
     }
 
-    /// Waits until an element that matches `css` is there, and returns the text of the first.
-    pub(crate) async fn text(&self, css: &str) -> String {
-        self.until(&format!("document.querySelector({css:?})"))
-            .await;
-        let text = self
-            .run(&format!("return document.querySelector({css:?}).innerText"))
-            .await;
+    /// Waits until an element matches `css`, and returns the text of the first.
+    pub(crate) fn text(&self, css: &str) -> String {
+        self.until(&format!("document.querySelector({css:?})"));
+        let text = self.run(&format!("return document.querySelector({css:?}).innerText"));
         text.as_str().unwrap().trim().to_owned()
     }
 
     /// The texts of all elements that match `css`.
-    pub(crate) async fn texts(&self, css: &str) -> Vec<String> {
-        let script = format!(
+    pub(crate) fn texts(&self, css: &str) -> Vec<String> {
+        let all = format!(
             "return [...document.querySelectorAll({css:?})].map((one) => one.innerText.trim())"
         );
-        serde_json::from_value(self.run(&script).await).unwrap()
+        serde_json::from_value(self.run(&all)).unwrap()
     }
 
-    /// Waits for an element that matches `css`, and presses the first as a mouse does.
-    pub(crate) async fn press(&self, css: &str) {
-        let element = self
-            .0
-            .wait()
-            .at_most(PATIENCE)
-            .for_element(Locator::Css(css));
-        element.await.unwrap().click().await.unwrap();
+    /// Waits until an element matches `css`, and presses the first as a mouse does.
+    pub(crate) fn press(&self, css: &str) {
+        let element = self.element(css);
+        self.0.post(&format!("element/{element}/click"), json!({}));
     }
 
-    /// Types into the element that matches `css`.
-    pub(crate) async fn write(&self, css: &str, text: &str) {
-        let element = self.0.find(Locator::Css(css)).await.unwrap();
-        element.clear().await.unwrap();
-        element.send_keys(text).await.unwrap();
+    /// Types `text` into the field that matches `css`, in place of what it holds.
+    pub(crate) fn write(&self, css: &str, text: &str) {
+        let element = self.element(css);
+        let typed = json!({"text": format!("{ALL}{text}")});
+        self.0.post(&format!("element/{element}/value"), typed);
     }
 
     /// Types at whatever has the focus.
-    pub(crate) async fn keys(&self, keys: &str) {
-        let focused = self.0.active_element().await.unwrap();
-        focused.send_keys(keys).await.unwrap();
+    pub(crate) fn keys(&self, keys: &str) {
+        let element = id(&self.0.get("element/active"));
+        self.0
+            .post(&format!("element/{element}/value"), json!({"text": keys}));
     }
 
-    /// Chooses an option of a list.
-    pub(crate) async fn choose(&self, css: &str, value: &str) {
-        let element = self.0.find(Locator::Css(css)).await.unwrap();
-        element.select_by_value(value).await.unwrap();
+    /// Chooses an option of the list that matches `css`.
+    pub(crate) fn choose(&self, css: &str, value: &str) {
+        self.press(&format!("{css} option[value={value:?}]"));
     }
 
-    /// Reloads the page.
-    pub(crate) async fn reload(&self) {
-        self.0.refresh().await.unwrap();
+    fn element(&self, css: &str) -> String {
+        self.until(&format!("document.querySelector({css:?})"));
+        id(&self
+            .0
+            .post("element", json!({"using": "css selector", "value": css})))
     }
 
     /// Makes the system light or dark.
-    pub(crate) async fn system(&self, scheme: &str) {
+    pub(crate) fn system(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.devtools("Emulation.setEmulatedMedia", json!({"features": features}))
-            .await;
+        self.devtools("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
-    /// Makes the window as wide as `width`, and as high as the page; narrow ones are phones.
-    pub(crate) async fn resize(&self, width: u32) {
-        for height in [
-            json!(900),
-            self.run("return document.documentElement.scrollHeight")
-                .await,
-        ] {
-            let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
-            self.devtools("Emulation.setDeviceMetricsOverride", size)
-                .await;
+    /// Makes the window `width` wide, and as high as the page; a narrow one is that of a phone.
+    pub(crate) fn resize(&self, width: u32) {
+        let phone = width < 500;
+        let mut height = json!(900);
+        for _ in 0..2 {
+            let size =
+                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
+            self.devtools("Emulation.setDeviceMetricsOverride", size);
+            height = self.run("return document.documentElement.scrollHeight");
         }
     }
 
     /// Takes a picture, if pictures are wanted.
-    pub(crate) async fn picture(&self, name: &str) {
+    pub(crate) fn picture(&self, name: &str) {
         if let Some(folder) = env::var_os("ATTENTIVE_SCREENSHOTS").map(PathBuf::from) {
             fs::create_dir_all(&folder).unwrap();
-            let picture = self.0.screenshot().await.unwrap();
+            let picture = self.devtools("Page.captureScreenshot", json!({"format": "png"}));
+            let picture = STANDARD.decode(picture["data"].as_str().unwrap()).unwrap();
             fs::write(folder.join(format!("{name}.png")), picture).unwrap();
         }
     }
 
-    /// What the page has written to its console, but for answers of the server that were expected to be errors.
-    async fn complaints(&self) -> Vec<String> {
-        let command = Command("se/log", json!({"type": "browser"}));
-        let entries = self.0.issue_cmd(command).await.unwrap();
+    /// What the page has written to its console, but for answers of the server that say what went wrong.
+    fn complaints(&self) -> Vec<String> {
+        let entries = self.0.post("se/log", json!({"type": "browser"}));
         let entries = entries.as_array().cloned().unwrap_or_default();
-        let messages = entries
-            .iter()
-            .map(|entry| entry["message"].as_str().unwrap_or_default());
+        let messages = entries.iter().filter_map(|entry| entry["message"].as_str());
         let strange = messages.filter(|message| !message.contains("Failed to load resource"));
         strange.map(str::to_owned).collect()
     }
 
-    async fn devtools(&self, command: &str, parameters: Value) {
+    fn devtools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
-        self.0
-            .issue_cmd(Command("goog/cdp/execute", body))
-            .await
-            .unwrap();
+        self.0.post("goog/cdp/execute", body)
     }
 }
 
-/// A command of `chromedriver` alone: its path below the session, and its body.
-#[derive(Debug)]
-struct Command(&'static str, Value);
-
-impl WebDriverCompatibleCommand for Command {
-    fn endpoint(
-        &self,
-        base: &url::Url,
-        session: Option<&str>,
-    ) -> Result<url::Url, url::ParseError> {
-        base.join(&format!(
-            "session/{}/{}",
-            session.unwrap_or_default(),
-            self.0
-        ))
-    }
-
-    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
-        (http::Method::POST, Some(self.1.to_string()))
-    }
+/// The id of an element.
+fn id(element: &Value) -> String {
+    let id = element
+        .as_object()
+        .and_then(|element| element.values().next());
+    id.and_then(Value::as_str).expect("an element").to_owned()
 }

@@ -72,7 +72,7 @@ const RULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("document", &["error"]),
-    ("page", &["nn", "pipeline"]),
+    ("page", &["error", "nn", "pipeline"]),
     (
         "server",
         &[

@@ -208,15 +208,16 @@ fn openai_lists_models_and_embeds() {
 }
 
 #[test]
-fn own_continuations_are_those_of_the_pipeline() {
+fn own_tasks_are_those_of_the_commands() {
     let server = Running::start(config());
     let address = server.address;
+    // Generate.
     let expected = generated("the", &options(0, 0, 0.8, 20));
     let asked = json!({"prompt": "the", "max_new_tokens": 20});
     let found = post(address, "/api/generate", &asked).expect(200);
     let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
     let tokens = pipeline.tokenizers().tgt().spelled(&expected.tokens);
-    let whole = json!({"model": "lm", "text": expected.text, "tokens": tokens, "ending": "max_new_tokens", "warnings": []});
+    let whole = json!({"model": "lm", "prompt": "the", "text": expected.text, "tokens": tokens, "ending": "max_new_tokens", "warnings": []});
     assert_eq!(found, whole);
     let asked = json!({"prompt": "the", "max_new_tokens": 20, "stream": true});
     let events = events(&post(address, "/api/generate", &asked).body);
@@ -231,22 +232,6 @@ fn own_continuations_are_those_of_the_pipeline() {
         events.last().unwrap(),
         &("done".to_owned(), "{}".to_owned())
     );
-    assert_eq!(data(&events[0].1), json!({"text": "the"}));
-    let asked = json!({"prompt_tokens": ["t", "h", "e"], "max_new_tokens": 20});
-    assert_eq!(post(address, "/api/generate", &asked).expect(200), whole);
-    for asked in [
-        json!({}),
-        json!({"prompt": "a", "prompt_tokens": ["a"]}),
-        json!({"prompt_tokens": ["none"]}),
-    ] {
-        post(address, "/api/generate", &asked).expect(422);
-    }
-}
-
-#[test]
-fn own_labels_are_those_of_the_pipeline() {
-    let server = Running::start(config());
-    let address = server.address;
     // Fill.
     let text = "the <mask> sees Anna";
     let filled = Pipeline::load(fixture("encoder-only"))
@@ -293,12 +278,7 @@ fn own_labels_are_those_of_the_pipeline() {
     assert!(found["results"][0]["vector"].is_array() && found["results"][1]["vector"].is_null());
     // No model classifies.
     post(address, "/api/classify", &json!({"text": "a"})).expect(404);
-}
-
-#[test]
-fn every_model_is_explained() {
-    let server = Running::start(config());
-    let address = server.address;
+    // Explain.
     for (model, text) in [
         ("en-de", "1 2 3"),
         ("lm", "the dog"),
@@ -319,21 +299,81 @@ fn every_model_is_explained() {
         post(address, "/api/explain", &asked).expect(200)["written"][0]["token"],
         "9"
     );
-    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["9", "8"]});
-    assert_eq!(
-        post(address, "/api/explain", &asked).expect(200)["written"][1]["token"],
-        "8"
-    );
-    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["none"]});
-    post(address, "/api/explain", &asked).expect(422);
     let asked = json!({"model": "lm", "text": "the", "target": "9"});
     post(address, "/api/explain", &asked).expect(422);
     let models = get(address, "/api/models").expect(200);
+    let pipeline = Pipeline::load(fixture("transformer-post")).unwrap();
+    let beam_width = pipeline.config().decode.beam_width;
+    let parameters = pipeline.architecture().parameters();
+    let sizes = parameters
+        .iter()
+        .map(|one| one.shape.iter().product::<usize>());
+    let parameters: usize = sizes.sum();
     assert_eq!(
         models["models"][0],
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
-        "max_len": 48, "embeds": true})
+        "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true})
     );
+}
+
+#[test]
+fn exact_tokens_are_continued_and_explained() {
+    let server = Running::start(config());
+    let address = server.address;
+    let asked = json!({"model": "lm", "prompt": "the", "max_new_tokens": 9});
+    let free = post(address, "/api/generate", &asked).expect(200);
+    let asked = json!({"model": "lm", "text": "the", "target_tokens": free["tokens"]});
+    let found = post(address, "/api/explain", &asked).expect(200);
+    let read = found["tgt"].as_array().unwrap();
+    assert!(
+        read.ends_with(free["tokens"].as_array().unwrap()),
+        "{found}"
+    );
+    // What was read is continued by what was written.
+    let begun = &read[..read.len() - 5];
+    let asked =
+        json!({"model": "lm", "prompt_tokens": begun, "temperature": 0, "max_new_tokens": 1});
+    let next = post(address, "/api/generate", &asked).expect(200);
+    let written = &found["written"][begun.len() - 1];
+    let likeliest =
+        written["alternatives"][0]["probability"].as_f64() > written["probability"].as_f64();
+    let likeliest = match likeliest {
+        true => &written["alternatives"][0],
+        false => written,
+    };
+    assert_eq!(next["tokens"], json!([likeliest["token"]]));
+    assert!(next["prompt"].as_str().unwrap().starts_with("the"));
+
+    let asked = json!({"model": "en-de", "text": "1 2 3", "target_tokens": ["9", "8"]});
+    let found = post(address, "/api/explain", &asked).expect(200);
+    assert_eq!(found["written"][1]["token"], "8");
+    for (path, wrong, named) in [
+        (
+            "/api/explain",
+            json!({"model": "en-de", "text": "1", "target_tokens": ["xyz"]}),
+            "xyz",
+        ),
+        (
+            "/api/explain",
+            json!({"model": "en-de", "text": "1", "target": "9", "target_tokens": ["9"]}),
+            "not both",
+        ),
+        (
+            "/api/generate",
+            json!({"model": "lm", "prompt_tokens": ["xyz"]}),
+            "xyz",
+        ),
+        (
+            "/api/generate",
+            json!({"model": "lm", "prompt": "the", "prompt_tokens": ["e"]}),
+            "not both",
+        ),
+        ("/api/generate", json!({"model": "lm"}), "missing"),
+    ] {
+        let error = post(address, path, &wrong).expect(422);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(named), "{message}");
+    }
 }
 
 #[test]

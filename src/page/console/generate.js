@@ -9,10 +9,8 @@ const ENDINGS = {
 
 // `begun.tokens`, if given, are the exact tokens to continue instead of the text.
 async function beginGeneration(panel, signal, begun) {
-  const request = { model: panel.model.name, prompt: settings.text, ...generateOptions() };
-  if (begun) {
-    request.prompt_tokens = begun.tokens;
-  }
+  const from = begun ? { prompt_tokens: begun.tokens } : { prompt: settings.text };
+  const request = { model: panel.model.name, ...from, ...generateOptions() };
   const prompt = make("span", { class: "prompt" }, begun ? "" : settings.text);
   const written = make("span");
   panel.result.replaceChildren(make("p", { class: "text written", dir: "auto" }, prompt, written));
@@ -39,7 +37,7 @@ async function beginGeneration(panel, signal, begun) {
 
 async function explainGeneration(panel, signal, result, begun) {
   const request = { model: panel.model.name, text: begun ? "" : settings.text };
-  request.target_tokens = [...(begun?.tokens ?? []), ...result.tokens.map((one) => one.token ?? one)];
+  request.target_tokens = [...(begun?.tokens ?? []), ...result.tokens];
   const explanation = await ask("api/explain", request, signal);
   const { tgt, written, warnings } = explanation;
   warn(panel, warnings.filter((text) => !result.warnings.some((known) => text.endsWith(known))));

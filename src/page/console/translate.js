@@ -34,7 +34,7 @@ async function showTranslation(panel, signal, result, number) {
   const show = (tokens) => keepFocus(panel, () => panel.body.replaceChildren(translationTokens(panel, tokens, result.prefix), ...list));
   show(scoredTokens(chosen.tokens));
   const tokens = withoutEnd(chosen.tokens.map(({ token }) => token));
-  const request = { model: panel.model.name, text: inputLine(), target: chosen.text, target_tokens: tokens };
+  const request = { model: panel.model.name, text: inputLine(), target_tokens: tokens };
   const explanation = await ask("api/explain", request, signal);
   show(explanation.written);
   explained(panel, explanation);

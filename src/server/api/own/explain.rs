@@ -4,7 +4,6 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::error::Error;
 use crate::page;
 use crate::pipeline::Pipeline;
 use crate::server::answers::compute;
@@ -24,7 +23,7 @@ pub(super) struct Explain {
     text: String,
     /// A translation of it [default: the model's own].
     target: Option<String>,
-    /// Exactly these tokens as its translation or, for a language model, as what follows the text.
+    /// The exact tokens of a translation, or of what follows the text of a language model, as the vocabulary spells them.
     target_tokens: Option<Vec<String>>,
 }
 
@@ -41,30 +40,37 @@ pub(super) async fn post_explain(
     let model = app
         .models
         .choose(asked.model.as_deref(), "explain", |_| true)?;
-    let texts = [Some(&asked.text), asked.target.as_ref()];
-    let tokens = asked.target_tokens.iter().flatten();
-    app.admit(
-        "text",
-        &texts
-            .into_iter()
-            .flatten()
-            .chain(tokens)
-            .collect::<Vec<_>>(),
-    )?;
+    let spelled = asked.tokens(model.pipeline())?;
+    let texts = [Some(&asked.text), asked.target.as_ref(), spelled.as_ref()];
+    app.admit("text", &texts.into_iter().flatten().collect::<Vec<_>>())?;
     let name = model.name().to_owned();
-    let has_tokens = asked.target_tokens.is_some();
     let work = move |pipeline: &Pipeline| {
         let inspection = match &asked.target_tokens {
-            Some(tokens) => pipeline.inspect_tokens(&asked.text, tokens),
-            None => pipeline.inspect(&asked.text, asked.target.as_deref()),
+            Some(tokens) => pipeline.inspect_tokens(&asked.text, tokens)?,
+            None => pipeline.inspect(&asked.text, asked.target.as_deref())?,
         };
-        Ok(inspection.map(|found| page::explanation(&name, &found)))
+        page::check_size(&inspection)?;
+        Ok(page::explanation(&name, &inspection))
     };
-    let found = compute(&model, client, work).await?;
-    let explanation = found.map_err(|error| match error {
-        // Tokens that no text has.
-        Error::Data { .. } if has_tokens => Problem::invalid(&error),
-        error => Problem::failed(&error),
-    })?;
+    let explanation = compute(&model, client, work).await?;
     Ok(reply(&explanation))
+}
+
+impl Explain {
+    /// The exact tokens, if there are any, as one text.
+    ///
+    /// # Errors
+    /// A [`Problem`] for tokens that `pipeline` does not know, and for a target in two forms.
+    fn tokens(&self, pipeline: &Pipeline) -> Result<Option<String>, Problem> {
+        let Some(tokens) = &self.target_tokens else {
+            return Ok(None);
+        };
+        if self.target.is_some() {
+            let problem = "give either `target` or `target_tokens`, not both";
+            return Err(Problem::field("target_tokens", problem));
+        }
+        let known = pipeline.continuable(tokens);
+        known.map_err(|error| Problem::invalid(&error))?;
+        Ok(Some(tokens.concat()))
+    }
 }

@@ -12,7 +12,7 @@ use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Ending, SampleOptions, Sampling};
 use crate::pipeline::service::Service;
-use crate::pipeline::{GenerateOptions, Generation, Prompt};
+use crate::pipeline::{GenerateOptions, Generation, Prefix};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
 use crate::server::app::{Shared, aside};
@@ -28,9 +28,9 @@ use crate::server::visit::Visit;
 pub(super) struct Generate {
     /// The model; may be left out if only one here generates text.
     model: Option<String>,
-    /// The text; needed unless there are `prompt_tokens`.
+    /// The text.
     prompt: Option<String>,
-    /// Exactly these tokens, spelled as in the vocabulary, instead of the text.
+    /// The exact tokens to continue, as the vocabulary spells them, in place of the text.
     prompt_tokens: Option<Vec<String>>,
     /// Divisor of the logits; 0 always takes the likeliest token [default: 0.8].
     temperature: Option<f64>,
@@ -54,9 +54,11 @@ pub(super) struct Generate {
 #[derive(Serialize, utoipa::ToSchema)]
 struct Continued {
     model: String,
+    /// The text that is continued, as the model reads it.
+    prompt: String,
     /// The text after the prompt.
     text: String,
-    /// Its tokens as spelled in the vocabulary.
+    /// Its tokens, as the vocabulary spells them.
     tokens: Vec<String>,
     /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
     #[schema(value_type = String)]
@@ -79,7 +81,20 @@ pub(super) async fn post_generate(
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let options = asked.options(&app)?;
-    let prompt = asked.begin(&app, &model).await?;
+    let begun = asked.begun()?;
+    match &begun {
+        Prefix::Text(text) => app.admit("prompt", &[text])?,
+        Prefix::Tokens(tokens) => app.admit("prompt_tokens", &[tokens.concat()])?,
+    }
+    let reader = Arc::clone(&model);
+    let read = move || {
+        let prompt = match &begun {
+            Prefix::Text(text) => reader.pipeline().prompt(text),
+            Prefix::Tokens(tokens) => reader.pipeline().prompt_tokens(tokens),
+        };
+        prompt.map_err(|error| Problem::invalid(&error))
+    };
+    let prompt = aside(read).await?;
     let written = Written {
         model: Arc::clone(&model),
         prompt: prompt.text().to_owned(),
@@ -97,28 +112,17 @@ pub(super) async fn post_generate(
 }
 
 impl Generate {
-    /// Reads the text to continue.
-    async fn begin(&self, app: &Shared, model: &Arc<Model>) -> Result<Prompt, Problem> {
-        let given = self
-            .prompt
-            .iter()
-            .chain(self.prompt_tokens.iter().flatten());
-        app.admit("prompt", &given.collect::<Vec<_>>())?;
-        let (text, tokens) = (self.prompt.clone(), self.prompt_tokens.clone());
-        let model = Arc::clone(model);
-        aside(move || {
-            let prompt = match (text, tokens) {
-                (Some(text), None) => model.pipeline().prompt(&text),
-                (None, Some(tokens)) => model.pipeline().prompt_tokens(&tokens),
-                (Some(_), Some(_)) => {
-                    let problem = "give either `prompt` or `prompt_tokens`, not both";
-                    return Err(Problem::field("prompt_tokens", problem));
-                }
-                (None, None) => return Err(Problem::field("prompt", "missing field `prompt`")),
-            };
-            prompt.map_err(|error| Problem::invalid(&error))
-        })
-        .await
+    /// What is continued.
+    fn begun(&self) -> Result<Prefix, Problem> {
+        match (&self.prompt, &self.prompt_tokens) {
+            (Some(text), None) => Ok(Prefix::Text(text.clone())),
+            (None, Some(tokens)) => Ok(Prefix::Tokens(tokens.clone())),
+            (Some(_), Some(_)) => {
+                let problem = "give either `prompt` or `prompt_tokens`, not both";
+                Err(Problem::field("prompt_tokens", problem))
+            }
+            (None, None) => Err(Problem::field("prompt", "`prompt` is missing")),
+        }
     }
 
     fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
@@ -162,6 +166,7 @@ impl Written {
         let tokenizer = self.model.pipeline().tokenizers().tgt();
         Continued {
             model: self.model.name().to_owned(),
+            prompt: self.prompt.clone(),
             text: generation.text,
             tokens: tokenizer.spelled(&generation.tokens),
             ending: generation.ending,

@@ -44,8 +44,13 @@ struct Described {
     source: Option<String>,
     /// The code of the language that it writes, if that is known.
     target: Option<String>,
+    /// Number of parameters.
+    parameters: usize,
     /// Most tokens of a text.
     max_len: usize,
+    /// Width of the beam unless a request names another, of a model that translates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beam_width: Option<usize>,
     /// Whether `/api/embed` can use it.
     embeds: bool,
 }
@@ -63,6 +68,10 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
 fn described(model: &Model) -> Described {
     let direction = model.direction();
     let code = |language: &Language| language.code().to_owned();
+    let pipeline = model.pipeline();
+    let parameters = pipeline.architecture().parameters();
+    let sizes = parameters.iter().map(|one| one.len());
+    let translates = model.task() == Task::Translate;
     Described {
         name: model.name().to_owned(),
         task: match model.task() {
@@ -74,8 +83,10 @@ fn described(model: &Model) -> Described {
         },
         source: direction.map(|direction| code(&direction.source)),
         target: direction.map(|direction| code(&direction.target)),
-        max_len: model.pipeline().architecture().max_len,
-        embeds: model.pipeline().require_encoder().is_ok(),
+        parameters: sizes.sum(),
+        max_len: pipeline.architecture().max_len,
+        beam_width: translates.then_some(pipeline.config().decode.beam_width),
+        embeds: pipeline.require_encoder().is_ok(),
     }
 }
 
