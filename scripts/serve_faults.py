@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""Checks what `attentive serve` does with hostile clients, kills and signals:
+
+    python3 scripts/serve_faults.py --model runs/multi30k
+
+Needs a release build of the program and a model that translates English into German. Prints what was sent and what came back,
+and ends with a status other than 0 if the server panics, hangs, loses a request that it has accepted, or answers another way
+than before. Some minutes; `--only` runs some of the checks, `--fuzz` sets the number of fuzzed requests (see serve_fuzz.py).
+"""
+
+import argparse
+import collections
+import json
+import random
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from serve_fuzz import fuzz
+from serving import LINE, Failure, Server, check, drain, program_of, request, statuses, table
+
+BIG = 100_000_000
+DEEP = 100_000
+
+
+def counted(found):
+    """Statuses and how often each came."""
+    counts = collections.Counter(found)
+    return ", ".join(f"{count} × {status}" for status, count in sorted(counts.items(), key=str)) or "nothing"
+
+
+def vanishing(options):
+    """Clients that go away: in the middle of a request, right after it, and while the answer is streamed."""
+    draw, text = random.Random(1), " ".join([LINE] * 3)
+    plain = request(body=json.dumps({"q": text, "source": "en", "target": "de"}).encode())
+    stream = request("/api/translate", json.dumps({"text": [text] * 4, "stream": True}).encode())
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        before = server.memory()
+        rows = []
+        for what, payload, part in [
+            ("in the middle of a head", plain, 40),
+            ("in the middle of a body", plain, len(plain) - 10),
+            ("right after the request", plain, len(plain)),
+            ("while the answer is streamed", stream, len(stream)),
+        ]:
+            for number in range(options.clients // 4):
+                connection = server.connect()
+                connection.sendall(payload[:part])
+                if what.startswith("while"):
+                    connection.recv(100)
+                elif draw.random() < 0.5:
+                    time.sleep(draw.random() / 50)
+                if number % 2:
+                    # A reset instead of an orderly end.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+            started = time.monotonic()
+            server.check_well()
+            rows.append([f"{options.clients // 4} clients that vanish {what}", f"all rows free {time.monotonic() - started:.1f} s later"])
+        abandoned = server.metric("attentive_requests_abandoned_total")
+        rows.append(["", f"{abandoned:.0f} requests counted as abandoned, memory {before:.0f} → {server.memory():.0f} MB"])
+    return rows
+
+
+def slow(options):
+    """Clients that send a byte now and then, or do not read."""
+    rows = []
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        head, whole = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", request()
+        many = json.dumps({"text": [LINE] * 500, "n_best": 5}).encode()
+        for what, count, begin, drip in [
+            ("send their head a byte a second", options.slow, head, b"x"),
+            ("stop in the middle of the body", 100, whole[:-20], b""),
+            ("ask for much and do not read", 8, request("/api/translate", many), b""),
+        ]:
+            connections = [server.connect() for _ in range(count)]
+            if what.endswith("read"):
+                for connection in connections:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            for connection in connections:
+                connection.sendall(begin)
+            started, slowest = time.monotonic(), 0
+            for _ in range(8):
+                asked = time.monotonic()
+                check(server.translate(LINE) == server.answer, "another answer")
+                slowest = max(slowest, time.monotonic() - asked)
+                time.sleep(1)
+                for connection in connections if drip else []:
+                    try:
+                        connection.sendall(drip)
+                    except OSError:
+                        pass
+            if what.endswith("read"):
+                for _ in range(40):
+                    if server.metric("attentive_requests_in_progress") == 0:
+                        break
+                    time.sleep(0.5)
+                else:
+                    raise Failure("a client that does not read holds its request")
+                cut = server.metric("attentive_requests_abandoned_total")
+                came = f"{cut:.0f} cut off"
+            else:
+                found = [drain(connection, 1) for connection in connections]
+                check(all(closed for _, closed in found), f"{sum(not closed for _, closed in found)} slow connections are still open")
+                answered = counted(status for answer, _ in found for status in statuses(answer) or ["closed"])
+                came = f"{answered} within {time.monotonic() - started:.0f} s"
+            for connection in connections:
+                connection.close()
+            server.check_well()
+            rows.append([f"{count} clients that {what}", f"{came}; others waited at most {1000 * slowest:.0f} ms"])
+    return rows
+
+
+def large(options):
+    """Bodies of 100 MB."""
+    rows = []
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        before = server.memory()
+        chunk = b"%x\r\n" % 1_000_000 + b"x" * 1_000_000 + b"\r\n"
+        chunked = {"Content-Length": None, "Transfer-Encoding": "chunked"}
+        for what, head, parts in [
+            ("declared", request(body=b"", headers={"Content-Length": BIG}), [b"x" * 1_000_000] * 100),
+            ("announced with Expect: 100-continue", request(body=b"", headers={"Content-Length": BIG, "Expect": "100-continue"}), []),
+            ("in chunks", request(body=b"", headers=chunked), [chunk] * 100),
+        ]:
+            with server.connect(10) as connection:
+                connection.sendall(head)
+                sent = 0
+                try:
+                    for part in parts:
+                        connection.sendall(part)
+                        sent += len(part)
+                except OSError:
+                    pass
+                found, closed = drain(connection, 10)
+            check(statuses(found) in ([413], []), f"{what}: {found[:200]!r}")
+            came = f"{counted(statuses(found))}, {'closed' if closed else 'open'} after {sent / 1e6:.0f} MB"
+            rows.append([f"a body of 100 MB, {what}", came])
+        server.check_well()
+        check(server.memory() < before + 40, f"memory {before:.0f} → {server.memory():.0f} MB")
+        rows.append(["", f"memory {before:.0f} → {server.memory():.0f} MB"])
+    return rows
+
+
+def malformed(options):
+    """Text that is not UTF-8, JSON of 100,000 levels."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    nested = b'{"q":' * DEEP + b"1" + b"}" * DEEP
+    cases = [
+        ("JSON that is not UTF-8", request(body=b'{"q":"\xff\xfe","source":"en","target":"de"}'), 400),
+        ("half of a surrogate pair", request(body=b'{"q":"\\ud800","source":"en","target":"de"}'), 400),
+        ("a form that is not UTF-8", request(body=b"q=%ff&source=en&target=de", headers=form), 400),
+        ("a form with raw bytes", request(body=b"q=\xff&source=en&target=de", headers=form), 400),
+        ("a path that is not UTF-8", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", (400, 404)),
+        (f"{DEEP} lists in lists", request(body=b"[" * DEEP), (400, 422)),
+        (f"{DEEP} lists in `q`", request(body=b'{"source":"en","target":"de","q":' + b"[" * DEEP), (400, 422)),
+        (f"{DEEP} objects in objects", request(body=nested), (400, 422)),
+        (f"{DEEP} objects in an unknown field", request(body=b'{"a":' * DEEP), (400, 422)),
+        ("an empty body", request(body=b""), (400, 422)),
+        ("a head of 1 MB", request(headers={"X-Large": "x" * 1_000_000}), (400, 431)),
+        ("10,000 headers", request(headers={f"X-{number}": number for number in range(10_000)}), (400, 431)),
+        ("a path of 100 kB", request("/" + "x" * 100_000), (400, 414, 431)),
+        ("NUL in a text", request(body=b'{"q":"a\\u0000b","source":"en","target":"de"}'), (200, 400)),
+    ]
+    paths = ["/api/translate", "/api/generate", "/v1/completions", "/v2/translate", "/api/fill", "/v1/embeddings"]
+    cases += [(f"{DEEP} lists for {path}", request(path, b'{"text":' + b"[" * DEEP), (400, 422)) for path in paths]
+    rows = []
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        for what, payload, expected in cases:
+            found, _ = server.exchange(payload, 2)
+            status = statuses(found)
+            allowed = expected if isinstance(expected, tuple) else (expected,)
+            check(status and status[0] in allowed, f"{what}: expected {allowed}, found {found[:300]!r}")
+            rows.append([what, counted(status)])
+        server.check_well()
+    return rows
+
+
+def smuggling(options):
+    """Requests whose end a proxy might see elsewhere. The request behind them must not be answered as one of its own."""
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    chunks = b"0\r\n\r\n" + hidden
+
+    def shape(*headers, body=chunks, first=b"POST /translate HTTP/1.1"):
+        return b"\r\n".join([first, b"Host: localhost", b"Content-Type: application/json", *headers, b"", b""]) + body
+
+    long, chunked = b"Content-Length: %d" % len(chunks), b"Transfer-Encoding: chunked"
+    both = {
+        "length and chunks": shape(long, chunked),
+        "chunks and length": shape(chunked, long),
+        "two lengths": shape(b"Content-Length: 5", long),
+        "a list of lengths": shape(b"Content-Length: 5, %d" % len(chunks)),
+        "a length with a sign": shape(b"Content-Length: +5"),
+        "a negative length": shape(b"Content-Length: -1"),
+        "a length in hexadecimal": shape(b"Content-Length: 0x5"),
+        "a length of 2^64 + 5": shape(b"Content-Length: %d" % (2**64 + 5)),
+        "chunked, twice": shape(chunked, chunked, long),
+        "chunked, identity": shape(b"Transfer-Encoding: chunked, identity", long),
+        "an unknown coding": shape(b"Transfer-Encoding: xchunked", long),
+        "a coding behind a tab": shape(b"Transfer-Encoding:\tchunked", long),
+        "a coding in quotes": shape(b'Transfer-Encoding: "chunked"', long),
+        "a space before the colon": shape(b"Transfer-Encoding : chunked", long),
+        "a folded header": shape(b"Transfer-Encoding:\r\n chunked", long),
+        "a vertical tab": shape(b"Transfer-Encoding: \x0bchunked", long),
+        "a NUL in a header": shape(b"X-A: a\x00b", long),
+        "a bare CR in a header": shape(b"X-A: a\rTransfer-Encoding: chunked", long),
+        "bare line feeds": shape(b"X: y\nTransfer-Encoding: chunked", long),
+        "a size of a chunk with a sign": shape(chunked, body=b"+0\r\n\r\n" + hidden),
+        "a size of a chunk that is too long": shape(chunked, body=b"f" * 17 + b"\r\n\r\n" + hidden),
+        "a size of a chunk in 0x": shape(chunked, body=b"0x0\r\n\r\n" + hidden),
+        "a chunk that ends wrongly": shape(chunked, body=b"1\r\nxx\r\n0\r\n\r\n" + hidden),
+        "a line feed within a chunk extension": shape(chunked, body=b"0;a\n\r\n\r\n" + hidden),
+        "a chunk extension of 1 MB": shape(chunked, body=b"0;" + b"a" * 1_000_000 + b"\r\n\r\n"),
+        "trailers of 1 MB": shape(chunked, body=b"0\r\n" + b"a: b\r\n" * 200_000 + b"\r\n"),
+        "chunks in HTTP/1.0": shape(chunked, long, first=b"POST /translate HTTP/1.0"),
+        "HTTP/2 by prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "a second request in the request line": b"GET /livez HTTP/1.1\nHost: a\n\n GET /hidden HTTP/1.1\r\n\r\n",
+    }
+    # Their first end is the only one; the request behind is one of its own.
+    clear = {"a request and another": shape(chunked), "a length and another": shape(b"Content-Length: 5", body=b"0\r\n\r\n" + hidden)}
+    rows = []
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        for what, payload in both.items():
+            found, closed = server.exchange(payload, 5)
+            came = statuses(found)
+            check(404 not in came and len(came) <= 1, f"{what}: the hidden request was answered: {found[:400]!r}")
+            check(closed, f"{what}: the connection is still open after {came}")
+            rows.append([what, f"{counted(came)}, closed"])
+        for what, payload in clear.items():
+            came = statuses(server.exchange(payload, 2)[0])
+            check(len(came) == 2 and came[1] == 404, f"{what}: {came}")
+            rows.append([what, counted(came)])
+        server.check_well()
+    return rows
+
+
+class Clients:
+    """Clients that ask one thing after another, while something happens to the server."""
+
+    def __init__(self, server, count=16):
+        self.server, self.stop = server, threading.Event()
+        # (Time at which the request was sent, what came back.)
+        self.outcomes = []
+        self.threads = [threading.Thread(target=self.ask) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self):
+        connection = None
+        while not self.stop.is_set():
+            sent = None
+            try:
+                if connection is None:
+                    connection = self.server.connect(30)
+                sent = time.monotonic()
+                connection.sendall(request())
+                outcome, connection = answer(connection, self.server.answer)
+            except ConnectionRefusedError:
+                outcome, sent, connection = "connection refused", sent or time.monotonic(), None
+                time.sleep(0.05)
+            except OSError as error:
+                outcome, sent, connection = type(error).__name__, sent or time.monotonic(), None
+            self.outcomes.append((sent, outcome))
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        return self.outcomes
+
+
+def answer(connection, expected):
+    """What came back on a connection, and the connection if it can be used again."""
+    file = connection.makefile("rb")
+    status = file.readline().split(b" ")
+    if len(status) < 2:
+        connection.close()
+        return "closed", None
+    length, close = 0, False
+    while (line := file.readline()) not in (b"\r\n", b""):
+        name, _, value = line.partition(b":")
+        length = int(value) if name.lower() == b"content-length" else length
+        close = close or (name.lower() == b"connection" and b"close" in value)
+    body = file.read(length)
+    outcome = status[1].decode()
+    if outcome == "200":
+        outcome = "right" if json.loads(body)["translatedText"] == expected else "wrong"
+    if close:
+        connection.close()
+    return outcome, None if close else connection
+
+
+def killed(options):
+    """kill -9 and a new server on the same port."""
+    rows, port = [], 0
+    for _ in range(3):
+        with Server(options.attentive, {"en-de": options.model}, port) as server:
+            port, clients = server.port, Clients(server)
+            time.sleep(1)
+            server.process.kill()
+            server.process.wait()
+            with Server(options.attentive, {"en-de": options.model}, port) as second:
+                time.sleep(1)
+                outcomes = clients.end()
+                check(second.answer == server.answer, "another answer after the restart")
+                check("wrong" not in [outcome for _, outcome in outcomes], "a wrong answer")
+                second.check_well()
+                came = counted(outcome for _, outcome in outcomes)
+                rows.append(["kill -9 under load, restart on the same port", f"ready in {second.start_up:.2f} s; {came}"])
+    return rows
+
+
+def terminated(options):
+    """SIGTERM under load."""
+    rows = []
+    for _ in range(3):
+        with Server(options.attentive, {"en-de": options.model}) as server:
+            clients = Clients(server, 64)
+            time.sleep(2)
+            moment = time.monotonic()
+            server.send_signal("SIGTERM")
+            status = server.process.wait(60)
+            took = time.monotonic() - moment
+            outcomes = clients.end()
+            before = [outcome for sent, outcome in outcomes if sent < moment]
+            after = [outcome for sent, outcome in outcomes if sent >= moment]
+            check(status == 0, f"exit status {status}")
+            check(set(before) == {"right"}, f"requests from before SIGTERM: {counted(before)}")
+            check("wrong" not in after, "a wrong answer")
+            check(not server.panics(), f"panics: {server.panics()[:3]}")
+            rows.append(["SIGTERM under load of 64 clients", f"sent before: {counted(before)}; after: {counted(after)}; ended after {took:.1f} s"])
+    return rows
+
+
+def reloaded(options):
+    """SIGHUP under load, with models that are as before, and with damaged ones."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model"
+        model.mkdir()
+        for path in options.model.iterdir():
+            if path.is_file():
+                shutil.copyfile(path, model / path.name)
+        with Server(options.attentive, {"en-de": model}) as server:
+            before = server.memory()
+            clients = Clients(server, 32)
+            for damage in [None, "cut off", "noise", "missing", None]:
+                file, saved = model / "model.safetensors", model / "saved"
+                if damage:
+                    file.rename(saved)
+                    if damage != "missing":
+                        (model / "new").write_bytes(saved.read_bytes()[:-1000] if damage == "cut off" else bytes(1_000_000))
+                        (model / "new").rename(file)
+                counts = [reload(server) for _ in range(5)]
+                if damage:
+                    saved.rename(file)
+                failed = sum(not well for well in counts)
+                check(failed == (5 if damage else 0), f"{failed} of 5 reloads failed with weights: {damage or 'whole'}")
+                rows.append([f"SIGHUP × 5 under load of 32 clients, weights {damage or 'whole'}", f"{5 - failed} reloaded, {failed} kept the old model"])
+            outcomes = clients.end()
+            came = counted(outcome for _, outcome in outcomes)
+            check({outcome for _, outcome in outcomes} == {"right"}, f"requests under SIGHUP: {came}")
+            server.check_well()
+            rows.append(["their clients", f"{came}; memory {before:.0f} → {server.memory():.0f} MB"])
+    return rows
+
+
+def reload(server):
+    """Whether the server has read its models again."""
+    def counts():
+        return [server.metric(rf'attentive_reloads_total{{result="{result}"}}') for result in ("success", "failure")]
+
+    before = counts()
+    server.send_signal("SIGHUP")
+    for _ in range(600):
+        now = counts()
+        if now != before:
+            return now[0] > before[0]
+        time.sleep(0.05)
+    raise Failure("SIGHUP had no effect in 30 seconds")
+
+
+def fuzzed(options):
+    """Fuzzed requests."""
+    with Server(options.attentive, {"en-de": options.model}) as server:
+        return fuzz(server, options.fuzz, options.seed)
+
+
+CHECKS = dict(
+    vanishing=vanishing,
+    slow=slow,
+    large=large,
+    malformed=malformed,
+    smuggling=smuggling,
+    killed=killed,
+    terminated=terminated,
+    reloaded=reloaded,
+    fuzzed=fuzzed,
+)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    program_of(parser)
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS))
+    parser.add_argument("--clients", type=int, default=1000, help="clients that vanish")
+    parser.add_argument("--slow", type=int, default=500, help="clients that send slowly")
+    parser.add_argument("--fuzz", type=int, default=100_000, help="fuzzed requests")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    failed = []
+    for name in options.only:
+        print(f"## {CHECKS[name].__doc__.splitlines()[0]}\n", flush=True)
+        started = time.monotonic()
+        try:
+            table(["sent", "came back"], CHECKS[name](options))
+        except Failure as failure:
+            failed.append(name)
+            print(f"FAILED: {failure}\n", flush=True)
+        print(f"{time.monotonic() - started:.0f} s\n", flush=True)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
