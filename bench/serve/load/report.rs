@@ -20,7 +20,11 @@ const SETTLED: usize = 60;
 /// Everything but the single requests. Requests of the warm-up count only as wrong, failed or unanswered.
 pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watched>) -> Value {
     let end = match load.requests {
-        Some(_) => outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or_default(),
+        Some(_) => outcomes
+            .iter()
+            .map(|outcome| outcome.ended)
+            .max()
+            .unwrap_or_default(),
         None => load.duration(),
     };
     let counts = |outcome: &&Outcome| outcome.arrived >= load.warm_up && outcome.arrived <= end;
@@ -58,10 +62,13 @@ pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watche
 
 /// The text of every answer, in the order of the lines.
 pub(crate) fn answers(outcomes: &[Outcome], lines: usize) -> Result<String, Box<dyn Error>> {
-    let texts = outcomes.iter().take(lines).map(|outcome| match &outcome.verdict {
-        Verdict::Right(text) => Ok(format!("{text}\n")),
-        other => Err(format!("request {}: {other:?}", outcome.number).into()),
-    });
+    let texts = outcomes
+        .iter()
+        .take(lines)
+        .map(|outcome| match &outcome.verdict {
+            Verdict::Right(text) => Ok(format!("{text}\n")),
+            other => Err(format!("request {}: {other:?}", outcome.number).into()),
+        });
     texts.collect()
 }
 
@@ -80,10 +87,12 @@ fn failures(outcomes: &[Outcome]) -> BTreeMap<String, usize> {
 }
 
 fn examples(outcomes: &[Outcome]) -> Vec<Value> {
-    let wrong = outcomes.iter().filter_map(|outcome| match &outcome.verdict {
-        Verdict::Wrong { line, found } => Some(json!({"line": line + 1, "found": found})),
-        _ => None,
-    });
+    let wrong = outcomes
+        .iter()
+        .filter_map(|outcome| match &outcome.verdict {
+            Verdict::Wrong { line, found } => Some(json!({"line": line + 1, "found": found})),
+            _ => None,
+        });
     wrong.take(EXAMPLES).collect()
 }
 
@@ -92,7 +101,9 @@ fn latencies<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Value {
     let took = outcomes.map(|outcome| outcome.ended.saturating_sub(outcome.arrived));
     let mut sorted: Vec<Duration> = took.collect();
     sorted.sort_unstable();
-    let Some(&last) = sorted.last() else { return Value::Null };
+    let Some(&last) = sorted.last() else {
+        return Value::Null;
+    };
     let milliseconds = |time: Duration| 1000.0 * time.as_secs_f64();
     // The smallest time that at least this share of all requests does not exceed.
     let at = |share: f64| {
