@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import signal
@@ -34,7 +35,7 @@ def check(condition, message):
 class Server:
     """A process of `attentive serve`."""
 
-    def __init__(self, program, models, port=0, limits=LIMITS):
+    def __init__(self, program, models, port=0, limits=LIMITS, listener=None):
         self.folder = tempfile.TemporaryDirectory()
         self.log = pathlib.Path(self.folder.name) / "log"
         config = pathlib.Path(self.folder.name) / "serve.toml"
@@ -43,7 +44,8 @@ class Server:
         command = [program, "serve", *listed, "--config", config, "--listen", f"127.0.0.1:{port}"]
         started = time.monotonic()
         with self.log.open("w") as errors:
-            self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, text=True)
+            given = handed_over(listener) if listener else {}
+            self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, text=True, **given)
         self.url = self.process.stdout.readline().strip()
         check(self.url, f"the server does not start:\n{self.log.read_text()}")
         self.port = int(self.url.rpartition(":")[2])
@@ -118,6 +120,16 @@ class Server:
             with contextlib.suppress(OSError):
                 stream.sendall(payload)
             return drain(stream, timeout)
+
+
+def handed_over(listener):
+    """What makes a process take over `listener`, as systemd hands over sockets: as descriptor 3, with its own process id."""
+
+    def prepare():
+        os.dup2(listener.fileno(), 3)
+        os.environ["LISTEN_FDS"], os.environ["LISTEN_PID"] = "1", str(os.getpid())
+
+    return dict(preexec_fn=prepare, pass_fds=[3])
 
 
 def drain(stream, timeout):
