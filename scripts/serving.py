@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -129,7 +130,7 @@ def handed_over(listener):
         os.dup2(listener.fileno(), 3)
         os.environ["LISTEN_FDS"], os.environ["LISTEN_PID"] = "1", str(os.getpid())
 
-    return dict(preexec_fn=prepare, pass_fds=[3])
+    return dict(preexec_fn=prepare, close_fds=False)
 
 
 def drain(stream, timeout):
@@ -161,6 +162,62 @@ def request(path="/translate", body=None, headers=None, method="POST"):
 def statuses(found):
     """The statuses of all responses in what came back."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", found)]
+
+
+class Clients:
+    """Clients that ask one thing after another, while something happens to the server."""
+
+    def __init__(self, server, count=16):
+        self.server, self.stop = server, threading.Event()
+        # (Time at which the request was sent, what came back.)
+        self.outcomes = []
+        self.threads = [threading.Thread(target=self.ask) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self):
+        connection = None
+        while not self.stop.is_set():
+            sent = None
+            try:
+                if connection is None:
+                    connection = self.server.connect(30)
+                sent = time.monotonic()
+                connection.sendall(request())
+                outcome, connection = answer(connection, self.server.answer)
+            except ConnectionRefusedError:
+                outcome, sent, connection = "connection refused", sent or time.monotonic(), None
+                time.sleep(0.05)
+            except OSError as error:
+                outcome, sent, connection = type(error).__name__, sent or time.monotonic(), None
+            self.outcomes.append((sent, outcome))
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        return self.outcomes
+
+
+def answer(connection, expected):
+    """What came back on a connection, and the connection if it can be used again."""
+    file = connection.makefile("rb")
+    status = file.readline().split(b" ")
+    if len(status) < 2:
+        connection.close()
+        return "closed", None
+    length, close = 0, False
+    while (line := file.readline()) not in (b"\r\n", b""):
+        name, _, value = line.partition(b":")
+        length = int(value) if name.lower() == b"content-length" else length
+        close = close or (name.lower() == b"connection" and b"close" in value)
+    body = file.read(length)
+    outcome = status[1].decode()
+    if outcome == "200":
+        outcome = "right" if json.loads(body)["translatedText"] == expected else "wrong"
+    if close:
+        connection.close()
+    return outcome, None if close else connection
 
 
 def program_of(parser):
