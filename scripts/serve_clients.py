@@ -191,7 +191,10 @@ def openai_api(url, options, key):
     same("openai: a model", client.models.retrieve("shakespeare").object, "model")
     asked = dict(model="shakespeare", prompt=PROMPT, max_tokens=NEW_TOKENS)
     greedy = generated(options, "--greedy")
-    for sampling, more in [(dict(temperature=0), ["--greedy"]), (dict(temperature=0.9, top_p=0.8, seed=7), ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7])]:
+    for sampling, more in [
+        (dict(temperature=0), ["--greedy"]),
+        (dict(temperature=0.9, top_p=0.8, seed=7), ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7]),
+    ]:
         expected = generated(options, *more)["text"]
         found = client.completions.create(**asked, **sampling)
         same(f"openai: completion with {sampling}", found.choices[0].text, continuation(expected))

@@ -9,28 +9,19 @@ than before. Some minutes; `--only` runs some of the checks, `--fuzz` sets the n
 """
 
 import argparse
-import collections
 import json
 import random
-import shutil
 import socket
 import struct
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from serve_fuzz import fuzz
-from serving import LINE, Clients, Failure, Server, answer, check, drain, program_of, request, statuses, table
+from serve_signals import inherited, killed, reloaded, terminated
+from serving import LINE, Failure, Server, check, counted, drain, program_of, request, statuses, table
 
 BIG = 100_000_000
 DEEP = 100_000
-
-
-def counted(found):
-    """Statuses and how often each came."""
-    counts = collections.Counter(found)
-    return ", ".join(f"{count} × {status}" for status, count in sorted(counts.items(), key=str)) or "nothing"
 
 
 def vanishing(options):
@@ -60,7 +51,12 @@ def vanishing(options):
                 connection.close()
             started = time.monotonic()
             server.check_well()
-            rows.append([f"{options.clients // 4} clients that vanish {what}", f"all rows free {time.monotonic() - started:.1f} s later"])
+            rows.append(
+                [
+                    f"{options.clients // 4} clients that vanish {what}",
+                    f"all rows free {time.monotonic() - started:.1f} s later",
+                ]
+            )
         abandoned = server.metric("attentive_requests_abandoned_total")
         rows.append(["", f"{abandoned:.0f} requests counted as abandoned, memory {before:.0f} → {server.memory():.0f} MB"])
     return rows
@@ -105,7 +101,10 @@ def slow(options):
                 came = f"{cut:.0f} cut off"
             else:
                 found = [drain(connection, 1) for connection in connections]
-                check(all(closed for _, closed in found), f"{sum(not closed for _, closed in found)} slow connections are still open")
+                check(
+                    all(closed for _, closed in found),
+                    f"{sum(not closed for _, closed in found)} slow connections are still open",
+                )
                 answered = counted(status for answer, _ in found for status in statuses(answer) or ["closed"])
                 came = f"{answered} within {time.monotonic() - started:.0f} s"
             for connection in connections:
@@ -124,7 +123,11 @@ def large(options):
         chunked = {"Content-Length": None, "Transfer-Encoding": "chunked"}
         for what, head, parts in [
             ("declared", request(body=b"", headers={"Content-Length": BIG}), [b"x" * 1_000_000] * 100),
-            ("announced with Expect: 100-continue", request(body=b"", headers={"Content-Length": BIG, "Expect": "100-continue"}), []),
+            (
+                "announced with Expect: 100-continue",
+                request(body=b"", headers={"Content-Length": BIG, "Expect": "100-continue"}),
+                [],
+            ),
             ("in chunks", request(body=b"", headers=chunked), [chunk] * 100),
         ]:
             with server.connect(10) as connection:
@@ -220,9 +223,14 @@ def smuggling(options):
         "HTTP/2 by prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         "a second request in the request line": b"GET /livez HTTP/1.1\nHost: a\n\n GET /hidden HTTP/1.1\r\n\r\n",
     }
-    both["length and chunks behind a first request"] = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + both["length and chunks"]
+    both["length and chunks behind a first request"] = (
+        b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + both["length and chunks"]
+    )
     # Their first end is the only one; the request behind is one of its own.
-    clear = {"a request and another": shape(chunked), "a length and another": shape(b"Content-Length: 5", body=b"0\r\n\r\n" + hidden)}
+    clear = {
+        "a request and another": shape(chunked),
+        "a length and another": shape(b"Content-Length: 5", body=b"0\r\n\r\n" + hidden),
+    }
     rows = []
     with Server(options.attentive, {"en-de": options.model}) as server:
         for what, payload in both.items():
@@ -238,113 +246,6 @@ def smuggling(options):
             rows.append([what, counted(came)])
         server.check_well()
     return rows
-
-
-def killed(options):
-    """kill -9 and a new server on the same port."""
-    rows, port = [], 0
-    for _ in range(3):
-        with Server(options.attentive, {"en-de": options.model}, port) as server:
-            port, clients = server.port, Clients(server)
-            time.sleep(1)
-            server.process.kill()
-            server.process.wait()
-            with Server(options.attentive, {"en-de": options.model}, port) as second:
-                time.sleep(1)
-                outcomes = clients.end()
-                check(second.answer == server.answer, "another answer after the restart")
-                check("wrong" not in [outcome for _, outcome in outcomes], "a wrong answer")
-                second.check_well()
-                came = counted(outcome for _, outcome in outcomes)
-                rows.append(["kill -9 under load, restart on the same port", f"ready in {second.start_up:.2f} s; {came}"])
-    return rows
-
-
-def terminated(options):
-    """SIGTERM under load."""
-    rows = []
-    for _ in range(3):
-        with Server(options.attentive, {"en-de": options.model}) as server:
-            clients = Clients(server, 64)
-            time.sleep(2)
-            moment = time.monotonic()
-            server.send_signal("SIGTERM")
-            status = server.process.wait(60)
-            took = time.monotonic() - moment
-            outcomes = clients.end()
-            before = [outcome for sent, outcome in outcomes if sent < moment]
-            after = [outcome for sent, outcome in outcomes if sent >= moment]
-            check(status == 0, f"exit status {status}")
-            check(set(before) == {"right"}, f"requests from before SIGTERM: {counted(before)}")
-            check("wrong" not in after, "a wrong answer")
-            check(not server.panics(), f"panics: {server.panics()[:3]}")
-            rows.append(["SIGTERM under load of 64 clients", f"sent before: {counted(before)}; after: {counted(after)}; ended after {took:.1f} s"])
-    return rows
-
-
-def inherited(options):
-    """A socket of systemd: clients that come while no server runs are answered by the next one."""
-    rows = []
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        for _ in range(3):
-            connections = [socket.create_connection(listener.getsockname()) for _ in range(50)]
-            for connection in connections:
-                connection.sendall(request())
-            with Server(options.attentive, {"en-de": options.model}, listener=listener) as server:
-                # Until models are loaded, requests are refused.
-                came = [answer(connection, server.answer)[0] for connection in connections]
-                check(set(came) <= {"right", "503"}, f"clients that waited: {counted(came)}")
-                server.check_well()
-            rows.append(["50 clients that connect before the server starts", counted(came)])
-    return rows
-
-
-def reloaded(options):
-    """SIGHUP under load, with models that are as before, and with damaged ones."""
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "model"
-        model.mkdir()
-        for path in options.model.iterdir():
-            if path.is_file():
-                shutil.copyfile(path, model / path.name)
-        with Server(options.attentive, {"en-de": model}) as server:
-            before = server.memory()
-            clients = Clients(server, 32)
-            for damage in [None, "cut off", "noise", "missing", None]:
-                file, saved = model / "model.safetensors", model / "saved"
-                if damage:
-                    file.rename(saved)
-                    if damage != "missing":
-                        (model / "new").write_bytes(saved.read_bytes()[:-1000] if damage == "cut off" else bytes(1_000_000))
-                        (model / "new").rename(file)
-                counts = [reload(server) for _ in range(5)]
-                if damage:
-                    saved.rename(file)
-                failed = sum(not well for well in counts)
-                check(failed == (5 if damage else 0), f"{failed} of 5 reloads failed with weights: {damage or 'whole'}")
-                rows.append([f"SIGHUP × 5 under load of 32 clients, weights {damage or 'whole'}", f"{5 - failed} reloaded, {failed} kept the old model"])
-            outcomes = clients.end()
-            came = counted(outcome for _, outcome in outcomes)
-            check({outcome for _, outcome in outcomes} == {"right"}, f"requests under SIGHUP: {came}")
-            server.check_well()
-            rows.append(["their clients", f"{came}; memory {before:.0f} → {server.memory():.0f} MB"])
-    return rows
-
-
-def reload(server):
-    """Whether the server has read its models again."""
-    def counts():
-        return [server.metric(rf'attentive_reloads_total{{result="{result}"}}') for result in ("success", "failure")]
-
-    before = counts()
-    server.send_signal("SIGHUP")
-    for _ in range(600):
-        now = counts()
-        if now != before:
-            return now[0] > before[0]
-        time.sleep(0.05)
-    raise Failure("SIGHUP had no effect in 30 seconds")
 
 
 def fuzzed(options):

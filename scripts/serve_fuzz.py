@@ -25,15 +25,45 @@ THREADS = 24
 ALLOWED = {200, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 422, 429, 431, 501, 503, 505}
 # Seconds to wait for the answer to a request that may be incomplete, and to any other.
 SHORT, LONG = 0.1, 30
-WORDS = ["A dog runs .", "<b>Two</b> men &amp; a cat", "", " ", "\0", "\ud800", "ä" * 50, "<p", "</p></p>", "x" * 500, "a\nb\r\nc", "🐕" * 9, "&#x110000;"]
+WORDS = [
+    "A dog runs .",
+    "<b>Two</b> men &amp; a cat",
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "ä" * 50,
+    "<p",
+    "</p></p>",
+    "x" * 500,
+    "a\nb\r\nc",
+    "🐕" * 9,
+    "&#x110000;",
+]
 FIELDS = {
     "/translate": {"q": 0, "source": "en", "target": "de", "format": "html", "alternatives": 1, "api_key": "k"},
     "/detect": {"q": 0},
     "/v2/translate": {"text": [0], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"},
     "/v2/languages": {"type": "target"},
-    "/v1/completions": {"model": "en-de", "prompt": 0, "max_tokens": 3, "temperature": 0.5, "stream": True, "n": 1, "stop": ["a"]},
+    "/v1/completions": {
+        "model": "en-de",
+        "prompt": 0,
+        "max_tokens": 3,
+        "temperature": 0.5,
+        "stream": True,
+        "n": 1,
+        "stop": ["a"],
+    },
     "/v1/embeddings": {"model": "en-de", "input": 0, "encoding_format": "float"},
-    "/api/translate": {"text": 0, "beam_width": 2, "n_best": 2, "prefix": "Ein", "max_new_tokens": 3, "alignments": True, "stream": True},
+    "/api/translate": {
+        "text": 0,
+        "beam_width": 2,
+        "n_best": 2,
+        "prefix": "Ein",
+        "max_new_tokens": 3,
+        "alignments": True,
+        "stream": True,
+    },
     "/api/generate": {"prompt": 0, "max_new_tokens": 3, "temperature": 0.5, "stream": True},
     "/api/fill": {"text": 0, "count": 2},
     "/api/tag": {"text": 0},
@@ -41,7 +71,20 @@ FIELDS = {
     "/api/embed": {"text": 0},
     "/api/explain": {"text": 0, "translation": "Ein Hund"},
 }
-PATHS = [*FIELDS, "/", "/livez", "/readyz", "/health", "/metrics", "/openapi.json", "/languages", "/frontend/settings", "/v1/models", "/v2/usage", "/api/models"]
+PATHS = [
+    *FIELDS,
+    "/",
+    "/livez",
+    "/readyz",
+    "/health",
+    "/metrics",
+    "/openapi.json",
+    "/languages",
+    "/frontend/settings",
+    "/v1/models",
+    "/v2/usage",
+    "/api/models",
+]
 
 
 class Fuzzer:
@@ -67,7 +110,9 @@ class Fuzzer:
     def fields(self, path):
         """Fields that fit the path, some of them with values that do not."""
         draw, known = self.draw, FIELDS.get(path, {})
-        fields = {name: draw.choice(WORDS) if value in (0, [0]) else value for name, value in known.items() if draw.random() < 0.8}
+        fields = {
+            name: draw.choice(WORDS) if value in (0, [0]) else value for name, value in known.items() if draw.random() < 0.8
+        }
         for _ in range(draw.choice([0, 1, 1, 2])):
             name = draw.choice([*known, "model", draw.choice(WORDS)])
             fields[name] = self.value()
@@ -95,10 +140,40 @@ class Fuzzer:
     def headers(self):
         """Odd methods, paths and headers."""
         draw = self.draw
-        method = draw.choice(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH", "CONNECT", "get", "A" * 100, ""])
-        path = draw.choice(PATHS) + draw.choice(["", "", "/", "?", "?q=%ff", "?q=a&q=b&source=en", "#x", "/../..", "%2e%2e", "\x7f", "?" + "a" * 9000])
-        names = ["Content-Type", "Authorization", "Accept", "Origin", "Expect", "Connection", "Upgrade", "Range", "Accept-Encoding", "Cookie", "X-" + "a" * 300]
-        values = ["", "application/json", "text/plain", "multipart/form-data; boundary=x", "Bearer k", "DeepL-Auth-Key", "100-continue", "close", "h2c", "bytes=0-", "\t", "ä", "x" * 4000]
+        method = draw.choice(
+            ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH", "CONNECT", "get", "A" * 100, ""]
+        )
+        path = draw.choice(PATHS) + draw.choice(
+            ["", "", "/", "?", "?q=%ff", "?q=a&q=b&source=en", "#x", "/../..", "%2e%2e", "\x7f", "?" + "a" * 9000]
+        )
+        names = [
+            "Content-Type",
+            "Authorization",
+            "Accept",
+            "Origin",
+            "Expect",
+            "Connection",
+            "Upgrade",
+            "Range",
+            "Accept-Encoding",
+            "Cookie",
+            "X-" + "a" * 300,
+        ]
+        values = [
+            "",
+            "application/json",
+            "text/plain",
+            "multipart/form-data; boundary=x",
+            "Bearer k",
+            "DeepL-Auth-Key",
+            "100-continue",
+            "close",
+            "h2c",
+            "bytes=0-",
+            "\t",
+            "ä",
+            "x" * 4000,
+        ]
         lines = [f"{draw.choice(names)}: {draw.choice(values)}" for _ in range(draw.randrange(6))]
         return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode(), SHORT
 
@@ -112,16 +187,32 @@ class Fuzzer:
         for _ in range(draw.randrange(1, 6)):
             place, length = draw.randrange(len(text) + 1), draw.choice([1, 1, 1, 2, 8, 40])
             part = text[place : place + length]
-            new = draw.choice([draw.randbytes(length), b"", part * 2, draw.choice([b"\0", b'"', b"{", b"[", b"\\u", b"\r\n", b"e999", b"-", b"\xf0\x9f"])])
+            new = draw.choice(
+                [
+                    draw.randbytes(length),
+                    b"",
+                    part * 2,
+                    draw.choice([b"\0", b'"', b"{", b"[", b"\\u", b"\r\n", b"e999", b"-", b"\xf0\x9f"]),
+                ]
+            )
             text[place : place + length] = new
         return bytes(text)
 
     @staticmethod
     def request(path, body, kind="application/json"):
-        return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        return (
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
 
 
-KINDS = {"odd values": Fuzzer.shaped, "damaged JSON": Fuzzer.damaged_json, "damaged requests": Fuzzer.damaged, "odd heads": Fuzzer.headers, "noise": Fuzzer.noise}
+KINDS = {
+    "odd values": Fuzzer.shaped,
+    "damaged JSON": Fuzzer.damaged_json,
+    "damaged requests": Fuzzer.damaged,
+    "odd heads": Fuzzer.headers,
+    "noise": Fuzzer.noise,
+}
 SHARES = [4, 4, 4, 2, 1]
 
 
@@ -196,7 +287,10 @@ def fuzz(server, requests, seed):
             payload, patience = KINDS[kind](fuzzer)
             try:
                 status = connection.status(payload, patience)
-                check(not isinstance(status, int) or status in ALLOWED, f"request {number} ({kind}): status {status} to {payload[:2000]!r}")
+                check(
+                    not isinstance(status, int) or status in ALLOWED,
+                    f"request {number} ({kind}): status {status} to {payload[:2000]!r}",
+                )
                 if number % 5000 == 4999:
                     check(server.translate("A dog runs through the snow.") == server.answer, "another answer than before")
             except Exception as error:
@@ -223,7 +317,10 @@ def fuzz(server, requests, seed):
         came = ", ".join(f"{count} × {status}" for status, count in sorted(of_kind.items(), key=str))
         rows.append([f"{sum(of_kind.values())} requests: {kind}", came])
     total = sum(counts.values())
-    return [*rows, [f"{total} in all, {total / seconds:.0f} a second", f"no panic; memory {before:.0f} → {server.memory():.0f} MB"]]
+    return [
+        *rows,
+        [f"{total} in all, {total / seconds:.0f} a second", f"no panic; memory {before:.0f} → {server.memory():.0f} MB"],
+    ]
 
 
 def main():

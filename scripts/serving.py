@@ -1,5 +1,6 @@
 """A server under test, for serve_faults.py and serve_fuzz.py: its process, its log, its metrics, and raw requests to it."""
 
+import collections
 import contextlib
 import json
 import os
@@ -218,6 +219,12 @@ def answer(connection, expected):
     if close:
         connection.close()
     return outcome, None if close else connection
+
+
+def counted(found):
+    """Statuses and how often each came."""
+    counts = collections.Counter(found)
+    return ", ".join(f"{count} × {status}" for status, count in sorted(counts.items(), key=str)) or "nothing"
 
 
 def program_of(parser):

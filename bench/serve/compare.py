@@ -142,7 +142,11 @@ class Comparison:
         self.servers = [server for server in self.servers if server.name in options.servers]
         self.cases = []
         for name in options.models:
-            made = workloads.tiny(options.model.resolve(), options.data, work) if name == "tiny" else workloads.base(options.attentive, work)
+            made = (
+                workloads.tiny(options.model.resolve(), options.data, work)
+                if name == "tiny"
+                else workloads.base(options.attentive, work)
+            )
             for precision in options.precisions:
                 made.models[precision] = ours.convert(made, precision)
                 theirs.convert(made, precision)
@@ -186,7 +190,9 @@ class Comparison:
                 for setting in settings[:1] if self.options.quick else settings:
                     if len(settings) > 1 and not self.options.quick:
                         with server.start(case, setting) as running:
-                            found = self.measure("sweep", case, server, running, "--clients", 64, seconds=self.options.seconds / 2)
+                            found = self.measure(
+                                "sweep", case, server, running, "--clients", 64, seconds=self.options.seconds / 2
+                            )
                             tried[setting] = found["throughput"]
                     else:
                         tried[setting] = 0
@@ -262,7 +268,15 @@ class Comparison:
                 per_request = [1000 * run["cpu"] / max(run["right"], 1) for run in runs]
                 clients = [1000 * run["cpu_of_clients"] / max(run["sent"], 1) for run in runs]
                 most = max(run["memory"]["most"] or 0 for run in opened[case, server, 2.0])
-                rows.append([case.name, server.name, number(statistics.median(per_request), 2), number(statistics.median(clients), 2), number(most)])
+                rows.append(
+                    [
+                        case.name,
+                        server.name,
+                        number(statistics.median(per_request), 2),
+                        number(statistics.median(clients), 2),
+                        number(most),
+                    ]
+                )
         table(["case", "server", "CPU ms", "CPU ms of the clients", "MB"], rows)
 
     def soak(self, chosen, capacity):

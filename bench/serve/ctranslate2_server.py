@@ -131,7 +131,9 @@ def app(options):
 def main():
     parser = argparse.ArgumentParser(description=re.split(r"\n\n", __doc__)[0])
     parser.add_argument("model", type=pathlib.Path, help="model in CTranslate2's format")
-    parser.add_argument("--tokenizer", type=pathlib.Path, required=True, help="model directory of Attentive with the tokenizers")
+    parser.add_argument(
+        "--tokenizer", type=pathlib.Path, required=True, help="model directory of Attentive with the tokenizers"
+    )
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--compute-type", default="default")
     parser.add_argument("--inter", type=int, default=1, help="workers")
