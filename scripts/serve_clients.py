@@ -5,7 +5,7 @@
 
 Needs Python 3.11, a release build of the program, a model that translates English into German, and a language model. Installs
 the packages in a virtual environment (target/serve/clients), starts servers without and with keys, and compares every answer
-with that of `attentive translate` and `attentive generate`. Ends with a status other than 0 at the first difference.
+with that of `attentive translate` and `attentive generate`. Ends with a status other than 0 if any differs.
 """
 
 import argparse
@@ -55,34 +55,51 @@ def inside():
     os.execv(interpreter, [interpreter, *sys.argv])
 
 
-class Difference(Exception):
-    """An answer is not what it should be."""
+class Unusable(Exception):
+    """The server cannot be checked."""
 
 
-checks = 0
+class Report:
+    """What was checked, and what is not as it should be."""
+
+    checks, differences = 0, []
+
+    def add(self, what, expected, found):
+        self.differences.append(f"{what}\n  expected {expected}\n  found    {found}")
+
+
+REPORT = Report()
 
 
 def same(what, found, expected):
-    global checks
-    checks += 1
+    REPORT.checks += 1
     if found != expected:
-        raise Difference(f"{what}\n  expected {expected!r}\n  found    {found!r}")
+        REPORT.add(what, repr(expected), repr(found))
+
+
+@contextlib.contextmanager
+def works(what):
+    """Nothing may be raised."""
+    try:
+        yield
+    except Unusable:
+        raise
+    except Exception as error:
+        REPORT.add(what, "no error", repr(error))
 
 
 @contextlib.contextmanager
 def raises(what, kind, words=""):
     """The client must raise this very type."""
-    global checks
-    checks += 1
+    REPORT.checks += 1
+    expected = f"{kind.__name__} with {words!r}"
     try:
         yield
-    except kind as error:
-        if type(error) is not kind or words not in str(error):
-            raise Difference(f"{what}\n  expected {kind.__name__} with {words!r}\n  found    {error!r}") from error
     except Exception as error:
-        raise Difference(f"{what}\n  expected {kind.__name__}\n  found    {error!r}") from error
+        if type(error) is not kind or words not in str(error):
+            REPORT.add(what, expected, repr(error))
     else:
-        raise Difference(f"{what}\n  expected {kind.__name__}\n  found    no error")
+        REPORT.add(what, expected, "no error")
 
 
 @contextlib.contextmanager
@@ -96,7 +113,7 @@ def server(options, *more):
             url = process.stdout.readline().strip()
             if not url:
                 log.seek(0)
-                raise Difference(f"the server does not start\n{log.read()}")
+                raise Unusable(f"the server does not start\n{log.read()}")
             wait(url)
             yield url
         finally:
@@ -113,7 +130,7 @@ def wait(url):
             urllib.request.urlopen(f"{url}/readyz").close()
             return
         time.sleep(0.05)
-    raise Difference("the server is not ready after 30 seconds")
+    raise Unusable("the server is not ready after 30 seconds")
 
 
 def translated(options, lines):
@@ -255,21 +272,31 @@ def main():
     expected = dict(zip(LINES, translated(options, LINES), strict=True))
     try:
         with server(options) as url:
-            libretranslate(url, expected, None)
-            deepl_api(url, expected, "any")
-            openai_api(url, options, None)
+            everything(url, options, expected, None)
         with tempfile.NamedTemporaryFile("w", suffix=".keys") as file:
             file.write(f"# the keys\n{KEY}\n")
             file.flush()
             with server(options, "--api-key-file", file.name) as url:
-                libretranslate(url, expected, KEY)
-                deepl_api(url, expected, KEY)
-                openai_api(url, options, KEY)
+                everything(url, options, expected, KEY)
                 keys(url, expected)
         busy(options, expected)
-    except Difference as difference:
-        sys.exit(f"DIFFERENCE: {difference}")
-    print(f"{checks} checks passed with " + ", ".join(f"{name} {version}" for name, version in PACKAGES.items()))
+    except Unusable as problem:
+        sys.exit(str(problem))
+    packages = ", ".join(f"{name} {version}" for name, version in PACKAGES.items())
+    for difference in REPORT.differences:
+        print(f"DIFFERENCE: {difference}")
+    print(f"{REPORT.checks} checks with {packages}: {len(REPORT.differences)} differences")
+    sys.exit(bool(REPORT.differences))
+
+
+def everything(url, options, expected, key):
+    """What all three packages ask."""
+    with works("libretranslatepy"):
+        libretranslate(url, expected, key)
+    with works("deepl"):
+        deepl_api(url, expected, key or "any")
+    with works("openai"):
+        openai_api(url, options, key)
 
 
 if __name__ == "__main__":

@@ -111,8 +111,9 @@ class Server:
         check(not any(left.values()), f"left over after 10 seconds: {left}")
         check(not self.panics(), f"panics: {self.panics()[:3]}")
 
-    def connect(self, timeout=PATIENCE):
-        stream = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+    def connect(self, timeout=PATIENCE, source="127.0.0.1"):
+        """A connection from an address, which tells clients without keys apart."""
+        stream = socket.create_connection(("127.0.0.1", self.port), timeout, (source, 0))
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return stream
 
@@ -129,6 +130,8 @@ def handed_over(listener):
 
     def prepare():
         os.dup2(listener.fileno(), 3)
+        # It may have been 3 before.
+        os.set_inheritable(3, True)
         os.environ["LISTEN_FDS"], os.environ["LISTEN_PID"] = "1", str(os.getpid())
 
     return dict(preexec_fn=prepare, close_fds=False)
