@@ -53,6 +53,9 @@ pub(super) struct Args {
     /// Number of resampled test sets.
     #[arg(long, value_name = "N", default_value = "1000")]
     resamples: NonZeroUsize,
+    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
+    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
+    shortlist: Option<Vec<PathBuf>>,
     /// Print the receipt as JSON.
     #[arg(long)]
     json: bool,
@@ -78,7 +81,15 @@ impl From<Target> for Precision {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
+    let shortlist = match args.shortlist.as_deref() {
+        Some([src, tgt]) => {
+            let (src, mut tgt) = input::read_aligned(src, std::slice::from_ref(tgt))?;
+            Some((src, tgt.swap_remove(0)))
+        }
+        _ => None,
+    };
     let options = QuantizeOptions {
+        shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
         precision: args.to.into(),
         bootstrap: Bootstrap {
             resamples: args.resamples,

@@ -25,7 +25,11 @@ const RULES: &[(&str, &[&str])] = &[
     ("ops", &[]),
     ("nn", &["architecture", "random", "ops"]),
     ("model", &["architecture", "batch", "ops", "nn"]),
-    ("engine", &["architecture", "batch", "ops", "nn", "model"]),
+    ("shortlist", &["batch"]),
+    (
+        "engine",
+        &["architecture", "batch", "ops", "nn", "model", "shortlist"],
+    ),
     ("metrics", &[]),
     (
         "checkpoint",
