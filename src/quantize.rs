@@ -91,6 +91,12 @@ pub struct Change<T> {
     pub after: T,
 }
 
+impl<T> Change<T> {
+    fn of(before: T, after: T) -> Self {
+        Self { before, after }
+    }
+}
+
 /// A score of both models.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
@@ -112,7 +118,8 @@ struct Run {
 ///
 /// # Errors
 /// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN;
-/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, and if BLEU falls by more than
+/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences than
+/// translations or the reverse, and if BLEU falls by more than
 /// `options.max_drop`.
 pub fn quantize(
     model: &Path,
@@ -130,25 +137,26 @@ pub fn quantize(
             "quantise the model that it was made from",
         ));
     };
-    let before = weights
-        .iter()
-        .map(|weight| size_of_val(&*weight.values) as u64)
-        .sum();
+    let sizes = weights.iter().map(|weight| size_of_val(&*weight.values));
+    let before = sizes.sum::<usize>() as u64;
     let provenance = loaded.provenance.clone();
-    let original = Pipeline::from_loaded(loaded, None)?;
+    let mut original = Pipeline::from_loaded(loaded, None)?;
     original.require(Task::Translate)?;
+    if options.shortlist.is_some() {
+        // A new one takes its place.
+        original = original.with_shortlist(None);
+    }
     let translate = TranslateOptions::from(&original.config().decode);
     let first = run(&original, src, &translate)?;
     let mut quantised = original.into_precision(options.precision);
     let mut second = run(&quantised, src, &translate)?;
     let mut shortlist = None;
     if let Some(text) = options.shortlist {
-        let learned = Arc::new(learned(&quantised, text)?);
-        quantised = quantised.with_shortlist(Some(learned));
-        let third = run(&quantised, src, &translate)?;
-        let cost = shortlist_cost(&quantised, src, [&second, &third], references, options)?;
-        shortlist = Some(cost);
-        second = third;
+        let learned = learned(&quantised, text)?;
+        quantised = quantised.with_shortlist(Some(Arc::new(learned)));
+        let without = std::mem::replace(&mut second, run(&quantised, src, &translate)?);
+        let runs = [&without, &second];
+        shortlist = Some(shortlist_cost(&quantised, src, runs, references, options)?);
     }
 
     let bleu = compare(Bleu::default(), &first, &second, references, options);
@@ -163,14 +171,8 @@ pub fn quantize(
         threads: rayon::current_num_threads(),
         lines: src.len(),
         changed_lines: changed(&first, &second),
-        bytes: Change {
-            before,
-            after: packed.len() as u64,
-        },
-        seconds: Change {
-            before: first.seconds,
-            after: second.seconds,
-        },
+        bytes: Change::of(before, packed.len() as u64),
+        seconds: Change::of(first.seconds, second.seconds),
         bleu,
         chrf: compare(Chrf::default(), &first, &second, references, options),
         shortlist,
@@ -218,10 +220,7 @@ fn shortlist_cost(
         candidates: counts.iter().sum::<usize>() as f64 / counts.len() as f64,
         vocabulary: shortlist.tgt_vocab(),
         changed_lines: changed(without, with),
-        seconds: Change {
-            before: without.seconds,
-            after: with.seconds,
-        },
+        seconds: Change::of(without.seconds, with.seconds),
         bleu: compare(Bleu::default(), without, with, references, options),
         chrf: compare(Chrf::default(), without, with, references, options),
     })
@@ -246,6 +245,18 @@ fn refuse_early(out: &Path, options: &QuantizeOptions<'_>) -> Result<()> {
             "the largest loss of BLEU is not a number",
             "give a number such as 0.3",
         ));
+    }
+    if let Some([src, tgt]) = options.shortlist
+        && src.len() != tgt.len()
+    {
+        return Err(Error::Data {
+            problem: format!(
+                "the text for the shortlist has {} sentences but {} translations",
+                src.len(),
+                tgt.len()
+            ),
+            hint: Some("give a translation for each sentence".into()),
+        });
     }
     if options.precision == Precision::F32 {
         return Err(Error::usage(

@@ -21,9 +21,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            per_token: 40,
+            per_token: 50,
             min_probability: 1e-4,
-            frequent: 150,
+            frequent: 1000,
         }
     }
 }
