@@ -42,6 +42,7 @@ const RULES: &[(&str, &[&str])] = &[
             "text",
             "data",
             "model",
+            "shortlist",
             "engine",
         ],
     ),
@@ -70,6 +71,7 @@ const RULES: &[(&str, &[&str])] = &[
             "data",
             "nn",
             "model",
+            "shortlist",
             "engine",
             "checkpoint",
             "decode",
@@ -111,6 +113,7 @@ const RULES: &[(&str, &[&str])] = &[
         &[
             "error",
             "config",
+            "shortlist",
             "engine",
             "metrics",
             "checkpoint",
