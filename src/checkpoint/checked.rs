@@ -11,11 +11,11 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 /// The key of the metadata.
-const KEY: &str = "format";
+pub(super) const KEY: &str = "format";
 /// Start of the numbers in a file, in multiples of this many bytes.
-const ALIGNMENT: usize = 64;
+pub(super) const ALIGNMENT: usize = 64;
 /// Size of the header's length.
-const LENGTH_BYTES: usize = 8;
+pub(super) const LENGTH_BYTES: usize = 8;
 
 /// One tensor of a file.
 pub(super) struct Tensor<'a> {

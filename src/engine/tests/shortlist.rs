@@ -76,7 +76,7 @@ fn only_candidates_are_found() {
             let tokens: Vec<TokenId> = found.iter().map(|next| next.token).collect();
             assert_eq!(tokens, expected, "{config:?}");
             assert_eq!(best[row], Some(expected[0]));
-            let sum: f32 = found.iter().map(|next| next.log_prob.exp()).sum();
+            let sum: f64 = found.iter().map(|next| next.log_prob.exp()).sum();
             assert!((sum - 1.0).abs() < 1e-5, "{sum}: {config:?}");
         }
     }
