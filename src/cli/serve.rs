@@ -39,7 +39,7 @@ The log goes to standard error; `RUST_LOG` filters it.
 Configuration file:
   Keys are `listen`, `api_key_file`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
 `source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `characters`, `texts`, `tokens`, \
-`new_tokens`, `alternatives`, `connections`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
+`new_tokens`, `alternatives`, `beam_width`, `connections`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
 Options of the command line override it.";
 
 /// Answer requests over HTTP: translate, generate, fill, tag, classify, embed and explain.

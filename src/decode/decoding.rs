@@ -37,6 +37,8 @@ pub struct Decoding<'a, S: Stepper, K> {
     state: S::State,
     /// Whether the state keeps the cross-attention of each step.
     watched: bool,
+    /// The number of rows of the last step.
+    rows: usize,
     /// The sentences in the state, in the order of their rows.
     active: Vec<Active<'a, K>>,
     /// Sentences that the next step admits, and their sources.
@@ -71,6 +73,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             watched,
             model,
             setting,
+            rows: 0,
             active: Vec::new(),
             new: Vec::new(),
         }
@@ -84,6 +87,11 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// Whether there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The number of rows of the last step: the hypotheses of all sentences.
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// The number of sentences for which there is room, unless they are long.
@@ -210,6 +218,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     fn step(&mut self, ended: &mut Vec<(K, Vec<Hypothesis>)>) {
         let outputs = self.active.iter().map(|active| &active.outputs);
         let last: Vec<TokenId> = outputs.flat_map(Outputs::last_tokens).collect();
+        self.rows = last.len();
         let layer = self.model.step(&last, &mut self.state);
         let next = self.next_tokens(layer);
         let attention = (self.watched).then(|| self.model.cross_attention(&self.state));

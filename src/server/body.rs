@@ -42,11 +42,12 @@ pub(super) async fn json_or_form<T: DeserializeOwned>(
     let (head, body) = request.into_parts();
     let mut fields = form(head.uri.query().unwrap_or_default(), lists)?;
     let given = match media_type(&head.headers).as_deref() {
-        _ if head.method == Method::GET => Map::new(),
+        // DeepL's client for Python sends forms with GET.
         Some("application/x-www-form-urlencoded") => {
             let bytes = read(&head.headers, body, limits).await?;
             form(text(&bytes)?, lists)?
         }
+        _ if head.method == Method::GET => Map::new(),
         None | Some("application/json") => {
             let bytes = read(&head.headers, body, limits).await?;
             if bytes.is_empty() {

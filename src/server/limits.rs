@@ -26,6 +26,8 @@ pub struct Limits {
     pub new_tokens: usize,
     /// Alternative translations, or continuations, of a text.
     pub alternatives: usize,
+    /// Beam width that a request may ask for: memory and time grow with it.
+    pub beam_width: usize,
     /// Connections.
     pub connections: usize,
     /// Time from a request's head to the end of its response.
@@ -49,6 +51,7 @@ impl Default for Limits {
             tokens: 200_000,
             new_tokens: 4096,
             alternatives: 10,
+            beam_width: 16,
             connections: 1024,
             timeout: Duration::from_secs(60),
             head_timeout: Duration::from_secs(20),
@@ -91,6 +94,7 @@ impl Limits {
             ("tokens", self.tokens),
             ("new_tokens", self.new_tokens),
             ("alternatives", self.alternatives),
+            ("beam_width", self.beam_width),
             ("connections", self.connections),
         ];
         let times = [
@@ -128,6 +132,7 @@ pub(super) struct LimitKeys {
     tokens: Option<usize>,
     new_tokens: Option<usize>,
     alternatives: Option<usize>,
+    beam_width: Option<usize>,
     connections: Option<usize>,
     timeout: Option<f64>,
     head_timeout: Option<f64>,
@@ -148,6 +153,7 @@ impl LimitKeys {
             tokens: self.tokens.unwrap_or(rest.tokens),
             new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
             alternatives: self.alternatives.unwrap_or(rest.alternatives),
+            beam_width: self.beam_width.unwrap_or(rest.beam_width),
             connections: self.connections.unwrap_or(rest.connections),
             timeout: time(self.timeout, rest.timeout),
             head_timeout: time(self.head_timeout, rest.head_timeout),

@@ -187,8 +187,9 @@ impl<'p> Worker<'p> {
         self.held.retain(|sought| !sought.cancelled.get());
         for lane in &mut self.lanes {
             lane.decoding.retain(|sought| !sought.cancelled.get());
-            self.shared.counters.step(lane.decoding.len());
-            for (sought, hypotheses) in lane.decoding.advance() {
+            let ended = lane.decoding.advance();
+            self.shared.counters.step(lane.decoding.rows());
+            for (sought, hypotheses) in ended {
                 sought.finish(self.pipeline, hypotheses);
             }
             for (sought, tokens) in lane.decoding.best() {

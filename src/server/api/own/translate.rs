@@ -159,6 +159,15 @@ impl Translate {
             sampling: self.sampling.map(Sampling::from),
             ..defaults
         };
+        // The model's own search may be wider.
+        let widest = limits.beam_width.max(defaults.beam_width);
+        if options.beam_width > widest {
+            let problem = format!(
+                "a beam width of {}; the server allows {widest}",
+                options.beam_width
+            );
+            return Err(Problem::field("beam_width", problem));
+        }
         if options.n_best > 1 + limits.alternatives {
             let most = 1 + limits.alternatives;
             let problem = format!(
