@@ -87,6 +87,7 @@ pub mod random;
 
 pub mod batch;
 pub mod data;
+pub mod shortlist;
 pub mod text;
 
 pub mod engine;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::checkpoint::atomic::Content;
@@ -15,16 +17,19 @@ use crate::error::{Error, Result};
 use crate::evaluate::check;
 use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
 use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::shortlist::{self, Limits, Shortlist};
 
 /// Options of [`quantize`].
 #[derive(Clone, Copy, Debug)]
-pub struct QuantizeOptions {
+pub struct QuantizeOptions<'a> {
     /// The number type of the new weights; not `f32`.
     pub precision: Precision,
     /// The paired test of both models.
     pub bootstrap: Bootstrap,
     /// The largest loss of BLEU that is accepted.
     pub max_drop: Option<f64>,
+    /// Sentences and their translations, line by line, from which a shortlist is learned if given.
+    pub shortlist: Option<[&'a [String]; 2]>,
 }
 
 /// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
@@ -53,6 +58,28 @@ pub struct Receipt {
     pub bleu: Comparison,
     /// chrF2, in the same way.
     pub chrf: Comparison,
+    /// The part of the shortlist in this, if the new model has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortlist: Option<ShortlistCost>,
+}
+
+/// What a shortlist cost, and what it gained: the quantised model without it and with it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShortlistCost {
+    /// Its file in bytes.
+    pub bytes: u64,
+    /// The mean number of candidates of a line of the test set, of all tokens.
+    pub candidates: f64,
+    /// The number of target tokens.
+    pub vocabulary: usize,
+    /// Lines that are translated differently.
+    pub changed_lines: usize,
+    /// Seconds for translating the test set.
+    pub seconds: Change<f64>,
+    /// BLEU, with 95 % intervals by paired bootstrap resampling.
+    pub bleu: Comparison,
+    /// chrF2, in the same way.
+    pub chrf: Comparison,
 }
 
 /// A quantity of both models.
@@ -62,6 +89,12 @@ pub struct Change<T> {
     pub before: T,
     /// Of the quantised model.
     pub after: T,
+}
+
+impl<T> Change<T> {
+    fn of(before: T, after: T) -> Self {
+        Self { before, after }
+    }
 }
 
 /// A score of both models.
@@ -85,14 +118,15 @@ struct Run {
 ///
 /// # Errors
 /// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN;
-/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, and if BLEU falls by more than
+/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences than
+/// translations or the reverse, and if BLEU falls by more than
 /// `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
     src: &[String],
     references: &[Vec<String>],
-    options: &QuantizeOptions,
+    options: &QuantizeOptions<'_>,
 ) -> Result<Receipt> {
     refuse_early(out, options)?;
     check(src, references)?;
@@ -103,23 +137,32 @@ pub fn quantize(
             "quantise the model that it was made from",
         ));
     };
-    let before = weights
-        .iter()
-        .map(|weight| size_of_val(&*weight.values) as u64)
-        .sum();
+    let sizes = weights.iter().map(|weight| size_of_val(&*weight.values));
+    let before = sizes.sum::<usize>() as u64;
     let provenance = loaded.provenance.clone();
-    let original = Pipeline::from_loaded(loaded, None)?;
+    let mut original = Pipeline::from_loaded(loaded, None)?;
     original.require(Task::Translate)?;
+    if options.shortlist.is_some() {
+        // A new one takes its place.
+        original = original.with_shortlist(None);
+    }
     let translate = TranslateOptions::from(&original.config().decode);
     let first = run(&original, src, &translate)?;
-    let quantised = original.into_precision(options.precision);
-    let second = run(&quantised, src, &translate)?;
+    let mut quantised = original.into_precision(options.precision);
+    let mut second = run(&quantised, src, &translate)?;
+    let mut shortlist = None;
+    if let Some(text) = options.shortlist {
+        let learned = learned(&quantised, text)?;
+        quantised = quantised.with_shortlist(Some(Arc::new(learned)));
+        let without = std::mem::replace(&mut second, run(&quantised, src, &translate)?);
+        let runs = [&without, &second];
+        shortlist = Some(shortlist_cost(&quantised, src, runs, references, options)?);
+    }
 
     let bleu = compare(Bleu::default(), &first, &second, references, options);
     refuse_drop(&bleu, options)?;
     let mut packed = Vec::new();
     checkpoint::write_packed(quantised.engine(), &mut packed).map_err(Error::io("write", out))?;
-    let pairs = first.translations.iter().zip(&second.translations);
     let receipt = Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
@@ -127,24 +170,70 @@ pub fn quantize(
         instructions: quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
         lines: src.len(),
-        changed_lines: pairs.filter(|(before, after)| before != after).count(),
-        bytes: Change {
-            before,
-            after: packed.len() as u64,
-        },
-        seconds: Change {
-            before: first.seconds,
-            after: second.seconds,
-        },
+        changed_lines: changed(&first, &second),
+        bytes: Change::of(before, packed.len() as u64),
+        seconds: Change::of(first.seconds, second.seconds),
         bleu,
         chrf: compare(Chrf::default(), &first, &second, references, options),
+        shortlist,
     };
     write(out, &quantised, provenance, &receipt, &packed)?;
     Ok(receipt)
 }
 
+/// The shortlist of a model, from sentences and their translations.
+fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
+    /// More sentence pairs would add little.
+    const MOST: usize = 100_000;
+    let (tokenizers, [src, tgt]) = (pipeline.tokenizers(), text);
+    let step = src.len().div_ceil(MOST).max(1);
+    let pairs: Vec<(&String, &String)> = src.iter().zip(tgt).step_by(step).collect();
+    let encode = |(src, tgt): (&String, &String)| {
+        Ok((tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?))
+    };
+    let pairs = pairs.into_par_iter().map(encode);
+    let pairs = pairs.collect::<Result<Vec<_>>>()?;
+    let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
+    let end = tokenizers.tgt().special().eos;
+    Ok(shortlist::learn(&pairs, vocabs, &[end], Limits::default()))
+}
+
+/// What the shortlist of `pipeline` costs, from the runs without and with it.
+fn shortlist_cost(
+    pipeline: &Pipeline,
+    src: &[String],
+    [without, with]: [&Run; 2],
+    references: &[Vec<String>],
+    options: &QuantizeOptions<'_>,
+) -> Result<ShortlistCost> {
+    let shortlist = pipeline.engine().shortlist().expect("a shortlist");
+    let tokenizer = pipeline.tokenizers().src();
+    let counts = src.par_iter().map(|line| {
+        let candidates = shortlist.candidates(&tokenizer.encode(line)?);
+        Ok(candidates.len())
+    });
+    let counts = counts.collect::<Result<Vec<usize>>>()?;
+    let mut file = Vec::new();
+    let _ = checkpoint::write_shortlist(shortlist, &mut file);
+    Ok(ShortlistCost {
+        bytes: file.len() as u64,
+        candidates: counts.iter().sum::<usize>() as f64 / counts.len() as f64,
+        vocabulary: shortlist.tgt_vocab(),
+        changed_lines: changed(without, with),
+        seconds: Change::of(without.seconds, with.seconds),
+        bleu: compare(Bleu::default(), without, with, references, options),
+        chrf: compare(Chrf::default(), without, with, references, options),
+    })
+}
+
+/// The number of lines that two models translate differently.
+fn changed(before: &Run, after: &Run) -> usize {
+    let pairs = before.translations.iter().zip(&after.translations);
+    pairs.filter(|(before, after)| before != after).count()
+}
+
 /// Refuses what can be refused before anything is read.
-fn refuse_early(out: &Path, options: &QuantizeOptions) -> Result<()> {
+fn refuse_early(out: &Path, options: &QuantizeOptions<'_>) -> Result<()> {
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
@@ -156,6 +245,18 @@ fn refuse_early(out: &Path, options: &QuantizeOptions) -> Result<()> {
             "the largest loss of BLEU is not a number",
             "give a number such as 0.3",
         ));
+    }
+    if let Some([src, tgt]) = options.shortlist
+        && src.len() != tgt.len()
+    {
+        return Err(Error::Data {
+            problem: format!(
+                "the text for the shortlist has {} sentences but {} translations",
+                src.len(),
+                tgt.len()
+            ),
+            hint: Some("give a translation for each sentence".into()),
+        });
     }
     if options.precision == Precision::F32 {
         return Err(Error::usage(
@@ -182,7 +283,7 @@ fn compare<M: CorpusMetric>(
     before: &Run,
     after: &Run,
     references: &[Vec<String>],
-    options: &QuantizeOptions,
+    options: &QuantizeOptions<'_>,
 ) -> Comparison {
     let [before, after] =
         [before, after].map(|run| Segments::new(metric.clone(), &run.translations, references));
@@ -193,7 +294,7 @@ fn compare<M: CorpusMetric>(
     }
 }
 
-fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions) -> Result<()> {
+fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions<'_>) -> Result<()> {
     let Paired {
         baseline,
         system,
@@ -229,10 +330,22 @@ fn write(
         checkpoint::to_json(&provenance)?,
         checkpoint::to_json(receipt)?,
     );
-    let others: [(&str, &Content<'_>); 3] = [
+    let mut shortlist = Vec::new();
+    if let Some(list) = quantised.engine().shortlist() {
+        checkpoint::write_shortlist(list, &mut shortlist).map_err(Error::io("write", out))?;
+    }
+    let others: [(&str, &Content<'_>); 4] = [
         (files::PACKED, &|path| fs::write(path, packed)),
         (files::PROVENANCE, &|path| fs::write(path, &provenance)),
         (files::RECEIPT, &|path| fs::write(path, &receipt)),
+        (files::SHORTLIST, &|path| fs::write(path, &shortlist)),
     ];
-    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), &others)
+    // The shortlist comes last.
+    let count = others.len() - usize::from(shortlist.is_empty());
+    checkpoint::write_model(
+        out,
+        quantised.config(),
+        quantised.tokenizers(),
+        &others[..count],
+    )
 }

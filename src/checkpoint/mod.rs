@@ -6,6 +6,7 @@
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
 //!   packed.safetensors   in its place in a quantised model: see `Packed`
+//!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
 //!   checkpoints/         checkpoints of the run: see `Run`
@@ -14,6 +15,7 @@
 
 pub mod atomic;
 mod average;
+mod checked;
 mod lock;
 mod names;
 mod packed;
@@ -21,6 +23,7 @@ mod provenance;
 mod recovery;
 mod run;
 mod served;
+mod shortlist;
 mod stored;
 pub mod weights;
 
@@ -28,6 +31,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::tensor::{Device, TensorData};
 
@@ -38,6 +42,7 @@ pub use provenance::{DataFile, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
+pub use shortlist::write as write_shortlist;
 pub use stored::Stored;
 
 use crate::architecture::Architecture;
@@ -45,6 +50,7 @@ use crate::config::Config;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::model::{Model, Parameter};
+use crate::shortlist::Shortlist;
 use crate::text::Tokenizers;
 
 /// The file names of a model directory.
@@ -55,6 +61,8 @@ pub mod files {
     pub const WEIGHTS: &str = "model.safetensors";
     /// The weights of a quantised model.
     pub const PACKED: &str = "packed.safetensors";
+    /// The shortlist.
+    pub const SHORTLIST: &str = "shortlist.safetensors";
     /// What quantising cost.
     pub const RECEIPT: &str = "receipt.json";
     /// The origin of the model.
@@ -70,6 +78,7 @@ pub mod files {
             CONFIG,
             WEIGHTS,
             PACKED,
+            SHORTLIST,
             RECEIPT,
             PROVENANCE,
             METRICS,
@@ -91,6 +100,8 @@ pub struct LoadedModel {
     pub architecture: Architecture,
     /// The weights.
     pub weights: LoadedWeights,
+    /// The shortlist, if there is one.
+    pub shortlist: Option<Arc<Shortlist>>,
     /// The origin of the model.
     pub provenance: Provenance,
 }
@@ -125,7 +136,10 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
             (provenance, LoadedWeights::Dense(weights))
         }
     };
+    let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
+    let shortlist = shortlist::read(&dir.join(files::SHORTLIST), vocabs)?;
     Ok(LoadedModel {
+        shortlist: shortlist.map(Arc::new),
         config,
         tokenizers,
         architecture,

@@ -12,29 +12,16 @@ use std::sync::Arc;
 
 use attentive_kernels::mapped::Mapped;
 use attentive_kernels::packed::PackedWeight;
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use safetensors::tensor::Dtype;
 
 use super::atomic;
+use super::checked::{self, Tensor, Tensors};
 use crate::architecture::Architecture;
 use crate::engine::{Engine, Matrix, Places, Precision, Weight, Weights};
 use crate::error::{Error, Result};
 
-/// The key of the metadata, and the beginning of its value.
-const KEY: &str = "format";
+/// The name of the format.
 const FORMAT: &str = "attentive packed 1";
-/// Start of the numbers in a file, in multiples of this many bytes.
-const ALIGNMENT: usize = 64;
-/// Size of the header's length.
-const LENGTH_BYTES: usize = 8;
-
-/// One tensor of a file.
-struct Tensor<'a> {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: &'a [u8],
-}
 
 /// Writes the weights of `engine`, which are not `f32`.
 pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
@@ -44,32 +31,7 @@ pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
         let key = |tensor: &Tensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
         key(a).cmp(&key(b))
     });
-    let mut checksum = crc32fast::Hasher::new();
-    tensors
-        .iter()
-        .for_each(|tensor| checksum.update(tensor.bytes));
-    let mut end = 0;
-    let infos = tensors.iter().map(|tensor| {
-        let start = end;
-        end += tensor.bytes.len();
-        let info = TensorInfo {
-            dtype: tensor.dtype,
-            shape: tensor.shape.clone(),
-            data_offsets: (start, end),
-        };
-        (tensor.name.clone(), info)
-    });
-    let format = format!("{FORMAT} {:08x}", checksum.finalize());
-    let metadata = HashMap::from([(KEY.to_owned(), format)]);
-    let metadata = Metadata::new(Some(metadata), infos.collect()).map_err(io::Error::other)?;
-    let mut header = serde_json::to_vec(&metadata)?;
-    let len = (LENGTH_BYTES + header.len()).next_multiple_of(ALIGNMENT) - LENGTH_BYTES;
-    header.resize(len, b' ');
-    out.write_all(&(header.len() as u64).to_le_bytes())?;
-    out.write_all(&header)?;
-    tensors
-        .iter()
-        .try_for_each(|tensor| out.write_all(tensor.bytes))
+    checked::write(FORMAT, &tensors, out)
 }
 
 fn tensors_of((name, weight): &(String, Weight)) -> Vec<Tensor<'_>> {
@@ -108,9 +70,6 @@ fn packed_shape(n: usize, k: usize, each: usize) -> Vec<usize> {
     vec![n.div_ceil(16), k.div_ceil(each), 16, each]
 }
 
-/// The type and shape of a tensor, and its place in the file.
-type Tensors = HashMap<String, (TensorInfo, Range<usize>)>;
-
 /// An open file of quantised weights that fits an architecture.
 #[derive(Debug)]
 pub struct Packed {
@@ -138,7 +97,7 @@ impl Packed {
             _ => Error::io("read", path)(error),
         })?;
         let file = Mapped::open(&file).map_err(Error::io("read", path))?;
-        let tensors = tensors_in(&file)
+        let tensors = checked::read(FORMAT, &file)
             .and_then(|tensors| Self::of(Arc::new(file), tensors, &super::shapes(architecture)));
         tensors.map_err(|problem| Error::Model {
             path: path.to_path_buf(),
@@ -190,28 +149,6 @@ impl Packed {
             .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             .collect()
     }
-}
-
-/// The tensors that the header of `file` describes, after a comparison of the checksum.
-fn tensors_in(file: &Mapped) -> Result<Tensors, String> {
-    let (header, metadata) = SafeTensors::read_metadata(file)
-        .map_err(|error| format!("not a complete safetensors file: {error}"))?;
-    let start = LENGTH_BYTES + header;
-    let values = metadata.metadata().as_ref();
-    let format = values
-        .and_then(|values| values.get(KEY))
-        .map_or("", String::as_str);
-    let Some(checksum) = format.strip_prefix(FORMAT) else {
-        return Err(format!("its format is `{format}`, expected `{FORMAT}`"));
-    };
-    if checksum.trim() != format!("{:08x}", crc32fast::hash(&file[start..])) {
-        return Err("damaged: the checksum of its numbers is wrong".into());
-    }
-    let tensors = metadata.tensors().into_iter().map(|(name, info)| {
-        let (first, end) = info.data_offsets;
-        (name, (info.clone(), start + first..start + end))
-    });
-    Ok(tensors.collect())
 }
 
 /// Moves the parameter `name` out of `tensors`.

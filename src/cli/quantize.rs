@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use attentive::engine::Precision;
 use attentive::error::Result;
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
-use attentive::quantize::{Change, QuantizeOptions, Receipt, quantize};
+use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, quantize};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 
@@ -17,13 +17,21 @@ const EXAMPLES: &str = "\
 Examples:
   attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8 --src test.en --ref test.de
   attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3
+  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
 cannot be trained further. It holds the weights (`packed.safetensors`) and the receipt (`receipt.json`). The test set is \
 translated with the search of the model's own configuration. Give some hundreds of sentences that the model was not trained \
 on, or the intervals will be wide.
-  Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.";
+  Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.
+
+Shortlist:
+  With `--shortlist`, the new model searches for each sentence only among the tokens that its own tokens are likely to become, \
+and the most frequent ones. This saves most of the time of the output projection, and changes a translation where the best \
+token is not among them. The receipt compares the quantised model without and with its shortlist. `translate --no-shortlist` \
+searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to its directory to translate \
+with it in f32.";
 
 /// Store a translation model in fewer bits, and measure what this costs.
 ///
@@ -53,6 +61,9 @@ pub(super) struct Args {
     /// Number of resampled test sets.
     #[arg(long, value_name = "N", default_value = "1000")]
     resamples: NonZeroUsize,
+    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
+    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
+    shortlist: Option<Vec<PathBuf>>,
     /// Print the receipt as JSON.
     #[arg(long)]
     json: bool,
@@ -78,7 +89,15 @@ impl From<Target> for Precision {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
+    let shortlist = match args.shortlist.as_deref() {
+        Some([src, tgt]) => {
+            let (src, mut tgt) = input::read_aligned(src, std::slice::from_ref(tgt))?;
+            Some((src, tgt.swap_remove(0)))
+        }
+        _ => None,
+    };
     let options = QuantizeOptions {
+        shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
         precision: args.to.into(),
         bootstrap: Bootstrap {
             resamples: args.resamples,
@@ -106,6 +125,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         seconds,
         bleu,
         chrf,
+        shortlist,
         ..
     } = receipt;
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
@@ -136,10 +156,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         score("BLEU", &bleu.paired),
         score("chrF2", &chrf.paired),
     ];
-    for (name, before, after, change) in rows {
-        let line = format!("{name:<9}{before:<16}{after:<16}{change}");
-        out.line(line.trim_end())?;
-    }
+    show_rows(rows, out)?;
     out.line(format_args!(
         "{:<9}{changed_lines} of {lines} lines",
         "changed"
@@ -147,7 +164,51 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
     out.line(format_args!(
         "{:<9}{instructions}, threads: {threads}",
         "CPU"
-    ))
+    ))?;
+    match shortlist {
+        Some(cost) => show_shortlist(cost, *lines, out),
+        None => Ok(()),
+    }
+}
+
+/// The quantised model without its shortlist and with it.
+fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Result<()> {
+    let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
+    let Change { before, after } = cost.seconds;
+    let faster = before / after.max(1e-9);
+    let rows = [
+        (
+            "tokens",
+            cost.vocabulary.to_string(),
+            format!("{:.1}", cost.candidates),
+            "candidates of a line, on average".to_owned(),
+        ),
+        (
+            "speed",
+            rate(before),
+            rate(after),
+            format!("{faster:.1} × as fast"),
+        ),
+        score("BLEU", &cost.bleu.paired),
+        score("chrF2", &cost.chrf.paired),
+    ];
+    let size = HumanBytes(cost.bytes);
+    out.line(format_args!("\nof this, by the shortlist ({size}):"))?;
+    show_rows(rows, out)?;
+    let changed = cost.changed_lines;
+    out.line(format_args!("{:<9}{changed} of {lines} lines", "changed"))
+}
+
+/// The rows of a table: a name, before, after, and the change.
+fn show_rows<const N: usize>(
+    rows: [(&str, String, String, String); N],
+    out: &mut Output,
+) -> Result<()> {
+    for (name, before, after, change) in rows {
+        let line = format!("{name:<9}{before:<16}{after:<16}{change}");
+        out.line(line.trim_end())?;
+    }
+    Ok(())
 }
 
 /// A row of the table: both scores, and their difference with its interval.

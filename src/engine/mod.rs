@@ -9,6 +9,7 @@ mod additive_attention;
 mod attention;
 mod buffers;
 mod cache;
+mod columns;
 mod encoder;
 mod feed_forward;
 mod input;
@@ -32,10 +33,12 @@ pub use state::State;
 pub use weights::{Dense, Weight, Weights};
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use attentive_kernels::cached_attention::Products;
 use serde::{Deserialize, Serialize};
 
+use self::columns::Listed;
 use self::encoder::{Encoded, Encoder};
 use self::input::Input;
 use self::projection::Projection;
@@ -45,6 +48,7 @@ use self::weights::{Recorder, Scope};
 use crate::architecture::{self, Architecture, Head};
 use crate::batch::{Padded, TokenId};
 use crate::model::{Logits, NextToken, Parameter, Stepper};
+use crate::shortlist::Shortlist;
 
 /// The number type of a model's weights, and of the products with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,7 @@ pub struct Engine {
     tgt: Input,
     decoder: Decoder,
     projection: Projection,
+    shortlist: Option<Arc<Shortlist>>,
     max_len: usize,
     precision: Precision,
     weights: Vec<(String, Weight)>,
@@ -95,6 +100,8 @@ enum Decoder {
 pub struct LastLayer {
     rows: usize,
     values: Vec<f32>,
+    /// The candidates, with a shortlist.
+    listed: Option<Listed>,
 }
 
 impl Engine {
@@ -136,10 +143,29 @@ impl Engine {
             tgt,
             decoder,
             projection,
+            shortlist: None,
             max_len,
             precision,
             weights: recorder.all,
         }
+    }
+
+    /// The same engine, in which the likeliest tokens of a sentence are searched among its candidates by `shortlist`, and
+    /// probabilities sum to 1 over them; among all tokens without one. [`Stepper::logits`] always gives those of all tokens.
+    ///
+    /// # Panics
+    /// If the shortlist is of another target vocabulary.
+    pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
+        if let Some(shortlist) = &shortlist {
+            let vocab = self.projection.d_out();
+            assert_eq!(shortlist.tgt_vocab(), vocab, "tokens of the shortlist");
+        }
+        Self { shortlist, ..self }
+    }
+
+    /// The shortlist, if there is one.
+    pub fn shortlist(&self) -> Option<&Arc<Shortlist>> {
+        self.shortlist.as_ref()
     }
 
     /// The number type of the weights.
@@ -204,7 +230,16 @@ impl Engine {
             let last = |span: &attention::Span| x[(span.rows.end - 1) * d..][..d].to_vec();
             spans.iter().flat_map(last).collect()
         };
-        LastLayer { rows, values }
+        let candidates = state.rows.iter().map(|row| row.candidates.clone());
+        let listed = state.columns.as_ref().map(|columns| Listed {
+            rows: candidates.collect(),
+            columns: Arc::clone(columns),
+        });
+        LastLayer {
+            rows,
+            values,
+            listed,
+        }
     }
 }
 
@@ -213,10 +248,13 @@ impl Stepper for Engine {
     type Last = LastLayer;
 
     fn start(&self) -> State {
-        match &self.decoder {
+        let mut state = match &self.decoder {
             Decoder::Transformer(stack) => State::new(stack.block_len(), stack.state_widths()),
             Decoder::Recurrent(stack) => State::new(0, stack.state_widths()),
-        }
+        };
+        let columns = || Arc::new(Mutex::new(self.projection.columns()));
+        state.columns = self.shortlist.is_some().then(columns);
+        state
     }
 
     fn start_watched(&self) -> Option<State> {
@@ -237,6 +275,7 @@ impl Stepper for Engine {
             return;
         };
         let buffers = std::mem::take(&mut state.buffers);
+        let first = state.rows.len();
         let each = |encoded: Encoded<'_>| {
             let (memory, spans) = (encoded.memory, encoded.spans);
             match &self.decoder {
@@ -256,6 +295,12 @@ impl Stepper for Engine {
         };
         profile::time(profile::Part::Encoder, || encoder.read(src, &buffers, each));
         state.buffers = buffers;
+        if let Some(shortlist) = &self.shortlist {
+            let rows = src.ids.chunks_exact(src.width().max(1)).zip(src.lens());
+            for (row, (ids, &len)) in state.rows[first..].iter_mut().zip(rows) {
+                row.candidates = shortlist.candidates(&ids[..len]).into();
+            }
+        }
     }
 
     fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {

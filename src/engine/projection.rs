@@ -1,14 +1,15 @@
 //! From the last layer to the next token.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{Left, LeftBuf, linear_packed_columns, team_size};
+use attentive_kernels::packed::{Left, LeftBuf, linear_packed, linear_packed_columns, team_size};
 use attentive_kernels::team;
 use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
 
 use super::LastLayer;
+use super::columns::{Columns, Listed};
 use super::linear::Linear;
 use super::matrix::Matrix;
 use super::weights::Scope;
@@ -43,6 +44,11 @@ impl Projection {
         }
     }
 
+    /// The number of tokens.
+    pub(super) fn d_out(&self) -> usize {
+        self.map.d_out()
+    }
+
     /// Width of the last layer.
     pub(super) fn d_in(&self) -> usize {
         self.map.weight.d_in()
@@ -58,17 +64,15 @@ impl Projection {
             .to_owned()
     }
 
-    /// The input of the product.
-    fn scaled(&self, mut last: LastLayer) -> LastLayer {
-        if self.scale != 1.0 {
-            last.values.iter_mut().for_each(|x| *x *= self.scale);
-        }
-        last
+    /// No columns of the projection yet.
+    pub(super) fn columns(&self) -> Columns {
+        Columns::new(&self.map)
     }
 
-    /// The logits of all rows, row after row.
+    /// The logits of all rows, row after row, also those of tokens that are no candidates.
     pub(super) fn logits(&self, last: LastLayer) -> Logits {
-        let LastLayer { rows, values } = self.scaled(last);
+        let rows = last.rows;
+        let values = self.scaled(last.values);
         let mut logits = vec![0.0; rows * self.map.d_out()];
         self.map.apply(rows, &values, &mut logits);
         Logits::new(logits, self.map.d_out())
@@ -106,7 +110,15 @@ impl Projection {
 
     /// What is kept of the logits, which exist only for some columns at a time. Threads share the columns.
     fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
-        let LastLayer { rows, values } = self.scaled(last);
+        let LastLayer {
+            rows,
+            values,
+            listed,
+        } = last;
+        let values = self.scaled(values);
+        if let Some(listed) = listed {
+            return vec![self.listed(&values, &listed, keep)];
+        }
         let weight = self.map.weight.view();
         let mut buffer = LeftBuf::default();
         let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
@@ -116,14 +128,47 @@ impl Projection {
         let parts: Vec<OnceLock<Part>> = (0..n_parts).map(|_| OnceLock::new()).collect();
         team::run(n_parts, &|part| {
             let chunks = part * each..n_chunks.min((part + 1) * each);
-            let _ = parts[part].set(self.columns(&left, chunks, keep));
+            let _ = parts[part].set(self.of_columns(&left, chunks, keep));
         });
         let done = parts.into_iter().filter_map(OnceLock::into_inner);
         done.collect()
     }
 
+    fn scaled(&self, mut values: Vec<f32>) -> Vec<f32> {
+        if self.scale != 1.0 {
+            values.iter_mut().for_each(|x| *x *= self.scale);
+        }
+        values
+    }
+
+    /// What is kept of the logits of each row's candidates.
+    fn listed(&self, values: &[f32], listed: &Listed, keep: Keep<'_>) -> Part {
+        let columns = &mut *listed
+            .columns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        columns.provide(&listed.rows, &self.map);
+        let (weight, bias) = columns.view();
+        let width = weight.n();
+        let mut logits = vec![0.0; listed.rows.len() * width];
+        let identity = Activation::Identity;
+        linear_packed(
+            listed.rows.len(),
+            values,
+            weight,
+            bias,
+            identity,
+            &mut logits,
+        );
+        let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
+        let kept =
+            rows.map(|(candidates, logits)| of_candidates(candidates, logits, columns, keep));
+        let (largest, sums) = kept.unzip();
+        Part { largest, sums }
+    }
+
     /// What is kept of some chunks of columns.
-    fn columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
+    fn of_columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
         let (weight, bias) = (self.map.weight.view(), self.map.bias.as_deref());
         let rows = left.rows();
         let mut part = Part {
@@ -146,6 +191,28 @@ impl Projection {
         }
         part
     }
+}
+
+/// What is kept of the logits of the candidates of a row.
+fn of_candidates(
+    candidates: &[TokenId],
+    logits: &[f32],
+    columns: &Columns,
+    keep: Keep<'_>,
+) -> (Largest, Vec<ExpSum>) {
+    let of_token = |&token: &TokenId| logits[columns.place(token) as usize];
+    let logits: Vec<f32> = candidates.iter().map(of_token).collect();
+    // Places in the list, which is sorted, stand for tokens.
+    let place = |token| candidates.binary_search(token).ok();
+    let never = keep.never.iter().filter_map(place);
+    let never: Vec<u32> = never.map(|place| place as u32).collect();
+    let mut largest = Largest::new(keep.count);
+    largest.add(&logits, 0, &never);
+    let sums = match keep.sums {
+        true => logits.chunks(SUM_CHUNK).map(exp_sum).collect(),
+        false => Vec::new(),
+    };
+    (largest.renumbered(candidates), sums)
 }
 
 /// What to keep of the logits of a row.

@@ -1,11 +1,12 @@
 //! The decoding state of rows.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::attention::Span;
 use super::buffers::Buffers;
 use super::cache::{Cache, Table};
+use super::columns::{Candidates, Columns};
 use super::source::Source;
 
 /// Rows in decoding, each at its own position of its own sentence.
@@ -17,6 +18,8 @@ pub struct State {
     pub(super) cells: Vec<Vec<f32>>,
     widths: Vec<usize>,
     pub(super) buffers: Buffers,
+    /// The output columns that the rows share, with a shortlist.
+    pub(super) columns: Option<Arc<Mutex<Columns>>>,
     /// If wanted, the cross-attention of each row in the last step, over its source.
     pub(super) attention: Option<Vec<Vec<f32>>>,
 }
@@ -28,6 +31,8 @@ pub(super) struct Row {
     pub(super) position: usize,
     pub(super) source: Option<Arc<Source>>,
     pub(super) table: Table,
+    /// The candidates for each next token; empty without a shortlist.
+    pub(super) candidates: Candidates,
 }
 
 impl State {
@@ -39,6 +44,7 @@ impl State {
             cells: vec![Vec::new(); widths.len()],
             widths,
             buffers: Buffers::default(),
+            columns: None,
             attention: None,
         }
     }

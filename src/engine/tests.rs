@@ -1,5 +1,7 @@
 //! The engine equals the model to the bit in `f32`, and a row does not depend on others in any precision, for every variant.
 
+mod shortlist;
+
 use std::ops::Range;
 
 use super::*;

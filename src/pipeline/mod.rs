@@ -40,7 +40,7 @@ pub use warning::Warning;
 pub use written::{Alternative, Written};
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::architecture::{Architecture, TokenContract};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
@@ -50,6 +50,7 @@ use crate::engine::profile::{self, Part};
 use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
 use crate::model::{Model, parameters};
+use crate::shortlist::Shortlist;
 use crate::text::Tokenizers;
 
 /// A model with everything needed to process text.
@@ -95,6 +96,7 @@ impl Pipeline {
             tokenizers,
             architecture,
             weights,
+            shortlist,
             ..
         } = loaded;
         let decodes = matches!(architecture.task(), Task::Translate | Task::Generate);
@@ -132,13 +134,17 @@ impl Pipeline {
                 model.get_or_init(|| checkpoint::build(&architecture, weights, &device::cpu()));
             }
         }
-        Ok(Self {
+        let pipeline = Self {
             config,
             tokenizers,
             architecture,
             model,
             engine,
             partners: Vec::new(),
+        };
+        Ok(match shortlist {
+            Some(_) if decodes => pipeline.with_shortlist(shortlist),
+            _ => pipeline,
         })
     }
 
@@ -161,9 +167,23 @@ impl Pipeline {
     pub fn into_precision(self, precision: Precision) -> Self {
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
+        let shortlist = self.engine().shortlist().cloned();
         Self {
             model: OnceLock::new(),
-            engine: engine.into(),
+            engine: engine.with_shortlist(shortlist).into(),
+            ..self
+        }
+    }
+
+    /// The same model with this shortlist, or with none; see [`Engine::with_shortlist`].
+    ///
+    /// # Panics
+    /// If it does not decode, or the shortlist is of another target vocabulary.
+    pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
+        self.engine();
+        let engine = self.engine.take().expect("it was built");
+        Self {
+            engine: engine.with_shortlist(shortlist).into(),
             ..self
         }
     }

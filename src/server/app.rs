@@ -96,8 +96,8 @@ impl App {
             field: Some(field.to_owned()),
             ..Problem::new(Kind::TooLarge, problem)
         };
-        if texts.len() > limits.texts {
-            let (found, most) = (texts.len(), limits.texts);
+        let (found, most) = (texts.len(), limits.most_texts());
+        if found > most {
             return Err(too_large(format!(
                 "{found} texts; a request has at most {most}"
             )));

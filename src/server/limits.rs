@@ -72,6 +72,11 @@ impl Limits {
         Ok(())
     }
 
+    /// Texts of a request: more than the queue holds would never find a place.
+    pub(super) fn most_texts(&self) -> usize {
+        self.texts.min(self.queue)
+    }
+
     /// Refuses limits of 0, with which nothing could be served.
     ///
     /// # Errors

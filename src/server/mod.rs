@@ -167,7 +167,7 @@ impl Server {
         let (orders, ordered) = sync::channel();
         let (loading, loaded) = (Arc::clone(&app), control.clone());
         let loader = thread::Builder::new().name("loader".to_owned());
-        let loader = loader
+        loader
             .spawn(move || load(&loading, &loaded, &ordered))
             .map_err(Error::io("start a thread of", "the server"))?;
         let result = runtime.block_on(async {
@@ -182,11 +182,8 @@ impl Server {
             tidying.abort();
             result
         });
+        // Ends the loader. A model that is still being loaded is not waited for.
         drop(orders);
-        // A model that is still being loaded is not waited for.
-        if result.is_ok() && app.phase.stage() >= Stage::Ending && loader.is_finished() {
-            let _ = loader.join();
-        }
         runtime.shutdown_timeout(Duration::from_millis(100));
         result
     }

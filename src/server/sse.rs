@@ -146,8 +146,10 @@ pub(super) fn response<T: Send + 'static, S: Telling<T>>(
         Some((Ok::<_, Infallible>(chunk), stream))
     });
     let headers = [
-        (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
-        (CACHE_CONTROL, "no-store"),
+        (CONTENT_TYPE.as_str(), "text/event-stream; charset=utf-8"),
+        (CACHE_CONTROL.as_str(), "no-store"),
+        // nginx would collect the events otherwise.
+        ("x-accel-buffering", "no"),
     ];
     (headers, Body::from_stream(chunks)).into_response()
 }

@@ -63,8 +63,8 @@ pub(super) async fn translate(
     })
     .await?;
     let segments: Vec<_> = documents.iter().flat_map(Document::segments).collect();
-    if segments.len() > limits.texts {
-        let (found, most) = (segments.len(), limits.texts);
+    let (found, most) = (segments.len(), limits.most_texts());
+    if found > most {
         let problem = format!("{found} lines or sentences; a request has at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }

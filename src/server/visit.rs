@@ -156,6 +156,10 @@ impl Drop for Record {
             self.status
         };
         (self.app.metrics).ended(self.visit.api, status, took, abandoned);
+        if self.visit.api == Api::Operation {
+            // Operators ask again and again.
+            return;
+        }
         tracing::info!(
             method = %self.method,
             route = self.route,

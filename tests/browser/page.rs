@@ -39,7 +39,7 @@ pub(crate) fn visit(address: &str, scene: impl FnOnce(&Page)) {
     };
     let page = Page(driver.session());
     page.go(address);
-    scene(page);
+    scene(&page);
     assert_eq!(page.complaints(), Vec::<String>::new());
     assert_eq!(page.run(STRANGERS), json!([]));
 }

@@ -194,6 +194,82 @@ fn the_receipt_holds_what_is_printed() {
     assert!(text.contains(&changed) && text.contains("bf16"), "{text}");
 }
 
+/// The vocabulary is so small that all of its tokens in the text are candidates, which changes nothing.
+#[test]
+fn a_shortlist_is_learned_stored_and_switched_off() {
+    let folder = with_test_set();
+    let text = (0..10).map(|i| format!("{i} {} {}\n", (i + 3) % 10, (i * 7) % 10));
+    folder.write("text", text.collect::<String>());
+    let arguments =
+        format!("quantize runs/c --to int8 --out listed {TEST_SET} --shortlist text text");
+    let printed = stdout(&folder, &arguments);
+    for words in [
+        "of this, by the shortlist (",
+        "candidates of a line",
+        "\ntokens   14 ",
+    ] {
+        assert!(printed.contains(words), "`{words}` is not in {printed}");
+    }
+    let receipt = json(&fs::read_to_string(folder.path("listed/receipt.json")).unwrap());
+    let cost = &receipt["shortlist"];
+    assert_eq!(cost["vocabulary"], 14);
+    let candidates = cost["candidates"].as_f64().unwrap();
+    assert!((10.0..14.0).contains(&candidates), "{candidates}");
+    let size = fs::metadata(folder.path("listed/shortlist.safetensors"))
+        .unwrap()
+        .len();
+    assert_eq!(cost["bytes"], size);
+    quantise(&folder, "runs/c", "int8", "small");
+    for options in [
+        "",
+        "--beam-width 1",
+        "--sample --seed 2",
+        "--no-repeat-ngram 2",
+    ] {
+        let of = |model: &str| stdout(&folder, &format!("translate {model} src {options}"));
+        let expected = of("small");
+        assert_eq!(of("listed --no-shortlist"), expected, "{options}");
+        assert_eq!(of("small --no-shortlist"), expected, "{options}");
+        assert_eq!(of("listed").lines().count(), 5);
+    }
+    // Random draws and blocked n-grams read the logits of all tokens.
+    for options in ["--sample --seed 2", "--no-repeat-ngram 2"] {
+        let of = |model: &str| stdout(&folder, &format!("translate {model} src {options}"));
+        assert_eq!(of("listed"), of("small"), "{options}");
+    }
+    // Quantised anew, a model keeps its shortlist.
+    let file = "shortlist.safetensors";
+    let [listed, original] = ["listed", "runs/c"].map(|dir| folder.path(dir).join(file));
+    fs::copy(&listed, &original).unwrap();
+    quantise(&folder, "runs/c", "bf16", "again");
+    assert_eq!(
+        fs::read(folder.path("again").join(file)).unwrap(),
+        fs::read(&listed).unwrap()
+    );
+
+    let whole = fs::read(&listed).unwrap();
+    let mut changed = whole.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    for (bytes, words) in [
+        (&whole[..whole.len() - 1], "not a complete safetensors file"),
+        (&changed, "the checksum of its numbers is wrong"),
+        (&[], "not a complete safetensors file"),
+    ] {
+        fs::write(&listed, bytes).unwrap();
+        folder.fails(
+            "translate listed src",
+            1,
+            &["`listed/shortlist.safetensors`", words, "hint: "],
+        );
+    }
+    folder.fails(
+        &format!("quantize runs/c --to int8 --out new {TEST_SET} --shortlist text in"),
+        1,
+        &["`text` has 10 lines, `in` has 4"],
+    );
+    assert!(!folder.path("new").exists());
+}
+
 #[test]
 fn a_language_model_generates_in_every_type() {
     let folder = language_models();

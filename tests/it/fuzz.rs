@@ -4,7 +4,7 @@
 //! fails the test. Cases are reproducible from their numbers: a failure names the first and the last case of the process, and
 //! `ATTENTIVE_FUZZ_FIRST` starts there.
 
-mod mutation;
+pub(crate) mod mutation;
 
 use std::fs;
 use std::path::Path;

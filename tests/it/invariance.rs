@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::path::Path;
 
+use attentive::checkpoint::{self, files};
+use attentive::shortlist::{Limits, learn};
 use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
@@ -155,6 +157,32 @@ fn translations_of_a_transformer_depend_on_the_sentence_alone() {
 fn translations_with_a_recurrent_decoder_depend_on_the_sentence_alone() {
     let folder = train("--set model.decoder=recurrent --set model.recurrent.d_hidden=72");
     Sentences::new(&folder, "in", &digits(20)).depend_on_nothing_else(&[3]);
+}
+
+/// Sentences with candidates of their own share the columns of the output projection.
+#[test]
+fn translations_with_a_shortlist_depend_on_the_sentence_alone() {
+    let folder = train("");
+    let lines = digits(30);
+    let tokenizers = checkpoint::load(&folder.path("run")).unwrap().tokenizers;
+    let ids = |line: &String| tokenizers.src().encode(line).unwrap();
+    let pairs: Vec<_> = lines.iter().map(|line| (ids(line), ids(line))).collect();
+    let vocab = tokenizers.tgt().vocab_size();
+    let limits = Limits {
+        per_token: 2,
+        min_probability: 0.0,
+        frequent: 1,
+    };
+    let end = tokenizers.tgt().special().eos;
+    let shortlist = learn(&pairs, [vocab; 2], &[end], limits);
+    let mut file = Vec::new();
+    checkpoint::write_shortlist(&shortlist, &mut file).unwrap();
+    std::fs::write(folder.path("run").join(files::SHORTLIST), file).unwrap();
+    let sentences = Sentences::new(&folder, "in", &lines);
+    sentences.depend_on_nothing_else(&[1, 5]);
+    let [with, without] =
+        ["", "--no-shortlist"].map(|option| sentences.translate("in", option, None));
+    assert_ne!(with, without);
 }
 
 /// A model that has barely learnt writes long sentences, in which any difference would grow.

@@ -25,7 +25,11 @@ const RULES: &[(&str, &[&str])] = &[
     ("ops", &[]),
     ("nn", &["architecture", "random", "ops"]),
     ("model", &["architecture", "batch", "ops", "nn"]),
-    ("engine", &["architecture", "batch", "ops", "nn", "model"]),
+    ("shortlist", &["batch"]),
+    (
+        "engine",
+        &["architecture", "batch", "ops", "nn", "model", "shortlist"],
+    ),
     ("metrics", &[]),
     (
         "checkpoint",
@@ -38,6 +42,7 @@ const RULES: &[(&str, &[&str])] = &[
             "text",
             "data",
             "model",
+            "shortlist",
             "engine",
         ],
     ),
@@ -66,6 +71,7 @@ const RULES: &[(&str, &[&str])] = &[
             "data",
             "nn",
             "model",
+            "shortlist",
             "engine",
             "checkpoint",
             "decode",
@@ -114,6 +120,7 @@ const RULES: &[(&str, &[&str])] = &[
         &[
             "error",
             "config",
+            "shortlist",
             "engine",
             "metrics",
             "checkpoint",

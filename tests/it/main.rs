@@ -39,6 +39,12 @@ mod multi30k;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]
+mod serve_clients;
+#[cfg(feature = "server")]
+mod serve_deepl;
+#[cfg(feature = "server")]
+mod serve_fuzz;
+#[cfg(feature = "server")]
 mod serve_models;
 #[cfg(feature = "server")]
 mod serve_network;

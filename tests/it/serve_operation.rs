@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use attentive::pipeline::Pipeline;
 use attentive::server::{Limits, ServeConfig, ServedModel, Server};
 use serde_json::{Value, json};
 
-use crate::run::{Folder, program};
+use crate::run::Folder;
 use crate::support::http::{Connection, get, post};
 use crate::support::serving::{Running, config, fixture, metric, until};
 
@@ -22,30 +22,39 @@ const JSON: &str = "Content-Type: application/json\r\n";
 struct Process {
     child: Child,
     address: SocketAddr,
+    /// Reads the log, which would otherwise fill its pipe and stop the server.
+    log: Option<JoinHandle<String>>,
 }
 
 impl Process {
     /// A server that is ready.
     fn start(folder: &Folder, arguments: &str) -> Self {
-        let mut child = folder
-            .command(&format!("serve {arguments} --listen 127.0.0.1:0"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line
-            .trim()
-            .strip_prefix("http://")
-            .unwrap()
-            .parse()
-            .unwrap();
-        let process = Self { child, address };
-        until("ready", || get(address, "/readyz").status == 200);
+        let process = Self::over(folder.command(&format!("serve {arguments}")), "127.0.0.1:0");
+        until("ready", || get(process.address, "/readyz").status == 200);
         process
+    }
+
+    /// A server that has told its address.
+    fn over(mut command: Command, listen: &str) -> Self {
+        let command = command.args(["--listen", listen]);
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let mut log = child.stderr.take().unwrap();
+        let log = thread::spawn(move || {
+            let mut text = String::new();
+            log.read_to_string(&mut text).unwrap();
+            text
+        });
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("http://").unwrap();
+        let address = address.parse().unwrap();
+        Self {
+            child,
+            address,
+            log: Some(log),
+        }
     }
 
     fn signal(&self, name: &str) {
@@ -59,14 +68,15 @@ impl Process {
 
     /// Waits for its end: the exit code and the log.
     fn end(mut self) -> (Option<i32>, String) {
-        let mut log = String::new();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut log)
-            .unwrap();
+        let log = self.log.take().unwrap().join().unwrap();
         (self.child.wait().unwrap().code(), log)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -112,6 +122,10 @@ fn sigterm_drops_no_accepted_request() {
     });
     process.signal("TERM");
     // Whoever comes now is told to go elsewhere, unless all is over already.
+    until("draining", || {
+        idle.ask("GET", "/readyz", "", "");
+        idle.reply().is_none_or(|reply| reply.status == 503)
+    });
     idle.ask(
         "POST",
         "/translate",
@@ -302,22 +316,8 @@ fn a_configuration_file_is_enough() {
 #[test]
 fn a_public_address_without_keys_is_a_warning() {
     let folder = with_run("transformer-post");
-    let mut child = program()
-        .current_dir(folder.path(""))
-        .args(["serve", "en-de=run", "--listen", "0.0.0.0:0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert!(line.starts_with("http://0.0.0.0:"), "{line}");
-    let process = Process {
-        child,
-        address: "127.0.0.1:1".parse().unwrap(),
-    };
+    let process = Process::over(folder.command("serve en-de=run"), "0.0.0.0:0");
+    assert!(process.address.ip().is_unspecified());
     process.signal("TERM");
     let (_, log) = process.end();
     assert!(

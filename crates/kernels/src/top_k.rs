@@ -67,6 +67,16 @@ impl Largest {
         }
     }
 
+    /// The same values, whose indices i are replaced by `numbers[i]`.
+    ///
+    /// # Panics
+    /// If `numbers` has no such element.
+    pub fn renumbered(mut self, numbers: &[u32]) -> Self {
+        let indices = self.best.iter_mut().map(|(_, index)| index);
+        indices.for_each(|index| *index = numbers[*index as usize]);
+        self
+    }
+
     /// The values, largest first.
     pub fn into_sorted(self) -> Vec<(f32, u32)> {
         self.best

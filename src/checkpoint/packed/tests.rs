@@ -1,6 +1,10 @@
 use std::fs::{self, File};
 
+use safetensors::SafeTensors;
+use safetensors::tensor::{Metadata, TensorInfo};
+
 use super::*;
+use crate::checkpoint::checked::{ALIGNMENT, KEY, LENGTH_BYTES};
 use crate::checkpoint::shapes;
 use crate::config::ModelConfig;
 use crate::engine::Dense;
@@ -100,7 +104,7 @@ fn tensors_of_file(bytes: &[u8]) -> Tensors {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     fs::write(&path, bytes).unwrap();
-    tensors_in(&Mapped::open(&File::open(&path).unwrap()).unwrap()).unwrap()
+    checked::read(FORMAT, &Mapped::open(&File::open(&path).unwrap()).unwrap()).unwrap()
 }
 
 #[test]

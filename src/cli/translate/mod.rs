@@ -8,6 +8,7 @@ mod sampling;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attentive::config::Task;
 use attentive::engine::profile::profiled;
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions};
@@ -101,6 +102,9 @@ pub(super) struct Args {
     /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+    /// Search among all tokens, also if the model has a shortlist.
+    #[arg(long)]
+    no_shortlist: bool,
     /// Show speed, and where the time went, on standard error.
     #[arg(long)]
     profile: bool,
@@ -145,7 +149,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// Translates all of the input, and returns the model.
 fn translate(args: &Args) -> Result<Pipeline> {
-    let pipeline = args.ensemble.load(&args.lines.model)?;
+    let mut pipeline = args.ensemble.load(&args.lines.model)?;
+    if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
+        pipeline = pipeline.with_shortlist(None);
+    }
     let mut options = args.options(&pipeline)?;
     options.search.scored = !matches!(args.style(), Style::Text);
     if args.alignments {

@@ -53,8 +53,7 @@ impl Builder {
 
     pub(super) fn text(&mut self, text: &str, range: Range<usize>) {
         self.extend(&range);
-        // Browsers ignore the character 0.
-        for c in text.chars().filter(|&c| c != '\0') {
+        for c in text.chars() {
             if is_space(c) {
                 self.space();
                 let outside = if self.begun {

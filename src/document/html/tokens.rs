@@ -52,7 +52,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     for token in Tokenizer::new_with_emitter(source, emitter) {
         let Ok(token) = token;
         let (kind, span) = match token {
-            Gum::String(text) => (Kind::Text(decoded(&text.value)), text.span),
+            Gum::String(text) => (Kind::Text(visible(&text.value)), text.span),
             Gum::StartTag(tag) => (Kind::Start(start(&tag)), tag.span),
             Gum::EndTag(tag) => (Kind::End(decoded(&tag.name)), tag.span),
             Gum::Comment(comment) => (Kind::Other, comment.span),
@@ -118,6 +118,11 @@ fn start(tag: &StartTag<usize>) -> Start {
         name: decoded(&tag.name),
         protected: forbidden || marked,
     }
+}
+
+/// The text without the character 0, which browsers ignore.
+fn visible(text: &HtmlString) -> String {
+    decoded(text).replace('\0', "")
 }
 
 fn decoded(text: &HtmlString) -> String {

@@ -11,7 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{OneOrMany, reply};
-use crate::server::app::Shared;
+use crate::pipeline::service::Client;
+use crate::server::app::{App, Shared};
 use crate::server::body::json_or_form;
 use crate::server::language::{Language, detect_among};
 use crate::server::models::Model;
@@ -88,34 +89,13 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         .transpose()?;
     let (texts, _) = asked.text.into_texts();
     app.admit("text", &texts)?;
-    // Each text has a language of its own, so texts are grouped by the model that reads them.
     let chosen = texts
         .iter()
         .map(|text| choose(&app, source.as_ref(), &target, text));
     let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
     let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
-    let mut groups: Vec<(Arc<Model>, Vec<usize>)> = Vec::new();
-    for (number, (model, _)) in chosen.iter().enumerate() {
-        match groups.iter_mut().find(|(of, _)| Arc::ptr_eq(of, model)) {
-            Some((_, numbers)) => numbers.push(number),
-            None => groups.push((Arc::clone(model), vec![number])),
-        }
-    }
-    let mut translated = vec![String::new(); texts.len()];
-    for (model, numbers) in groups {
-        let asked = Texts {
-            texts: numbers
-                .iter()
-                .map(|&number| texts[number].clone())
-                .collect(),
-            form,
-            alternatives: 0,
-        };
-        let rendered = translate(&app, &model, client, asked).await?;
-        for (number, rendered) in numbers.into_iter().zip(rendered) {
-            translated[number] = rendered.best;
-        }
-    }
+    let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
+    let translated = translate_each(&app, client, texts, models, form).await?;
     let results = translated.into_iter().zip(chosen).zip(billed);
     let results = results.map(|((text, (_, source)), billed)| {
         let code = source.code().to_uppercase();
@@ -126,6 +106,39 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         result
     });
     Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+}
+
+/// Translates each text with its own model.
+async fn translate_each(
+    app: &App,
+    client: Client,
+    texts: Vec<String>,
+    models: Vec<Arc<Model>>,
+    form: Form,
+) -> Result<Vec<String>, Problem> {
+    let mut translated = vec![String::new(); texts.len()];
+    let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
+    for (number, (text, model)) in texts.into_iter().zip(models).enumerate() {
+        match groups.iter_mut().find(|(of, ..)| Arc::ptr_eq(of, &model)) {
+            Some((_, numbers, texts)) => {
+                numbers.push(number);
+                texts.push(text);
+            }
+            None => groups.push((model, vec![number], vec![text])),
+        }
+    }
+    for (model, numbers, texts) in groups {
+        let asked = Texts {
+            texts,
+            form,
+            alternatives: 0,
+        };
+        let rendered = translate(app, &model, client, asked).await?;
+        for (number, rendered) in numbers.into_iter().zip(rendered) {
+            translated[number] = rendered.best;
+        }
+    }
+    Ok(translated)
 }
 
 impl Translate {

@@ -42,7 +42,7 @@ impl Random {
 }
 
 /// `whole` with damage number `case`.
-pub(super) fn mutated(whole: &[u8], case: u64) -> Vec<u8> {
+pub(crate) fn mutated(whole: &[u8], case: u64) -> Vec<u8> {
     let mut random = Random(case);
     let mut bytes = whole.to_vec();
     for _ in 0..=random.below(3) {

@@ -1,7 +1,7 @@
 //! A small HTTP client that does exactly what it is told, even if that is wrong.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -113,6 +113,16 @@ impl Connection {
         self.0.read_exact(&mut chunk).ok()?;
         self.line()?;
         (length > 0).then_some(chunk)
+    }
+
+    /// Sends `bytes`, says that nothing follows, and returns all that comes back.
+    pub(crate) fn last_words(mut self, bytes: &[u8]) -> String {
+        let mut answer = Vec::new();
+        // The server may have closed the connection in the middle.
+        if self.send(bytes) && self.0.get_ref().shutdown(Shutdown::Write).is_ok() {
+            let _ = self.0.read_to_end(&mut answer);
+        }
+        String::from_utf8_lossy(&answer).into_owned()
     }
 
     /// Whether the server has closed the connection, or does so without another byte.

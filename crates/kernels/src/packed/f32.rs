@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::layout::{pack, row};
+use super::PackedError;
+use super::layout::{check_len, pack, row};
 use super::lines::{self, Line};
 use crate::area::area;
 
@@ -15,6 +16,12 @@ pub struct PackedF32<'a> {
 }
 
 impl<'a> PackedF32<'a> {
+    /// The weight `[n, k]` whose packed values are `values`.
+    pub fn new(n: usize, k: usize, values: &'a [f32]) -> Result<Self, PackedError> {
+        check_len::<f32>(n, k, values.len())?;
+        Ok(Self { n, k, values })
+    }
+
     /// Output columns.
     pub fn n(self) -> usize {
         self.n
@@ -28,6 +35,11 @@ impl<'a> PackedF32<'a> {
     /// The packed values.
     pub fn values(self) -> &'a [f32] {
         self.values
+    }
+
+    /// The packed values as bytes.
+    pub fn as_bytes(self) -> &'a [u8] {
+        lines::bytes(self.values)
     }
 
     /// Row `n` of the weight.

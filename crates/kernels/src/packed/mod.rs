@@ -14,6 +14,7 @@
 //! 64 bytes. Owners, whose names end in `Buf`, pack a row-major matrix.
 
 mod bf16;
+mod columns;
 mod error;
 mod f32;
 mod int8;
@@ -24,6 +25,7 @@ mod product;
 mod weight;
 
 pub use bf16::{PackedBf16, PackedBf16Buf};
+pub use columns::PackedColumns;
 pub use error::PackedError;
 pub use f32::{PackedF32, PackedF32Buf};
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};

@@ -1,3 +1,4 @@
+mod columns;
 mod layout;
 mod parts;
 
