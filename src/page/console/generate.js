@@ -40,12 +40,14 @@ async function explainGeneration(panel, signal, result, begun) {
   request.target_tokens = [...(begun?.tokens ?? []), ...result.tokens];
   const explanation = await ask("api/explain", request, signal);
   const { tgt, written, warnings } = explanation;
-  warn(panel, warnings.filter((text) => !result.warnings.some((known) => text.endsWith(known))));
   const choose = (place, token) => begin(panel, { tokens: [...tgt.slice(0, place + 1), token] });
   // The first token that was read, the start token or that of the text, was not written.
   const given = begun ? begun.tokens.length - 1 : 0;
   const list = tokenList("Tokens of the text", written, given, choose);
-  const hint = "The stronger the shade, the less likely the token. Press one to see its alternatives.";
+  // Warnings that the result did not have are about the length.
+  const cut = warnings.some((text) => !result.warnings.some((known) => text.endsWith(known)));
+  const part = cut ? ` These are the first ${tgt.length} tokens: the model cannot read more at once.` : "";
+  const hint = `The stronger the shade, the less likely the token. Press one to see its alternatives.${part}`;
   panel.body.replaceChildren(make("section", {}, make("h3", {}, "Tokens"), make("p", { class: "quiet" }, hint), list));
   explained(panel, explanation);
   focusChoice(panel);

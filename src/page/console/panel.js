@@ -22,7 +22,7 @@ function panelOf(model) {
 function factsOf({ task, source, target, parameters, max_len }) {
   const does = { translate: "translates", generate: "continues text", fill: "fills gaps", tag: "tags tokens", classify: "classifies text" }[task];
   const pair = source && target ? ` ${source} → ${target}` : "";
-  const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : `${parameters}`;
+  const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString("en");
   return `${does}${pair} · ${size} parameters · reads up to ${max_len} tokens`;
 }
 
