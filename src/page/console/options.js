@@ -3,7 +3,7 @@
 // Name of the setting, label, and attributes of its field.
 const OPTIONS = {
   translate: [
-    ["beam", "Beam width", { type: "number", min: 1, max: 64 }],
+    ["beam", "Beam width", { type: "number", min: 1, max: 16 }],
     ["best", "Translations", { type: "number", min: 1, max: 64 }],
   ],
   generate: [

@@ -159,6 +159,14 @@ impl Translate {
             sampling: self.sampling.map(Sampling::from),
             ..defaults
         };
+        if options.n_best > 1 + limits.alternatives {
+            let most = 1 + limits.alternatives;
+            let problem = format!(
+                "{} translations of a text; the server allows {most}",
+                options.n_best
+            );
+            return Err(Problem::field("n_best", problem));
+        }
         // The model's own search may be wider.
         let widest = limits.beam_width.max(defaults.beam_width);
         if options.beam_width > widest {
@@ -167,14 +175,6 @@ impl Translate {
                 options.beam_width
             );
             return Err(Problem::field("beam_width", problem));
-        }
-        if options.n_best > 1 + limits.alternatives {
-            let most = 1 + limits.alternatives;
-            let problem = format!(
-                "{} translations of a text; the server allows {most}",
-                options.n_best
-            );
-            return Err(Problem::field("n_best", problem));
         }
         if options.max_new_tokens == 0 {
             return Err(Problem::field(
