@@ -207,7 +207,9 @@ impl From<File> for ServeConfig {
 /// A duration of `seconds`; the longest that makes sense for more.
 pub(super) fn seconds(seconds: f64) -> Duration {
     const MOST: f64 = 1e9;
-    Duration::from_secs_f64(seconds.max(0.0).min(MOST))
+    // NaN is no time either.
+    let positive = if seconds > 0.0 { seconds } else { 0.0 };
+    Duration::from_secs_f64(positive.min(MOST))
 }
 
 #[cfg(test)]
