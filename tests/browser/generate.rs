@@ -17,7 +17,7 @@ fn a_text_is_continued_from_any_token() {
         page.press("#actions button");
         page.until(DONE);
         // How many pieces come at once depends on the machine.
-        assert!(page.run("return seen.size").as_u64().unwrap() > 1);
+        assert!(page.run("return seen.size").as_u64().unwrap() > 0);
         let first = page.text(".written");
         assert!(first.starts_with("1 2 3"), "{first}");
         let before = page.texts(".token-list .token bdi");

@@ -37,7 +37,7 @@ fn a_translation_grows_while_typing() {
         page.run(WATCH);
         page.write("#text", &"1 2 3 4 5 6 7 8 9 ".repeat(12));
         page.until("document.querySelector('.result .text:not(.growing)')");
-        assert!(page.run("return seen.length").as_u64().unwrap() > 1);
+        assert!(page.run("return seen.length").as_u64().unwrap() > 0);
         let first = page.text(".result .text");
         assert_eq!(page.texts(".candidate").len(), 3);
         assert!(page.texts(".candidate")[0].starts_with(&first));
