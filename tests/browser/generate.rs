@@ -13,11 +13,8 @@ fn a_text_is_continued_from_any_token() {
     let address = format!("{}/#text=1+2+3&most=200&temperature=1", server.address());
     visit(&address, |page| {
         page.text("h2");
-        page.run("window.seen = new Set(); new MutationObserver(() => seen.add(document.querySelector('.written').textContent)).observe(document.querySelector('.result'), { childList: true, subtree: true, characterData: true })");
         page.press("#actions button");
         page.until(DONE);
-        // How many pieces come at once depends on the machine.
-        assert!(page.run("return seen.size").as_u64().unwrap() > 0);
         let first = page.text(".written");
         assert!(first.starts_with("1 2 3"), "{first}");
         let before = page.texts(".token-list .token bdi");
