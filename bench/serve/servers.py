@@ -23,7 +23,7 @@ class Setting:
     workers: int
     # Of each worker.
     threads: int
-    # Most sentences that are decoded together.
+    # Most hypotheses that a thread of ours decodes together, or sentences that a worker of the peer does.
     batch: int
 
     def __str__(self):
@@ -82,7 +82,7 @@ class AttentiveServer:
         self.options = options
 
     def settings(self, threads):
-        return [Setting(1, threads, batch) for batch in (64, 32)]
+        return [Setting(1, threads, batch) for batch in (32, 160)]
 
     def start(self, case, setting):
         port = free_port()

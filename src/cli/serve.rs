@@ -61,7 +61,7 @@ pub(super) struct Args {
     /// Maximum number of sentences and other jobs that wait for a model.
     #[arg(long, value_name = "N")]
     max_queue: Option<NonZeroUsize>,
-    /// Maximum number of sentences that a model decodes at once.
+    /// Maximum number of hypotheses (sentences times the width of the beam) that each thread decodes at once [default: 32].
     #[arg(long, value_name = "N")]
     max_batch: Option<NonZeroUsize>,
     /// Maximum size of a request's body.

@@ -132,7 +132,7 @@ impl SearchOptions {
     }
 
     /// Number of rows that a sentence may take.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         match self.sampling {
             Some(_) => self.n_best,
             None => self.beam_width,

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub struct Limits {
     /// Sentences and other jobs that may wait for a model.
     pub queue: usize,
-    /// Sentences that a model decodes at once.
+    /// Hypotheses that each thread decodes at once.
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
@@ -44,7 +44,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             queue: 4096,
-            batch: 64,
+            batch: 32,
             body: 2 << 20,
             characters: 500_000,
             texts: 2048,

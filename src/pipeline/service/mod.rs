@@ -32,7 +32,8 @@ use crate::error::{Error, Result};
 pub struct Limits {
     /// Threads, each of which decodes sentences of its own.
     pub workers: usize,
-    /// Maximum number of sentences that are decoded at once, by all workers together.
+    /// Maximum number of hypotheses that a worker decodes together: it takes no more sentences once it has so many. Results do
+    /// not depend on it. The more, the more a worker gets done, up to a point, and the longer each sentence takes.
     pub batch: usize,
     /// Maximum number of jobs that wait.
     pub queue: usize,
@@ -89,7 +90,7 @@ impl Service {
         } = limits;
         if workers == 0 || batch == 0 || queue == 0 {
             return Err(Error::usage(
-                "a service needs at least one worker, one sentence at a time and room for one job",
+                "a service needs at least one worker, one hypothesis at a time and room for one job",
                 "raise the limit that is 0",
             ));
         }
@@ -106,7 +107,7 @@ impl Service {
         for number in 0..workers {
             let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
             let contract = contract.clone();
-            let run = move || Worker::work(&pipeline, &contract, &shared, limits);
+            let run = move || Worker::work(number, &pipeline, &contract, &shared, limits);
             let thread = thread::Builder::new().name(format!("worker {number}"));
             let thread = thread
                 .spawn(run)

@@ -3,14 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::job::Job;
+use super::job::{Job, Work};
 use super::{Client, Refused};
 
 /// The jobs that wait. Clients take turns, job by job.
 #[derive(Debug)]
 pub(super) struct Queue {
     capacity: usize,
-    workers: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -23,6 +22,19 @@ struct State {
     turns: VecDeque<Client>,
     waiting: usize,
     closed: bool,
+    /// The number of rows that each worker has; `None` while it does other work.
+    rows: Vec<Option<usize>>,
+}
+
+/// What a worker does next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// This job.
+    Job(Job),
+    /// Nothing new: no job waits, or other workers have fewer rows.
+    Nothing,
+    /// Nothing any more.
+    Closed,
 }
 
 impl Queue {
@@ -30,8 +42,10 @@ impl Queue {
     pub(super) fn new(capacity: usize, workers: usize) -> Self {
         Self {
             capacity,
-            workers,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                rows: vec![Some(0); workers],
+                ..State::default()
+            }),
             changed: Condvar::new(),
         }
     }
@@ -56,21 +70,30 @@ impl Queue {
         Ok(())
     }
 
-    /// The next jobs, at most `room`, and at most this worker's share of all. Waits for some if `idle`; `None` once the queue is
-    /// closed and empty.
-    pub(super) fn take(&self, room: usize, idle: bool) -> Option<Vec<Job>> {
+    /// The next job of a worker that has so many rows. A worker without rows waits for a job; one with rows gets none that
+    /// workers with fewer rows can take.
+    pub(super) fn take(&self, worker: usize, rows: usize) -> Next {
         let mut state = self.lock();
-        while idle && state.waiting == 0 {
+        state.rows[worker] = Some(rows);
+        while rows == 0 && state.waiting == 0 {
             if state.closed {
-                return None;
+                return Next::Closed;
             }
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let share = state.waiting.div_ceil(self.workers);
-        Some((0..room.min(share)).map_while(|_| state.next()).collect())
+        if rows >= state.share() {
+            return Next::Nothing;
+        }
+        let Some(job) = state.next() else {
+            return Next::Nothing;
+        };
+        if matches!(job.work, Work::Compute(_)) {
+            state.rows[worker] = None;
+        }
+        Next::Job(job)
     }
 
     /// The number of jobs.
@@ -102,6 +125,13 @@ impl State {
         of_client.extend(jobs);
     }
 
+    /// The number of rows at which all workers that decode have the same number, with a row for each job that waits.
+    fn share(&self) -> usize {
+        let decoding = || self.rows.iter().flatten();
+        let rows = decoding().sum::<usize>() + self.waiting;
+        rows.div_ceil(decoding().count())
+    }
+
     /// The next job of the client whose turn it is.
     fn next(&mut self) -> Option<Job> {
         let client = self.turns.pop_front()?;
@@ -128,7 +158,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::job::{Ticket, Work};
+    use super::super::job::Ticket;
     use super::*;
     use crate::pipeline::Pipeline;
 
@@ -141,6 +171,15 @@ mod tests {
         };
         let jobs = (0..count).map(job).collect();
         (ticket, jobs)
+    }
+
+    /// What a worker with so many rows takes.
+    fn take(queue: &Queue, worker: usize, rows: usize) -> Option<Job> {
+        match queue.take(worker, rows) {
+            Next::Job(job) => Some(job),
+            Next::Nothing => None,
+            Next::Closed => panic!("the queue is open, or not yet empty"),
+        }
     }
 
     #[test]
@@ -156,7 +195,7 @@ mod tests {
             .collect();
         let mut order = Vec::new();
         while queue.waiting() > 0 {
-            let job = queue.take(1, false).unwrap().remove(0);
+            let job = take(&queue, 0, 0).unwrap();
             // The ticket by which the job is known.
             let is_of = |ticket: &Ticket| ticket.cancelled().is_of(&job.cancelled);
             order.push(1 + tickets.iter().position(is_of).unwrap());
@@ -185,22 +224,31 @@ mod tests {
         queue.close();
         let (_fourth, more) = jobs(1);
         assert!(matches!(queue.add(Client(2), more), Err(Refused::Closed)));
-        assert_eq!(
-            queue.take(9, true).unwrap().len(),
-            5,
-            "what was accepted is done"
-        );
-        assert!(queue.take(9, true).is_none());
+        for _ in 0..5 {
+            assert!(take(&queue, 0, 0).is_some(), "what was accepted is done");
+        }
+        assert!(matches!(queue.take(0, 0), Next::Closed));
     }
 
     #[test]
-    fn workers_share_what_waits() {
-        let queue = Queue::new(100, 4);
-        let (_ticket, ten) = jobs(10);
-        queue.add(Client(1), ten).unwrap();
-        let taken: Vec<usize> = (0..4)
-            .map(|_| queue.take(8, false).unwrap().len())
-            .collect();
-        assert_eq!(taken, [3, 2, 2, 1]);
+    fn the_worker_with_the_fewest_rows_takes_the_next_job() {
+        let queue = Queue::new(100, 3);
+        for worker in 0..3 {
+            assert!(take(&queue, worker, 1).is_none());
+        }
+        let (_ticket, one) = jobs(1);
+        queue.add(Client(1), one).unwrap();
+        assert!(take(&queue, 0, 15).is_none());
+        assert!(take(&queue, 1, 10).is_none());
+        assert!(take(&queue, 2, 5).is_some());
+    }
+
+    #[test]
+    fn a_worker_that_does_other_work_is_not_waited_for() {
+        let queue = Queue::new(100, 2);
+        let (_ticket, two) = jobs(2);
+        queue.add(Client(1), two).unwrap();
+        assert!(take(&queue, 0, 0).is_some());
+        assert!(take(&queue, 1, 30).is_some());
     }
 }

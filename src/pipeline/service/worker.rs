@@ -10,6 +10,7 @@ use super::super::share::one_thread;
 use super::super::translate::all_candidates;
 use super::job::{Cancelled, Event, Job, Reply, Translating, Work, Writing};
 use super::load::Running;
+use super::queue::Next;
 use super::{Generation, Limits, Shared};
 use crate::architecture::TokenContract;
 use crate::decode::{
@@ -19,10 +20,14 @@ use crate::engine::Engine;
 
 /// A thread that decodes sentences of many requests together.
 pub(super) struct Worker<'p> {
+    number: usize,
     pipeline: &'p Pipeline,
     contract: &'p TokenContract,
     shared: &'p Shared,
-    capacity: Capacity,
+    /// Maximum number of rows.
+    batch: usize,
+    /// Maximum number of source positions in a lane.
+    positions: usize,
     /// Sentences, by how they are searched.
     lanes: Vec<Lane<'p>>,
     /// Sentences that found no room in their lane, since they are long.
@@ -54,13 +59,14 @@ struct Written<'p> {
 impl<'p> Worker<'p> {
     /// Works until the queue is closed and empty. Requests whose work panics get no answer.
     pub(super) fn work(
+        number: usize,
         pipeline: &'p Pipeline,
         contract: &'p TokenContract,
         shared: &'p Shared,
         limits: Limits,
     ) {
         let run = || {
-            let worker = || Self::new(pipeline, contract, shared, limits).run();
+            let worker = || Self::new(number, pipeline, contract, shared, limits).run();
             while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
         };
         // Kernels stay on the thread of their worker.
@@ -71,6 +77,7 @@ impl<'p> Worker<'p> {
     }
 
     fn new(
+        number: usize,
         pipeline: &'p Pipeline,
         contract: &'p TokenContract,
         shared: &'p Shared,
@@ -78,13 +85,12 @@ impl<'p> Worker<'p> {
     ) -> Self {
         let Limits { workers, batch, .. } = limits;
         Self {
+            number,
             pipeline,
             contract,
             shared,
-            capacity: Capacity {
-                sentences: batch.div_ceil(workers),
-                positions: SEARCH_POSITIONS.div_ceil(workers),
-            },
+            batch,
+            positions: SEARCH_POSITIONS.div_ceil(workers),
             lanes: Vec::new(),
             held: Vec::new(),
             texts: None,
@@ -92,25 +98,42 @@ impl<'p> Worker<'p> {
     }
 
     fn run(mut self) {
-        loop {
-            let busy = self.busy();
-            let room = self.capacity.sentences.saturating_sub(busy);
-            let Some(jobs) = self.shared.queue.take(room, busy == 0) else {
-                return;
-            };
-            for sought in std::mem::take(&mut self.held) {
-                self.seek(sought);
-            }
-            jobs.into_iter().for_each(|job| self.begin(job));
+        while self.take_jobs().is_continue() {
             self.step_lanes();
             self.step_texts();
         }
     }
 
-    /// The number of sentences and texts in work.
-    fn busy(&self) -> usize {
-        let in_lanes: usize = self.lanes.iter().map(|lane| lane.decoding.len()).sum();
-        in_lanes + self.held.len() + self.texts.as_ref().map_or(0, Texts::len)
+    /// Begins jobs while there is room and this worker has fewer rows than the others. Breaks once there is nothing left to do.
+    fn take_jobs(&mut self) -> ControlFlow<()> {
+        for sought in std::mem::take(&mut self.held) {
+            self.seek(sought);
+        }
+        while let rows = self.rows()
+            && rows < self.batch
+        {
+            match self.shared.queue.take(self.number, rows) {
+                Next::Job(job) => {
+                    let is_decoded = !matches!(job.work, Work::Compute(_));
+                    self.begin(job);
+                    // One job of other work between two steps.
+                    if !is_decoded {
+                        break;
+                    }
+                }
+                Next::Nothing => break,
+                Next::Closed => return ControlFlow::Break(()),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The number of rows in work, at most.
+    fn rows(&self) -> usize {
+        let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.rows();
+        let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
+        let held = self.held.iter().map(|sought| sought.job.options.rows());
+        in_lanes + held.sum::<usize>() + self.texts.as_ref().map_or(0, Texts::len)
     }
 
     fn begin(&mut self, job: Job) {
@@ -144,7 +167,10 @@ impl<'p> Worker<'p> {
             let setting = Setting {
                 contract: self.contract,
                 options: all_candidates(options),
-                capacity: self.capacity,
+                capacity: Capacity {
+                    sentences: self.batch.div_ceil(options.rows()),
+                    positions: self.positions,
+                },
             };
             let decoding = Decoding::new(self.pipeline.engine(), setting);
             self.lanes.push(Lane { options, decoding });

@@ -1,8 +1,11 @@
 //! Gaps, tags, labels and vectors of texts, as the commands of the program give them with `--json`.
 
+use std::iter::zip;
+
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::told;
@@ -19,6 +22,9 @@ use crate::text::Joint;
 
 /// Number of guesses for a gap, unless asked otherwise.
 const GUESSES: usize = 5;
+
+/// The most guesses or labels.
+const MOST: usize = 1000;
 
 /// Texts to read.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -52,114 +58,115 @@ impl From<Read> for ReadSome {
     }
 }
 
+/// What is to be found out about texts.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Gaps,
+    Tags,
+    Labels,
+    Vectors,
+}
+
+impl Wanted {
+    /// What a model does that finds it out.
+    fn what(self) -> &'static str {
+        match self {
+            Self::Gaps => "fill gaps",
+            Self::Tags => "tag tokens",
+            Self::Labels => "classify texts",
+            Self::Vectors => "embed texts",
+        }
+    }
+
+    /// Whether the model finds it out.
+    fn fits(self, model: &Model) -> bool {
+        match self {
+            Self::Gaps => model.task() == Task::Fill,
+            Self::Tags => model.task() == Task::Tag,
+            Self::Labels => model.task() == Task::Classify,
+            Self::Vectors => model.pipeline().require_encoder().is_ok(),
+        }
+    }
+
+    /// An object for each text.
+    fn find(
+        self,
+        pipeline: &Pipeline,
+        texts: &[String],
+        count: Option<usize>,
+    ) -> crate::Result<Vec<Value>> {
+        match self {
+            Self::Gaps => {
+                let count = count.unwrap_or(GUESSES);
+                let fill = |text: &String| Ok(filled(text, &pipeline.fill(text, count)?));
+                texts.iter().map(fill).collect()
+            }
+            Self::Tags => Ok(pipeline.tag(1, texts)?.iter().map(tagged).collect()),
+            Self::Labels => {
+                let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
+                Ok(zip(texts, &found)
+                    .map(|(text, found)| classified(text, found))
+                    .collect())
+            }
+            Self::Vectors => {
+                let found = pipeline.embed(1, texts)?;
+                Ok(zip(texts, &found)
+                    .map(|(text, found)| embedded(text, found))
+                    .collect())
+            }
+        }
+    }
+}
+
 /// Predicts the most likely tokens for every `<mask>` of a text.
 #[utoipa::path(post, path = "/api/fill", tag = "Attentive", request_body = ReadSome,
     responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a list of such objects")))]
-pub(super) async fn post_fill(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let fits = |model: &Model| model.task() == Task::Fill;
-    answer(app, request, "fill gaps", fits, |pipeline, texts, count| {
-        let count = count.unwrap_or(GUESSES);
-        let fill = |text: &String| Ok(filled(text, &pipeline.fill(text, count)?));
-        texts.iter().map(fill).collect()
-    })
-    .await
+pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    answer::<ReadSome>(app, request, Wanted::Gaps).await
 }
 
 /// Predicts a tag for every token of a text.
 #[utoipa::path(post, path = "/api/tag", tag = "Attentive", request_body = Read,
     responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of such objects")))]
-pub(super) async fn post_tag(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let fits = |model: &Model| model.task() == Task::Tag;
-    answer_all::<Read>(app, request, "tag tokens", fits, |pipeline, texts, _| {
-        Ok(pipeline.tag(1, texts)?.iter().map(tagged).collect())
-    })
-    .await
+pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    answer::<Read>(app, request, Wanted::Tags).await
 }
 
 /// Predicts a label for a text.
 #[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = ReadSome,
     responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a list of such objects")))]
 pub(super) async fn post_classify(
-    State(app): State<Shared>,
+    app: State<Shared>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let fits = |model: &Model| model.task() == Task::Classify;
-    answer(
-        app,
-        request,
-        "classify texts",
-        fits,
-        |pipeline, texts, count| {
-            let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
-            Ok(texts
-                .iter()
-                .zip(&found)
-                .map(|(text, found)| classified(text, found))
-                .collect())
-        },
-    )
-    .await
+    answer::<ReadSome>(app, request, Wanted::Labels).await
 }
 
 /// Computes the vector of a text.
 #[utoipa::path(post, path = "/api/embed", tag = "Attentive", request_body = Read,
     responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of such objects")))]
-pub(super) async fn post_embed(
+pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    answer::<Read>(app, request, Wanted::Vectors).await
+}
+
+/// The response with what is wanted of each text.
+async fn answer<R: DeserializeOwned + Into<ReadSome>>(
     State(app): State<Shared>,
     request: Request,
-) -> Result<Response, Problem> {
-    let fits = |model: &Model| model.pipeline().require_encoder().is_ok();
-    answer_all::<Read>(app, request, "embed texts", fits, |pipeline, texts, _| {
-        let found = pipeline.embed(1, texts)?;
-        Ok(texts
-            .iter()
-            .zip(&found)
-            .map(|(text, found)| embedded(text, found))
-            .collect())
-    })
-    .await
-}
-
-/// [`answer_all`] for requests with a `count`.
-async fn answer(
-    app: Shared,
-    request: Request,
-    what: &str,
-    fits: impl Fn(&Model) -> bool,
-    work: impl FnOnce(&Pipeline, &[String], Option<usize>) -> crate::Result<Vec<Value>> + Send + 'static,
-) -> Result<Response, Problem> {
-    answer_all::<ReadSome>(app, request, what, fits, work).await
-}
-
-/// The response with what `work` finds out about each text, an object.
-async fn answer_all<R: serde::de::DeserializeOwned + Into<ReadSome>>(
-    app: Shared,
-    request: Request,
-    what: &str,
-    fits: impl Fn(&Model) -> bool,
-    work: impl FnOnce(&Pipeline, &[String], Option<usize>) -> crate::Result<Vec<Value>> + Send + 'static,
+    wanted: Wanted,
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: ReadSome = json::<R>(request, &app.config.limits).await?.into();
-    let model = (app.models).choose(asked.model.as_deref(), what, fits)?;
+    let fits = |model: &Model| wanted.fits(model);
+    let model = (app.models).choose(asked.model.as_deref(), wanted.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
     app.admit("text", &texts)?;
-    const MOST: usize = 1000;
-    if asked
-        .count
-        .is_some_and(|count| !(1..=MOST).contains(&count))
-    {
+    if (asked.count).is_some_and(|count| !(1..=MOST).contains(&count)) {
         let problem = format!("`count` is between 1 and {MOST}");
         return Err(Problem::field("count", problem));
     }
-    let work = move |pipeline: &Pipeline| work(pipeline, &texts, asked.count);
+    let work = move |pipeline: &Pipeline| wanted.find(pipeline, &texts, asked.count);
     let mut found = compute(&model, client, work).await?;
     let body = match found.pop() {
         Some(Value::Object(mut only)) if !is_list => {
