@@ -9,7 +9,8 @@ model, prints Markdown tables and writes every measurement to target/serve/compa
 seconds and one round.
 
 Clients, server and models share one machine; the clients take little of it (CPU time is recorded). First, clients that wait for
-each answer before they ask again, from 1 to 256 of them: one gives the time of a lone request, the best of all the capacity.
+each answer before they ask again, from 1 to 256 of them: one gives the time of a lone request, and 16 and more the capacity, as
+the median of their rates, since the best of several rates would be the one that the machine favoured.
 Then requests that arrive at random moments (a Poisson process) at 0.5, 0.8, 1 and 2 times the server's own capacity, whether or
 not earlier ones have been answered; a latency counts from the arrival. Both servers have the same queue, and refuse what does
 not fit into it. Each answer is compared with that of `attentive translate` for the line, the peer's with its own answer to the
@@ -214,9 +215,9 @@ class Comparison:
                         for clients in CLIENTS:
                             found = self.measure("closed", case, server, running, "--clients", clients)
                             closed.setdefault((case, server, clients), []).append(found)
-                        best = max(median(closed[case, server, clients], "throughput") for clients in CLIENTS)
+                        many = [median(closed[case, server, clients], "throughput") for clients in CLIENTS if clients >= 16]
                         # The first round decides, so that the rates are the same in all.
-                        rate = capacity.setdefault((case, server), best)
+                        rate = capacity.setdefault((case, server), statistics.median(many))
                         for share in SHARES:
                             options = ["--clients", CONNECTIONS, "--rate", share * rate, "--seed", round_number + 1]
                             found = self.measure("open", case, server, running, *options)
