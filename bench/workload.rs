@@ -89,7 +89,8 @@ impl Workload {
 
 /// One training step, number `step` from 1: forward, backward, update. Returns the loss per token.
 pub(crate) fn step(learner: &mut Learner, batch: &Batch, step: u64) -> f64 {
-    let update = learner.learn(step, 1e-4, || batch.clone(), &mut Unwatched);
+    let batches = vec![batch.clone(); learner.n_batches()];
+    let update = learner.learn(step, 1e-4, &batches, &mut Unwatched);
     let sums = update.expect("the loss on random tokens is finite").sums;
     sums.loss / sums.n_tokens as f64
 }

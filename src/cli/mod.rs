@@ -24,6 +24,7 @@ mod names;
 mod output;
 mod plot;
 mod precision;
+mod prepare;
 mod profile;
 mod progress;
 mod quantize;
@@ -67,6 +68,7 @@ struct Cli {
 enum Command {
     Demo(demo::Args),
     Train(train::Args),
+    Prepare(prepare::Args),
     Translate(translate::Args),
     Generate(generate::Args),
     Tag(tag::Args),
@@ -96,6 +98,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args),
+            Self::Prepare(args) => prepare::run(args),
             Self::Translate(args) => translate::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Tag(args) => tag::run(args),

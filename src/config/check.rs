@@ -61,6 +61,7 @@ fn data(data: &DataConfig) -> Result<()> {
         );
     }
     path("data.dir", data.dir.as_ref())?;
+    path("data.store_dir", data.store_dir.as_ref())?;
     corpus("data.train", data.training()?)?;
     data.valid
         .as_ref()
@@ -88,6 +89,7 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
     size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
     at_most("tokenizer.vocab_size", tokenizer.vocab_size, 1 << 24)?;
+    size("tokenizer.sample_lines", tokenizer.sample_lines, 1)?;
     whole("tokenizer.min_frequency", tokenizer.min_frequency, 1)
 }
 

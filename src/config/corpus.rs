@@ -1,7 +1,7 @@
 //! `[data.train]` and `[data.valid]`: the source of a corpus.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -40,6 +40,17 @@ pub enum CorpusSource {
         /// Number of pairs to generate.
         pairs: usize,
     },
+}
+
+impl CorpusSource {
+    /// The files, as configured.
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Aligned { src, tgt } => vec![src, tgt],
+            Self::Tsv(file) | Self::Jsonl(file) | Self::Text(file) => vec![file],
+            Self::Builtin { .. } => Vec::new(),
+        }
+    }
 }
 
 /// The generated corpora.

@@ -1,11 +1,14 @@
 //! `[data]`: the corpora.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::corpus::{CorpusSource, ONE_OF};
 use crate::error::{Error, Result};
+
+/// Name of the folder for training data on disk, unless configured.
+const STORES: &str = ".attentive";
 
 /// `[data]`: the corpora.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,9 +29,52 @@ pub struct DataConfig {
     pub units: Units,
     /// Sentences longer than this many tokens, with `</s>`, are dropped from training and counted. Unused by streams.
     pub max_len: usize,
+    /// Where the encoded training data are kept while training.
+    pub store: StoreKind,
+    /// The folder for training data on disk; by default `.attentive` beside the first file of `train`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_dir: Option<PathBuf>,
+}
+
+/// Where the encoded training data are kept while training. Batches and their order do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// On disk if the files of `train` are large compared with the free memory, and in memory otherwise.
+    Auto,
+    /// In memory, encoded anew for every run.
+    Memory,
+    /// On disk, encoded once and read while training.
+    Disk,
 }
 
 impl DataConfig {
+    /// The folder for training data on disk.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no training corpus in files, and no `store_dir`.
+    pub fn stores(&self) -> Result<PathBuf> {
+        if let Some(dir) = &self.store_dir {
+            return Ok(self.path(dir));
+        }
+        let first = self.training()?.files().into_iter().next();
+        let beside = first.map(|file| self.path(file).with_file_name(STORES));
+        beside.ok_or_else(|| Error::Config {
+            key: "data.store_dir".into(),
+            expected: "a folder, since the corpus has no files".into(),
+            found: "none".into(),
+            hint: None,
+        })
+    }
+
+    /// `path`, relative to the folder of the corpora.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        match &self.dir {
+            Some(dir) => dir.join(path),
+            None => path.to_path_buf(),
+        }
+    }
+
     /// The training corpus.
     ///
     /// # Errors
@@ -52,6 +98,8 @@ impl Default for DataConfig {
             hold_out: 0.0,
             units: Units::Lines,
             max_len: 256,
+            store: StoreKind::Auto,
+            store_dir: None,
         }
     }
 }

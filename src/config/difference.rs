@@ -6,6 +6,8 @@ use super::{Config, ScheduleKind};
 
 /// Keys that may change when a run is resumed: limits, validation, checkpoints, and search.
 const FREE: &[&str] = &[
+    "data.store",
+    "data.store_dir",
     "data.valid",
     "decode",
     "train.average_last",

@@ -23,7 +23,7 @@ pub use crate::architecture::{
     Pooling, Positions, Task, TieEmbeddings,
 };
 pub use corpus::{BuiltinTask, CorpusSource};
-pub use data::{DataConfig, Units};
+pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};

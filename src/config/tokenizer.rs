@@ -18,6 +18,8 @@ pub struct TokenizerConfig {
     pub lowercase: bool,
     /// Unicode normalisation.
     pub normalization: Normalization,
+    /// Vocabularies are learned from at most this many lines, drawn at random. Taggers and classifiers use all.
+    pub sample_lines: usize,
 }
 
 /// A kind of tokens.
@@ -65,6 +67,7 @@ impl Default for TokenizerConfig {
             min_frequency: 2,
             lowercase: false,
             normalization: Normalization::Nfkc,
+            sample_lines: 1_000_000,
         }
     }
 }

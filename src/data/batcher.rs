@@ -1,144 +1,100 @@
 //! Batches of examples of similar length, within a token budget, in an order that can be resumed at any point.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::{BatchSize, Budget, Lengths};
 use super::encoded::Example;
+use super::examples::Examples;
 use super::masking::Masking;
-use crate::batch::{Batch, Padded, TokenId};
+use super::order::{self, Order};
+use crate::batch::{Batch, Padded};
 use crate::error::{Error, Result};
-use crate::random::Random;
 use crate::text::{Sides, SpecialTokens};
-
-/// Base of the random streams that shuffle the epochs; epoch `n` uses this plus `n`.
-const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
-
-/// Pairs are sorted by length within windows of about this many batches.
-const BATCHES_PER_WINDOW: usize = 100;
-
-/// Maximum size of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    tgt_tokens: usize,
-    src_tokens: usize,
-}
-
-impl Budget {
-    /// At most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source tokens,
-    /// so that a few very long sources cannot exhaust the RAM.
-    pub fn new(batch_tokens: usize) -> Self {
-        Self {
-            tgt_tokens: batch_tokens,
-            src_tokens: batch_tokens.saturating_mul(2),
-        }
-    }
-
-    fn allows(&self, rows: usize, src_len: usize, tgt_len: usize) -> bool {
-        rows * tgt_len <= self.tgt_tokens && rows * src_len <= self.src_tokens
-    }
-
-    /// The smallest `batch_tokens` with which every pair fits into a batch, or `None` without pairs.
-    fn least(pairs: &[Example]) -> Option<usize> {
-        let needed = |pair: &Example| pair.tgt_len().max(pair.src_len().div_ceil(2));
-        pairs.iter().map(needed).max()
-    }
-
-    /// Rejects an empty corpus, and any pair that exceeds the budget.
-    fn check(&self, pairs: &[Example]) -> Result<()> {
-        match Self::least(pairs) {
-            None => Err(Error::Data {
-                problem: "there are no sentence pairs to batch".into(),
-                hint: None,
-            }),
-            Some(needed) if needed > self.tgt_tokens => Err(Error::Config {
-                key: "train.batch_tokens".into(),
-                expected: format!("at least {needed}, which the longest sentence pair needs"),
-                found: self.tgt_tokens.to_string(),
-                hint: Some("raise it, or lower `data.max_len` to drop long sentences".into()),
-            }),
-            Some(_) => Ok(()),
-        }
-    }
-}
-
-/// Number of tokens in a batch, including padding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BatchSize {
-    /// Source tokens.
-    pub src_tokens: usize,
-    /// Target tokens.
-    pub tgt_tokens: usize,
-}
 
 /// A position in the endless sequence of batches: that of the next batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Number of completed epochs.
     pub epoch: u64,
-    /// Number of batches of this epoch that have been returned.
+    /// Number of completed windows of this epoch. Only large corpora have more than one.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub window: usize,
+    /// Number of batches of this window that have been returned.
     pub batch: usize,
 }
 
+fn is_first(window: &usize) -> bool {
+    *window == 0
+}
+
 impl Position {
-    /// Rejects a position beyond its epoch, which has `n_batches`.
+    /// Rejects a position beyond its window, which has `n_batches`.
     pub(super) fn check(self, n_batches: usize) -> Result<()> {
-        let Self { epoch, batch } = self;
+        let Self {
+            epoch,
+            window,
+            batch,
+        } = self;
         if batch < n_batches {
             return Ok(());
         }
         Err(Error::Data {
             problem: format!(
-                "cannot resume at batch {batch} of epoch {epoch}, which has {n_batches} batches"
+                "cannot resume at batch {batch} of window {window} of epoch {epoch}, which has {n_batches} batches"
             ),
             hint: Some("the training data differ from those of the saved run: restore them, or start a new run".into()),
         })
     }
 }
 
-/// An endless sequence of batches, with each pair once per epoch.
+/// An endless sequence of batches, with each example once per epoch.
 ///
-/// Each epoch is shuffled, then pairs of similar length are grouped into batches, and the batches are shuffled. The
-/// order depends only on the pairs, the budget, the seed and the epoch.
+/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of four random shards of 2¹⁷ neighbouring examples
+/// each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled. The order
+/// depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
 #[derive(Clone, Debug)]
 pub struct Batcher {
-    examples: Vec<Example>,
+    examples: Examples,
     budget: Budget,
     seed: u64,
     special: Sides,
     /// For masked language models.
     masking: Option<Masking>,
     position: Position,
-    /// Order of the pairs in the current epoch, and its division into batches.
-    order: Vec<usize>,
-    batches: Vec<Range<usize>>,
+    /// The shards of each window of the current epoch.
+    windows: Vec<Vec<usize>>,
+    /// The current window.
+    order: Order,
 }
 
 impl Batcher {
     /// Starts at the first batch of epoch 0.
     ///
     /// # Errors
-    /// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.
+    /// [`Error::Config`] if a single example exceeds the budget, [`Error::Data`] if there are no examples; those of a damaged corpus
+    /// on disk.
     pub fn new(
-        examples: Vec<Example>,
+        examples: impl Into<Examples>,
         budget: Budget,
         seed: u64,
         special: impl Into<Sides>,
         masking: Option<Masking>,
     ) -> Result<Self> {
-        budget.check(&examples)?;
-        let (position, order, batches) = (Position::default(), vec![], vec![]);
+        let examples = examples.into();
+        budget.check(examples.least_batch_tokens())?;
         let mut batcher = Self {
             examples,
             budget,
             seed,
             special: special.into(),
             masking,
-            position,
-            order,
-            batches,
+            position: Position::default(),
+            windows: Vec::new(),
+            order: Order::default(),
         };
-        batcher.plan(0);
+        batcher.seek(Position::default())?;
         Ok(batcher)
     }
 
@@ -150,106 +106,105 @@ impl Batcher {
     /// Moves to a position returned by [`Batcher::position`]: the same batches follow as then.
     ///
     /// # Errors
-    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus.
+    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus; those of a damaged
+    /// corpus on disk.
     pub fn seek(&mut self, position: Position) -> Result<()> {
-        self.plan(position.epoch);
-        position.check(self.batches.len())?;
+        self.windows = order::windows(self.examples.len(), self.seed, position.epoch);
+        let shards = self.windows.get(position.window);
+        let shards = shards.map_or(&[][..], Vec::as_slice);
+        self.examples.load(shards)?;
+        self.order = self.order_of(shards, self.budget, position);
+        position.check(self.order.len())?;
         self.position = position;
         Ok(())
     }
 
     /// The next batch.
-    pub fn next_batch(&mut self) -> Batch {
-        let chosen = &self.order[self.batches[self.position.batch].clone()];
-        let mut batch = assemble(
-            chosen.iter().map(|&index| &self.examples[index]),
-            self.special,
-        );
+    ///
+    /// # Errors
+    /// Those of a damaged corpus on disk.
+    pub fn next_batch(&mut self) -> Result<Batch> {
+        let batch = self.batch();
+        self.skip_batch()?;
+        Ok(batch)
+    }
+
+    /// Leaves out the next batch.
+    ///
+    /// # Errors
+    /// Those of a damaged corpus on disk.
+    pub fn skip_batch(&mut self) -> Result<()> {
+        let Position {
+            epoch,
+            window,
+            batch,
+        } = self.position;
+        if batch + 1 < self.order.len() {
+            self.position.batch += 1;
+            return Ok(());
+        }
+        let is_last = window + 1 == self.windows.len();
+        self.seek(match is_last {
+            true => Position {
+                epoch: epoch + 1,
+                ..Position::default()
+            },
+            false => Position {
+                epoch,
+                window: window + 1,
+                batch: 0,
+            },
+        })
+    }
+
+    /// Number of batches in the current epoch, estimated from its current window. It varies slightly between epochs, as different
+    /// examples are grouped.
+    pub fn batches_per_epoch(&self) -> usize {
+        let (here, all) = (self.order.n_examples(), self.examples.len());
+        (self.order.len() * all).div_ceil(here)
+    }
+
+    /// The maximum number of source and of target tokens over all batches of the current window.
+    pub fn largest(&self) -> BatchSize {
+        self.largest_of(&self.order)
+    }
+
+    /// The result of [`Batcher::largest`] for another budget, into which every example must fit.
+    pub fn largest_within(&self, budget: Budget) -> BatchSize {
+        let shards = &self.windows[self.position.window];
+        self.largest_of(&self.order_of(shards, budget, self.position))
+    }
+
+    /// The smallest `batch_tokens` with which every example fits.
+    pub fn least_batch_tokens(&self) -> usize {
+        self.examples.least_batch_tokens().unwrap_or(0)
+    }
+
+    /// Upper bound of the size of the examples and their order in memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples()
+    }
+
+    fn largest_of(&self, order: &Order) -> BatchSize {
+        let lengths = |index| self.examples.lengths(index);
+        let batches =
+            (0..order.len()).map(|number| BatchSize::of(order.batch(number).map(lengths)));
+        batches.fold(BatchSize::default(), BatchSize::max_of_each)
+    }
+
+    /// The next batch, which stays the next one.
+    fn batch(&self) -> Batch {
+        let chosen = self.order.batch(self.position.batch);
+        let chosen: Vec<Cow<'_, Example>> = chosen.map(|index| self.examples.get(index)).collect();
+        let mut batch = assemble(chosen.iter().map(AsRef::as_ref), self.special);
         if let Some(masking) = self.masking {
             masking.apply(&mut batch, self.position.epoch);
-        }
-        self.position.batch += 1;
-        if self.position.batch == self.batches.len() {
-            self.plan(self.position.epoch + 1);
         }
         batch
     }
 
-    /// Number of batches in the current epoch. It varies slightly between epochs, as different pairs are grouped.
-    pub fn batches_per_epoch(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// The maximum number of source and of target tokens over all batches of the current epoch.
-    pub fn largest(&self) -> BatchSize {
-        self.largest_of(&self.order, &self.batches)
-    }
-
-    /// The result of [`Batcher::largest`] for another budget, into which every pair must fit.
-    pub fn largest_within(&self, budget: Budget) -> BatchSize {
-        let (order, batches) = self.laid_out(budget, self.position.epoch);
-        self.largest_of(&order, &batches)
-    }
-
-    /// The smallest `batch_tokens` with which every pair fits.
-    pub fn least_batch_tokens(&self) -> usize {
-        Budget::least(&self.examples).unwrap_or(0)
-    }
-
-    /// Upper bound of the size of the pairs and their order, in bytes.
-    pub fn bytes(&self) -> usize {
-        // Allocator overhead of a small block.
-        const BLOCK: usize = 16;
-        let ids = |example: &Example| {
-            let vectors = example.vectors.capacity();
-            example.src.capacity()
-                + vectors
-                + example.tgt_in.capacity()
-                + example.tgt_out.capacity()
-        };
-        let ids: usize = self.examples.iter().map(ids).sum();
-        let each =
-            size_of::<Example>() + 3 * BLOCK + size_of::<usize>() + size_of::<Range<usize>>();
-        ids * size_of::<TokenId>() + self.examples.len() * each
-    }
-
-    fn largest_of(&self, order: &[usize], batches: &[Range<usize>]) -> BatchSize {
-        let mut largest = BatchSize::default();
-        for batch in batches {
-            let pairs = || order[batch.clone()].iter().map(|&i| &self.examples[i]);
-            let longest = |len: fn(&Example) -> usize| pairs().map(len).max().unwrap_or(0);
-            let tokens = |len: fn(&Example) -> usize| batch.len() * longest(len);
-            largest.src_tokens = largest.src_tokens.max(tokens(Example::src_len));
-            largest.tgt_tokens = largest.tgt_tokens.max(tokens(Example::tgt_len));
-        }
-        largest
-    }
-
-    /// Lays out `epoch` and moves to its beginning.
-    fn plan(&mut self, epoch: u64) {
-        (self.order, self.batches) = self.laid_out(self.budget, epoch);
-        self.position = Position { epoch, batch: 0 };
-    }
-
-    /// The order of the pairs in `epoch`, and its division into batches.
-    fn laid_out(&self, budget: Budget, epoch: u64) -> (Vec<usize>, Vec<Range<usize>>) {
-        let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(epoch));
-        let mut order: Vec<usize> = (0..self.examples.len()).collect();
-        random.shuffle(&mut order);
-        let (mut batches, mut start) = (Vec::new(), 0);
-        for window in order.chunks_mut(window_len(&self.examples, budget)) {
-            // The sort is stable, so pairs of equal lengths remain shuffled.
-            window.sort_by_key(|&index| lengths(&self.examples[index]));
-            let sorted = window.iter().map(|&index| &self.examples[index]);
-            batches.extend(
-                cut(sorted, budget)
-                    .into_iter()
-                    .map(|batch| batch.start + start..batch.end + start),
-            );
-            start += window.len();
-        }
-        random.shuffle(&mut batches);
-        (order, batches)
+    fn order_of(&self, shards: &[usize], budget: Budget, position: Position) -> Order {
+        Order::of(&self.examples, shards, budget, self.seed, position)
     }
 }
 
@@ -264,9 +219,10 @@ pub fn fixed_batches(
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
     let special = special.into();
-    budget.check(&examples)?;
-    examples.sort_by_key(lengths);
-    let batches = cut(examples.iter(), budget);
+    let lengths = examples.iter().map(Example::lengths);
+    budget.check(lengths.map(Lengths::least_batch_tokens).max())?;
+    examples.sort_by_key(Example::lengths);
+    let batches = budget.cut(examples.iter().map(Example::lengths));
     Ok(batches
         .into_iter()
         .map(|batch| {
@@ -277,35 +233,6 @@ pub fn fixed_batches(
             batch
         })
         .collect())
-}
-
-fn lengths(pair: &Example) -> (usize, usize) {
-    (pair.tgt_len(), pair.src_len())
-}
-
-/// Number of pairs per window; all pairs if there are not enough for two windows.
-fn window_len(pairs: &[Example], budget: Budget) -> usize {
-    let tokens: usize = pairs.iter().map(Example::tgt_len).sum();
-    let windows = tokens / budget.tgt_tokens.saturating_mul(BATCHES_PER_WINDOW);
-    pairs.len().div_ceil(windows.max(1))
-}
-
-/// Splits pairs sorted by length into batches within the budget.
-fn cut<'a>(sorted: impl Iterator<Item = &'a Example>, budget: Budget) -> Vec<Range<usize>> {
-    let mut batches: Vec<Range<usize>> = Vec::new();
-    let (mut src_len, mut tgt_len) = (0, 0);
-    for (index, pair) in sorted.enumerate() {
-        src_len = src_len.max(pair.src_len());
-        tgt_len = tgt_len.max(pair.tgt_len());
-        match batches.last_mut() {
-            Some(batch) if budget.allows(batch.len() + 1, src_len, tgt_len) => batch.end += 1,
-            _ => {
-                batches.push(index..index + 1);
-                (src_len, tgt_len) = (pair.src_len(), pair.tgt_len());
-            }
-        }
-    }
-    batches
 }
 
 fn assemble<'a>(examples: impl Iterator<Item = &'a Example> + Clone, special: Sides) -> Batch {

@@ -1,70 +1,29 @@
-//! Corpora and statistics of dropped lines.
+//! Corpora in memory.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use super::form::Form;
+use super::intake::{Intake, ReadStats};
 use super::item::{Entry, Fault, Item, TagInput, has_control};
-use super::lines::MAX_LINE_BYTES;
+use super::reader::Reader;
+use super::sample::Sample;
 use super::stored::SourceFile;
-use crate::count::count;
 use crate::error::{Error, Result};
 
 /// The lines of a corpus, all of the same [`Form`], and the files that they come from.
 #[derive(Clone, Debug)]
 pub struct Corpus {
-    form: Form,
+    intake: Intake,
     entries: Vec<Entry>,
-    stats: ReadStats,
     sources: Vec<SourceFile>,
-}
-
-/// Counts of lines read and dropped; each dropped line is counted under one reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadStats {
-    /// Lines read.
-    pub lines: usize,
-    /// Dropped because a side is empty or only white space.
-    pub empty: usize,
-    /// Dropped because a side exceeds [`MAX_LINE_BYTES`].
-    pub too_long: usize,
-    /// Dropped because a side contains NUL or another control character other than white space.
-    pub control: usize,
-}
-
-impl fmt::Display for ReadStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            lines,
-            empty,
-            too_long,
-            control,
-        } = *self;
-        write!(
-            f,
-            "{} of {} kept",
-            lines - empty - too_long - control,
-            count(lines, "line")
-        )?;
-        for (count, reason) in [
-            (empty, "with an empty side".to_owned()),
-            (too_long, format!("longer than {MAX_LINE_BYTES} bytes")),
-            (control, "with control characters".to_owned()),
-        ] {
-            if count > 0 {
-                write!(f, ", {count} dropped {reason}")?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Corpus {
     /// An empty corpus of `form`.
     pub(super) fn new(form: Form, sources: Vec<SourceFile>) -> Self {
         Self {
-            form,
+            intake: Intake::new(form),
             entries: Vec::new(),
-            stats: ReadStats::default(),
             sources,
         }
     }
@@ -76,16 +35,43 @@ impl Corpus {
     pub fn from_items(form: Form, items: impl IntoIterator<Item = Item>) -> Result<Self> {
         let mut corpus = Self::new(form, Vec::new());
         for item in items {
-            let line = corpus.stats.lines + 1;
+            let line = corpus.intake.stats.lines + 1;
             let taken = corpus.add(item);
             taken.map_err(|problem| corpus.error(line, problem))?;
         }
         Ok(corpus)
     }
 
+    /// Some lines that `reader`, which is at its end, has read.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if there are none.
+    pub fn sampled(sample: Sample, reader: Reader) -> Result<Self> {
+        let mut corpus = Self::new(reader.form(), Vec::new());
+        corpus.entries = sample.into_entries();
+        corpus.finish(reader);
+        corpus.check_not_empty()?;
+        Ok(corpus)
+    }
+
+    /// A random sample of at most `most` lines.
+    pub fn sample(&self, most: usize) -> Cow<'_, Self> {
+        if self.entries.len() <= most {
+            return Cow::Borrowed(self);
+        }
+        let mut sample = Sample::new(most);
+        let entries = self.entries.iter().cloned();
+        entries.for_each(|entry| sample.offer(entry));
+        Cow::Owned(Self {
+            intake: self.intake,
+            entries: sample.into_entries(),
+            sources: self.sources.clone(),
+        })
+    }
+
     /// The form of its lines.
     pub fn form(&self) -> Form {
-        self.form
+        self.intake.form
     }
 
     /// Its lines in order; a [`Form::Stream`] has a single one.
@@ -95,7 +81,7 @@ impl Corpus {
 
     /// Statistics of lines read and dropped.
     pub fn stats(&self) -> ReadStats {
-        self.stats
+        self.intake.stats
     }
 
     /// The files that it was read from; empty for a built-in corpus.
@@ -105,7 +91,7 @@ impl Corpus {
 
     /// The whole text of a [`Form::Stream`].
     pub fn stream(&self) -> Option<&str> {
-        match (self.form, self.entries.as_slice()) {
+        match (self.form(), self.entries.as_slice()) {
             (
                 Form::Stream,
                 [
@@ -189,7 +175,11 @@ impl Corpus {
             .map(|file| format!("`{}`", file.path.display()))
             .collect();
         Err(Error::Data {
-            problem: format!("no usable data in {}: {}", names.join(" and "), self.stats),
+            problem: format!(
+                "no usable data in {}: {}",
+                names.join(" and "),
+                self.stats()
+            ),
             hint: Some("check that these are the right files".into()),
         })
     }
@@ -201,27 +191,27 @@ impl Corpus {
 
     /// Adds the next line, or counts it as dropped; otherwise describes the problem.
     pub(super) fn add(&mut self, item: Item) -> Result<(), String> {
-        if let Some(fault) = item.fault() {
-            self.skip(fault);
-            return Ok(());
-        }
-        if let Some(problem) = item.misfit(self.form) {
-            return Err(problem);
-        }
-        self.stats.lines += 1;
-        let line = self.stats.lines;
-        self.entries.push(Entry { item, line });
+        self.entries.extend(self.intake.admit(item)?);
         Ok(())
     }
 
     /// Counts a dropped line.
     pub(super) fn skip(&mut self, fault: Fault) {
-        self.stats.lines += 1;
-        match fault {
-            Fault::Empty => self.stats.empty += 1,
-            Fault::TooLong => self.stats.too_long += 1,
-            Fault::Control => self.stats.control += 1,
+        self.intake.skip(fault);
+    }
+
+    /// Adds what `reader` has read.
+    pub(super) fn push(&mut self, entry: Entry) {
+        match (self.form(), &entry.item) {
+            (Form::Stream, Item::Text(line)) => self.extend_text(line, entry.line),
+            _ => self.entries.push(entry),
         }
+    }
+
+    /// Takes over the statistics and files of the reader that all lines came from.
+    pub(super) fn finish(&mut self, reader: Reader) {
+        self.intake.stats = reader.stats();
+        self.sources = reader.finish();
     }
 
     /// Appends the next line to the text of a [`Form::Stream`], unless it contains control characters.
@@ -230,11 +220,16 @@ impl Corpus {
             self.skip(Fault::Control);
             return;
         }
-        self.stats.lines += 1;
+        self.intake.stats.lines += 1;
+        self.extend_text(line, self.intake.stats.lines);
+    }
+
+    /// Extends the text of a [`Form::Stream`] by line `number`.
+    fn extend_text(&mut self, line: &str, number: usize) {
         if self.entries.is_empty() {
             self.entries.push(Entry {
                 item: Item::Text(String::new()),
-                line: self.stats.lines,
+                line: number,
             });
         }
         if let [
@@ -254,9 +249,9 @@ impl Corpus {
     /// # Errors
     /// [`Error::Config`] if one of the two parts would be empty.
     pub fn hold_out(&mut self, share: f64) -> Result<Self> {
-        let mut held = Self::new(self.form, self.sources.clone());
+        let mut held = Self::new(self.form(), self.sources.clone());
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
-        match (self.form, self.entries.as_mut_slice()) {
+        match (self.form(), self.entries.as_mut_slice()) {
             (
                 Form::Stream,
                 [
@@ -275,7 +270,7 @@ impl Corpus {
             }
             _ => held.entries = self.entries.split_off(kept(self.entries.len())),
         }
-        held.stats.lines = held.entries.len();
+        held.intake.stats.lines = held.entries.len();
         let is_blank = |entry: &Entry| matches!(&entry.item, Item::Text(text) if text.is_empty());
         let is_empty = |corpus: &Self| corpus.entries.iter().all(is_blank);
         if is_empty(self) || is_empty(&held) {

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
+use super::budget::Lengths;
 use super::corpus::Corpus;
 use super::item::{Entry, Item, TagInput};
 use super::masking::can_be_hidden;
@@ -15,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers};
 
 /// Lines encoded in parallel between two calls of a [`Watch`].
-const LINES_PER_CALL: usize = 1 << 14;
+pub(super) const LINES_PER_CALL: usize = 1 << 14;
 
 /// A line of a corpus, encoded for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -108,10 +110,18 @@ impl Example {
     pub fn tgt_len(&self) -> usize {
         self.tgt_out.len()
     }
+
+    /// Both lengths.
+    pub(super) fn lengths(&self) -> Lengths {
+        Lengths {
+            tgt: self.tgt_len(),
+            src: self.src_len(),
+        }
+    }
 }
 
 /// Counts of lines kept and dropped during encoding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodeStats {
     /// Lines kept.
     pub kept: usize,
@@ -173,8 +183,74 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes all lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and
-/// texts for a masked language model without a token that [`can_be_hidden`].
+/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and texts for a masked
+/// language model without a token that [`can_be_hidden`].
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    task: Task,
+    tokenizers: &'a Tokenizers,
+    stats: EncodeStats,
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder of lines for `task`, with sides of at most `max_len` tokens.
+    pub fn new(task: Task, tokenizers: &'a Tokenizers, max_len: usize) -> Self {
+        let stats = EncodeStats {
+            max_len,
+            ..EncodeStats::default()
+        };
+        Self {
+            task,
+            tokenizers,
+            stats,
+        }
+    }
+
+    /// The examples of the next lines. `error` makes an error of a line number and a problem.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a tokenizer from another program cannot encode a text; `error` if a tag or label is not in the
+    /// vocabulary.
+    pub fn encode(
+        &mut self,
+        entries: &[Entry],
+        error: impl Fn(usize, String) -> Error + Sync,
+    ) -> Result<Vec<Example>> {
+        let special = self.tokenizers.tgt().special();
+        let encode_one = |entry: &Entry| {
+            let example = encode_entry(entry, self.task, self.tokenizers)?;
+            check_known(&example.tgt_out, entry, special)
+                .map_err(|problem| error(entry.line, problem))?;
+            let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;
+            Ok(fits.then_some(example))
+        };
+        let encoded: Result<Vec<Option<Example>>> = entries.par_iter().map(encode_one).collect();
+        let mut examples: Vec<Example> = encoded?.into_iter().flatten().collect();
+        let fitting = examples.len();
+        let asks = |example: &Example| {
+            let mut tokens = example.tgt_out.iter();
+            self.task != Task::Fill || tokens.any(|&token| can_be_hidden(token, special))
+        };
+        examples.retain(asks);
+        self.stats.dropped_long += entries.len() - fitting;
+        self.stats.dropped_unknown += fitting - examples.len();
+        self.stats.kept += examples.len();
+        Ok(examples)
+    }
+
+    /// The counts of all lines.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if no line is left.
+    pub fn finish(self) -> Result<EncodeStats> {
+        match self.stats.kept {
+            0 => Err(self.stats.nothing_left()),
+            _ => Ok(self.stats),
+        }
+    }
+}
+
+/// Encodes all lines of `corpus`, as [`Encoder`] does.
 ///
 /// # Errors
 /// [`Error::Data`] if no line is left, or if a tokenizer from another program cannot encode a text; [`Error::Line`]
@@ -186,39 +262,16 @@ pub fn encode(
     max_len: usize,
     watch: Watch<'_>,
 ) -> Result<(Vec<Example>, EncodeStats)> {
-    let special = tokenizers.tgt().special();
-    let asks = |example: &Example| {
-        let mut tokens = example.tgt_out.iter();
-        task != Task::Fill || tokens.any(|&token| can_be_hidden(token, special))
-    };
-    let encode_one = |entry: &Entry| {
-        let example = encode_entry(entry, task, tokenizers)?;
-        check_known(&example.tgt_out, entry, corpus, special)?;
-        let fits = example.src_len().max(example.tgt_len()) <= max_len;
-        Ok(fits.then_some(example))
-    };
+    let mut encoder = Encoder::new(task, tokenizers, max_len);
     let entries = corpus.entries();
-    let mut examples: Vec<Example> = Vec::with_capacity(entries.len());
-    let mut done = 0;
+    let (mut examples, mut done) = (Vec::with_capacity(entries.len()), 0);
     for some in entries.chunks(LINES_PER_CALL) {
-        let encoded: Result<Vec<Option<Example>>> = some.par_iter().map(encode_one).collect();
-        examples.extend(encoded?.into_iter().flatten());
+        examples.extend(encoder.encode(some, |line, problem| corpus.error(line, problem))?);
         done += some.len();
         let of = entries.len();
         watch(Progress::Encoded { done, of });
     }
-    let fitting = examples.len();
-    examples.retain(asks);
-    let stats = EncodeStats {
-        kept: examples.len(),
-        dropped_long: entries.len() - fitting,
-        dropped_unknown: fitting - examples.len(),
-        max_len,
-    };
-    if examples.is_empty() {
-        return Err(stats.nothing_left());
-    }
-    Ok((examples, stats))
+    Ok((examples, encoder.finish()?))
 }
 
 /// Encodes one line.
@@ -260,13 +313,8 @@ fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
         .collect()
 }
 
-/// Rejects a tag or label that is not in the vocabulary.
-fn check_known(
-    ids: &[TokenId],
-    entry: &Entry,
-    corpus: &Corpus,
-    special: SpecialTokens,
-) -> Result<()> {
+/// Describes a tag or label that is not in the vocabulary, if there is one.
+fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result<(), String> {
     let (what, names) = match &entry.item {
         Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
         Item::Labelled { label, .. } => ("label", std::slice::from_ref(label)),
@@ -274,11 +322,8 @@ fn check_known(
     };
     match ids.iter().zip(names).find(|(id, _)| **id == special.unk) {
         None => Ok(()),
-        Some((_, name)) => Err(corpus.error(
-            entry.line,
-            format!(
-                "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"
-            ),
+        Some((_, name)) => Err(format!(
+            "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"
         )),
     }
 }

@@ -1,6 +1,7 @@
 //! The stream of training batches.
 
-use super::batcher::{BatchSize, Batcher, Budget, Position};
+use super::batcher::{Batcher, Position};
+use super::budget::{BatchSize, Budget};
 use super::stream::Stream;
 use crate::batch::Batch;
 use crate::error::Result;
@@ -34,11 +35,22 @@ impl Feed {
         }
     }
 
+    /// The next `n` batches.
+    ///
+    /// # Errors
+    /// See [`Batcher::next_batch`].
+    pub fn next_batches(&mut self, n: usize) -> Result<Vec<Batch>> {
+        (0..n).map(|_| self.next_batch()).collect()
+    }
+
     /// The next batch.
-    pub fn next_batch(&mut self) -> Batch {
+    ///
+    /// # Errors
+    /// See [`Batcher::next_batch`].
+    pub fn next_batch(&mut self) -> Result<Batch> {
         match self {
             Self::Lines(lines) => lines.next_batch(),
-            Self::Stream(stream) => stream.next_batch(),
+            Self::Stream(stream) => Ok(stream.next_batch()),
         }
     }
 

@@ -5,13 +5,14 @@ use std::mem;
 use std::path::PathBuf;
 
 use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// A file that was read, and the identity of its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
     /// The path.
     pub path: PathBuf,

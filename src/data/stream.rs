@@ -1,6 +1,7 @@
 //! Windows of one long text.
 
-use super::batcher::{BatchSize, Position};
+use super::batcher::Position;
+use super::budget::BatchSize;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
@@ -108,7 +109,10 @@ impl Stream {
         let offset = random.below(self.window.min(room - self.window + 1));
         self.starts = (offset..=room - self.window).step_by(self.window).collect();
         random.shuffle(&mut self.starts);
-        self.position = Position { epoch, batch: 0 };
+        self.position = Position {
+            epoch,
+            ..Position::default()
+        };
     }
 }
 

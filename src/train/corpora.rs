@@ -20,7 +20,7 @@ const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 /// As for [`data::read`] and [`Corpus::hold_out`].
 pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
     let mut train = training(config, &mut Silent)?;
-    validation(config, &mut train, &mut Silent)
+    validation(config, Some(&mut train), &mut Silent)
 }
 
 /// Reads the training corpus.
@@ -48,13 +48,14 @@ pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progr
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the validation corpus, or splits it off the end of `train`.
+/// Reads the validation corpus, or splits it off the end of `train`. Built-in validation data are none of the training data, if
+/// these are in memory.
 pub(super) fn validation(
     config: &Config,
-    train: &mut Corpus,
+    mut train: Option<&mut Corpus>,
     observer: &mut dyn Observer,
 ) -> Result<Option<Corpus>> {
-    if config.data.hold_out > 0.0 {
+    if let (true, Some(train)) = (config.data.hold_out > 0.0, &mut train) {
         return train.hold_out(config.data.hold_out).map(Some);
     }
     let Some(source) = &config.data.valid else {
@@ -62,7 +63,7 @@ pub(super) fn validation(
     };
     let seed = config.seed ^ VALIDATION_SEED;
     let mut valid = read(config, source, VALIDATION, seed, observer)?;
-    if let CorpusSource::Builtin { .. } = source {
+    if let (CorpusSource::Builtin { .. }, Some(train)) = (source, train) {
         let seen: HashSet<String> = train.entries().iter().map(|e| e.item.input()).collect();
         valid.retain(|item| !seen.contains(&item.input()));
     }

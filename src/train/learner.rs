@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
@@ -34,8 +35,8 @@ pub struct Learner {
     places: Vec<usize>,
 }
 
-/// Sums over the micro-batches of one update.
-#[derive(Debug, Default)]
+/// Sums over micro-batches of one update.
+#[derive(Debug)]
 pub(super) struct Gathered {
     /// Losses and token counts.
     pub(super) sums: LossSums,
@@ -92,6 +93,11 @@ impl Learner {
         &mut self.optimizer
     }
 
+    /// The number of micro-batches of an update.
+    pub fn n_batches(&self) -> usize {
+        self.accumulate as usize
+    }
+
     /// The loss of `batch`, with the dropout of micro-batch `number`, which counts over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
@@ -115,17 +121,11 @@ impl Learner {
         Pass::training(self.seed, number, self.precision)
     }
 
-    /// Adds a micro-batch's loss and gradients to `gathered`.
-    pub(super) fn add(&self, loss: Loss, gathered: &mut Gathered) {
-        gathered.sums += loss.sums;
-        let gradients = take_gradients(self.model(), &mut loss.loss.backward());
-        if gathered.gradients.is_empty() {
-            gathered.gradients = gradients;
-            return;
-        }
-        for (total, new) in gathered.gradients.iter_mut().zip(gradients) {
-            elementwise::add(&mut total.values, &new.values);
-            ops::recycle(new.values);
+    /// The sums and gradients of a micro-batch, by a backward pass.
+    pub(super) fn gradients(&self, loss: Loss) -> Gathered {
+        Gathered {
+            sums: loss.sums,
+            gradients: take_gradients(self.model(), &mut loss.loss.backward()),
         }
     }
 
@@ -152,6 +152,16 @@ fn places(model: &Model) -> Vec<usize> {
         .collect();
     let parameters = model.architecture().parameters().into_iter();
     parameters.map(|parameter| names[&parameter.name]).collect()
+}
+
+impl AddAssign for Gathered {
+    fn add_assign(&mut self, other: Self) {
+        self.sums += other.sums;
+        for (total, new) in self.gradients.iter_mut().zip(other.gradients) {
+            elementwise::add(&mut total.values, &new.values);
+            ops::recycle(new.values);
+        }
+    }
 }
 
 impl Gathered {

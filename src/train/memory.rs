@@ -7,6 +7,7 @@ pub(super) use machine::{high_water_mark, limit};
 
 use self::activations::floats;
 use super::optimizer::slots;
+use super::sum::most_at_once;
 use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
 use crate::config::{Config, Matmul};
 use crate::data::BatchSize;
@@ -61,7 +62,7 @@ impl Memory {
         let architecture = subject.architecture;
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
-        let gradients = if config.train.accumulate > 1 { 2 } else { 1 };
+        let gradients = most_at_once(config.train.accumulate as u64) as usize;
         let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
         let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);

@@ -7,6 +7,7 @@ mod corpora;
 mod directory;
 mod history;
 mod learner;
+mod material;
 mod memory;
 mod metrics_log;
 mod optimizer;
@@ -15,6 +16,7 @@ mod profile;
 pub mod report;
 mod schedule;
 mod scheduled_sampling;
+mod sum;
 mod trainer;
 mod update;
 mod validate;
@@ -34,6 +36,7 @@ pub use schedule::{Plateau, Schedule};
 pub use update::{Part, Unwatched, Update, Watch};
 
 use crate::config::Config;
+use crate::data::Store;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 
@@ -111,4 +114,17 @@ pub fn train(
 ) -> Result<Summary> {
     let prepared = prepare::prepare(config, options, observer)?;
     trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
+}
+
+/// Encodes the training corpus of `config` on disk, or finds it there, for runs with `data.store = "disk"`.
+///
+/// # Errors
+/// Invalid configuration or data; a corpus that cannot be kept on disk; a request to stop.
+pub fn encode_corpus(
+    config: &Config,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Store> {
+    config.validate()?;
+    material::encode_corpus(config, interrupt, observer)
 }

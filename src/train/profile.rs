@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::prepare::{check_memory, fresh_model, material};
+use super::material::material;
+use super::prepare::{check_memory, fresh_model};
 use super::report::{Event, Observer, StepReport};
 use super::{Learner, Part, Plateau, Schedule, Watch, memory};
 use crate::checkpoint;
@@ -68,7 +69,9 @@ pub fn profile(
         let (begin, feed) = (Instant::now(), &mut material.feed);
         let epoch = feed.position().epoch;
         let learning_rate = schedule.learning_rate(step, &Plateau::default());
-        let update = learner.learn(step, learning_rate, || feed.next_batch(), profile);
+        let n_batches = learner.n_batches();
+        let batches = profile.part(Part::Data, || feed.next_batches(n_batches))?;
+        let update = learner.learn(step, learning_rate, &batches, profile);
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;

@@ -345,7 +345,7 @@ mod tests {
                 let device = Device::flex().autodiff();
                 let model = on(family, &device);
                 let mut learner = Learner::new(model, &config, device);
-                let update = learner.learn(1, 0.1, batch, &mut Unwatched).unwrap();
+                let update = learner.learn(1, 0.1, &[batch()], &mut Unwatched).unwrap();
                 (update.sums.loss, parameters(learner.model()))
             };
             let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));

@@ -151,8 +151,8 @@ impl<'a> Trainer<'a> {
         let (step, epoch) = (self.step + 1, feed.position().epoch);
         let learning_rate = self.schedule.learning_rate(step, &self.progress.plateau);
         let learner = &mut self.setup.learner;
-        let next_batch = || feed.next_batch();
-        let update = learner.learn(step, learning_rate, next_batch, &mut Unwatched);
+        let batches = feed.next_batches(learner.n_batches())?;
+        let update = learner.learn(step, learning_rate, &batches, &mut Unwatched);
         let update = update.map_err(|damage| self.damaged(*damage))?;
         self.step = step;
         let time = start.elapsed();

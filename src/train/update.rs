@@ -4,6 +4,7 @@ use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
 
 use super::learner::Gathered;
+use super::sum::PartialSums;
 use super::{Learner, UpdateScale};
 use crate::batch::Batch;
 use crate::error::NotFinite;
@@ -50,19 +51,22 @@ pub struct Update {
 }
 
 impl Learner {
-    /// Runs update `step`, counted from 1: sums the gradients of `train.accumulate` micro-batches, clips their mean
+    /// Runs update `step`, counted from 1: sums the gradients of its `train.accumulate` micro-batches, clips their mean
     /// over all tokens, and updates the model.
     ///
     /// # Errors
     /// A NaN or infinite loss or gradient; the model is unchanged then.
+    ///
+    /// # Panics
+    /// Without batches.
     pub fn learn(
         &mut self,
         step: u64,
         learning_rate: f64,
-        next_batch: impl FnMut() -> Batch,
+        batches: &[Batch],
         watch: &mut impl Watch,
     ) -> Result<Update, Box<NotFinite>> {
-        let (gathered, lines) = self.gather(step, next_batch, watch)?;
+        let (gathered, lines) = self.gather(step, batches, watch)?;
         watch.part(Part::Optimizer, || {
             let (sums, gradient_norm) = (gathered.sums, self.gradient_norm(&gathered));
             if !gradient_norm.is_finite() {
@@ -99,21 +103,22 @@ impl Learner {
     fn gather(
         &self,
         step: u64,
-        mut next_batch: impl FnMut() -> Batch,
+        batches: &[Batch],
         watch: &mut impl Watch,
     ) -> Result<(Gathered, Vec<usize>), Box<NotFinite>> {
-        let (mut gathered, mut lines) = (Gathered::default(), Vec::new());
-        for number in (step - 1) * self.accumulate..step * self.accumulate {
-            let batch = watch.part(Part::Data, &mut next_batch);
-            let loss = watch.part(Part::Forward, || self.loss(&batch, number));
+        let (mut partial, mut lines) = (PartialSums::default(), Vec::new());
+        for (place, batch) in (0..).zip(batches) {
+            let number = (step - 1) * self.accumulate + place;
+            let loss = watch.part(Part::Forward, || self.loss(batch, number));
             lines.extend(&batch.lines);
             if !loss.sums.loss.is_finite() {
-                let layer = self.first_non_finite_layer(&batch, number);
+                let layer = self.first_non_finite_layer(batch, number);
                 let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
-                return Err(not_finite(step, value, layer, batch.lines));
+                return Err(not_finite(step, value, layer, batch.lines.clone()));
             }
-            watch.part(Part::Backward, || self.add(loss, &mut gathered));
+            watch.part(Part::Backward, || partial.push(place, self.gradients(loss)));
         }
+        let gathered = partial.total().expect("at least one micro-batch");
         Ok((gathered, lines))
     }
 

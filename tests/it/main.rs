@@ -20,6 +20,7 @@ mod cli_model;
 mod cli_output;
 mod cli_pipes;
 mod cli_plot;
+mod cli_prepare;
 mod cli_profile;
 mod cli_quantize;
 mod cli_quantize_refused;

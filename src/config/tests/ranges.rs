@@ -121,6 +121,7 @@ fn sizes_have_a_minimum() {
         ("data.max_len", 2),
         ("tokenizer.vocab_size", 8),
         ("tokenizer.min_frequency", 1),
+        ("tokenizer.sample_lines", 1),
         ("model.d_model", 2),
         ("model.d_ff", 1),
         ("model.n_heads", 1),

@@ -32,9 +32,29 @@ pub struct Example {
 /// The first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same sequence.
 ///
 /// Sources may repeat.
-pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> impl Iterator<Item = Example> {
-    let mut random = Random::new(seed, SEEN_STREAM);
-    (0..pairs).map(move |_| draw(task, &mut random))
+pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {
+    Examples {
+        task,
+        random: Random::new(seed, SEEN_STREAM),
+        left: pairs,
+    }
+}
+
+/// The examples of [`generate`].
+#[derive(Clone, Debug)]
+pub struct Examples {
+    task: BuiltinTask,
+    random: Random,
+    left: usize,
+}
+
+impl Iterator for Examples {
+    type Item = Example;
+
+    fn next(&mut self) -> Option<Example> {
+        self.left = self.left.checked_sub(1)?;
+        Some(draw(self.task, &mut self.random))
+    }
 }
 
 /// Like [`generate`], but with distinct sources that are not in `seen`, as a test set for a training set.

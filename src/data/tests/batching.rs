@@ -30,7 +30,7 @@ fn batcher(n: usize, tokens: usize, seed: u64) -> Batcher {
 
 fn epoch(batcher: &mut Batcher) -> Vec<Batch> {
     let n = batcher.batches_per_epoch();
-    (0..n).map(|_| batcher.next_batch()).collect()
+    (0..n).map(|_| batcher.next_batch().unwrap()).collect()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_pair_occurs_once_per_epoch() {
                 batcher.position(),
                 Position {
                     epoch: number,
-                    batch: 0
+                    ..Position::default()
                 }
             );
             let mut lines: Vec<usize> = epoch(&mut batcher)
@@ -102,7 +102,7 @@ fn any_position_can_be_resumed() {
     let mut batcher = batcher(600, 200, 9);
     let n = batcher.batches_per_epoch();
     let run: Vec<(Position, Batch)> = (0..2 * n + 5)
-        .map(|_| (batcher.position(), batcher.next_batch()))
+        .map(|_| (batcher.position(), batcher.next_batch().unwrap()))
         .collect();
     for start in [0, 1, n / 2, n - 1, n, n + 3] {
         let mut resumed = self::batcher(600, 200, 9);
@@ -110,11 +110,12 @@ fn any_position_can_be_resumed() {
         resumed.seek(serde_json::from_str(&text).unwrap()).unwrap();
         for (position, batch) in &run[start..] {
             assert_eq!(resumed.position(), *position);
-            assert_eq!(resumed.next_batch(), *batch);
+            assert_eq!(resumed.next_batch().unwrap(), *batch);
         }
     }
     let outside = Position {
         epoch: 1,
+        window: 0,
         batch: 100_000,
     };
     assert!(matches!(batcher.seek(outside), Err(Error::Data { .. })));

@@ -98,7 +98,7 @@ fn a_text_is_closed_and_has_one_label() {
             assert!(example.tgt_in.is_empty() && example.line == line);
         }
         let mut batcher = Batcher::new(examples, Budget::new(256), 1, special, None).unwrap();
-        let batch = batcher.next_batch();
+        let batch = batcher.next_batch().unwrap();
         assert_eq!(batch.tgt_out.width(), 1);
         assert_eq!(batch.tgt_out.rows(), batch.src.rows());
     }

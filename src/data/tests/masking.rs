@@ -105,7 +105,7 @@ fn masks_depend_only_on_seed_line_and_epoch() {
     let epoch = |batcher: &mut Batcher| {
         let mut rows: Vec<(usize, Vec<TokenId>)> = Vec::new();
         for _ in 0..batcher.batches_per_epoch() {
-            let batch = batcher.next_batch();
+            let batch = batcher.next_batch().unwrap();
             let sources = batch.src.ids.chunks(batch.src.width()).map(<[_]>::to_vec);
             rows.extend(batch.lines.into_iter().zip(sources));
         }

@@ -84,7 +84,7 @@ fn every_epoch_cuts_the_stream_differently() {
             stream.position(),
             Position {
                 epoch: number + 1,
-                batch: 0
+                ..Position::default()
             }
         );
         assert!(windows.iter().all(|window| window.len() == 16));
@@ -110,8 +110,8 @@ fn a_stream_can_be_resumed_at_any_position() {
         assert_eq!(other.next_batch(), batch);
     }
     let beyond = Position {
-        epoch: 0,
         batch: 99,
+        ..Position::default()
     };
     assert!(matches!(stream.seek(beyond), Err(Error::Data { .. })));
     assert!(Stream::new(ids[..16].to_vec(), 16, 3, 1).is_err());

@@ -22,7 +22,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     let mut material = material(&config, None, &Interrupt::none(), &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
-        material.feed.next_batch().src.ids,
+        material.feed.next_batch().unwrap().src.ids,
         validation.flat_map(|batch| batch.src.ids).collect(),
     ]
 }

@@ -1,0 +1,99 @@
+//! `attentive prepare`: encodes training data on disk.
+
+use std::path::{Path, PathBuf};
+
+use attentive::config::Config;
+use attentive::count::count;
+use attentive::data::{Store, StoreKey};
+use attentive::error::Result;
+use attentive::interrupt::Interrupt;
+use attentive::train;
+
+use super::message;
+use super::output::Output;
+use super::progress::Progress;
+use super::table::aligned;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive prepare my.toml
+  attentive prepare my.toml --list
+  attentive prepare my.toml --remove
+
+Training reads a corpus that is large compared with the memory from disk (`data.store = \"auto\"`), where it is encoded once and \
+found again as long as its files, `[tokenizer]` and `data.max_len` stay the same. `train` does this by itself; with `prepare` it can be \
+done ahead of time. The encoded corpora are in `.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
+
+/// Encode the training corpus on disk, ahead of training.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The configuration file (TOML).
+    #[arg(value_name = "CONFIG.toml")]
+    config: PathBuf,
+    /// Override a configuration key, as in `data.max_len=100`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// List the encoded corpora that are there, and mark the one of this configuration.
+    #[arg(long)]
+    list: bool,
+    /// Delete the encoded corpus of this configuration.
+    #[arg(long, conflicts_with_all = ["list", "remove_all"])]
+    remove: bool,
+    /// Delete all encoded corpora that are there.
+    #[arg(long, conflicts_with = "list")]
+    remove_all: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let config = Config::load(&args.config, &args.set)?;
+    if !(args.list || args.remove || args.remove_all) {
+        let store = train::encode_corpus(&config, &Interrupt::install()?, &mut Progress::new())?;
+        message::note(format_args!("{} is ready", described(&store)));
+        return Ok(());
+    }
+    let (stores, key) = (config.data.stores()?, StoreKey::of(&config)?);
+    let found = Store::all(&stores)?;
+    if args.list {
+        return list(&found, &key);
+    }
+    let chosen = found
+        .into_iter()
+        .filter(|store| args.remove_all || *store.key() == key);
+    let mut removed = 0;
+    for store in chosen {
+        message::note(format_args!("deleting {}", described(&store)));
+        store.remove()?;
+        removed += 1;
+    }
+    if removed == 0 {
+        message::note(format_args!("nothing to delete in `{}`", stores.display()));
+    }
+    Ok(())
+}
+
+fn list(found: &[Store], key: &StoreKey) -> Result<()> {
+    let row = |store: &Store| {
+        let mark = if store.key() == key { "*" } else { " " };
+        vec![
+            format!("{mark} {}", store.dir().display()),
+            count(store.len(), "example"),
+            megabytes(store),
+        ]
+    };
+    let mut out = Output::stdout();
+    for line in aligned(&found.iter().map(row).collect::<Vec<_>>()) {
+        out.line(line)?;
+    }
+    out.finish().map(|_: Option<PathBuf>| ())
+}
+
+fn described(store: &Store) -> String {
+    let dir: &Path = store.dir();
+    let examples = count(store.len(), "example");
+    format!("`{}` ({examples}, {})", dir.display(), megabytes(store))
+}
+
+fn megabytes(store: &Store) -> String {
+    format!("{:.1} MB", store.disk_bytes() as f64 / 1e6)
+}

@@ -1,0 +1,101 @@
+//! The encoded lines of a corpus.
+
+use std::borrow::Cow;
+
+use super::budget::Lengths;
+use super::encoded::Example;
+use super::store::Store;
+use crate::batch::TokenId;
+use crate::error::Result;
+
+/// Number of neighbouring examples that are shuffled, and read from disk, together.
+pub(super) const SHARD: usize = 1 << 17;
+
+/// The encoded lines of a corpus, by their index. Shard `n` holds those from `n` times 2¹⁷.
+#[derive(Clone, Debug)]
+pub enum Examples {
+    /// In memory.
+    Memory(Vec<Example>),
+    /// On disk, of which some shards are mapped into memory.
+    Disk(Store),
+}
+
+impl Examples {
+    /// The number of examples.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Memory(examples) => examples.len(),
+            Self::Disk(store) => store.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes the examples of these shards available, and those of others possibly unavailable.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] and [`crate::Error::Data`] if a shard is missing or damaged.
+    pub(super) fn load(&mut self, shards: &[usize]) -> Result<()> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Disk(store) => store.load(shards),
+        }
+    }
+
+    /// The lengths of an example, whose shard is loaded.
+    pub(super) fn lengths(&self, index: usize) -> Lengths {
+        match self {
+            Self::Memory(examples) => examples[index].lengths(),
+            Self::Disk(store) => store.lengths(index),
+        }
+    }
+
+    /// An example, whose shard is loaded.
+    pub(super) fn get(&self, index: usize) -> Cow<'_, Example> {
+        match self {
+            Self::Memory(examples) => Cow::Borrowed(&examples[index]),
+            Self::Disk(store) => Cow::Owned(store.get(index)),
+        }
+    }
+
+    /// The smallest `batch_tokens` into which each example fits; `None` without examples.
+    pub(super) fn least_batch_tokens(&self) -> Option<usize> {
+        match self {
+            Self::Memory(examples) => examples
+                .iter()
+                .map(|example| example.lengths().least_batch_tokens())
+                .max(),
+            Self::Disk(store) => store.least_batch_tokens(),
+        }
+    }
+
+    /// Upper bound of the size in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        // Allocator overhead of a small block.
+        const BLOCK: usize = 16;
+        let ids = |example: &Example| {
+            let vectors = example.vectors.capacity();
+            example.src.capacity()
+                + vectors
+                + example.tgt_in.capacity()
+                + example.tgt_out.capacity()
+        };
+        match self {
+            Self::Memory(examples) => {
+                let ids: usize = examples.iter().map(ids).sum();
+                let each = size_of::<Example>() + 3 * BLOCK;
+                ids * size_of::<TokenId>() + examples.len() * each
+            }
+            Self::Disk(store) => store.bytes(),
+        }
+    }
+}
+
+impl From<Vec<Example>> for Examples {
+    fn from(examples: Vec<Example>) -> Self {
+        Self::Memory(examples)
+    }
+}

@@ -1,0 +1,268 @@
+//! Reading corpora line by line from files and generators.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::form::Form;
+use super::intake::{Intake, ReadStats};
+use super::item::{Entry, Fault, Item, TagInput};
+use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
+use super::stored::{Hashed, SourceFile};
+use super::{builtin, json};
+use crate::config::CorpusSource;
+use crate::error::{Error, Result};
+
+/// Maximum length of a TSV line: two sentences and a tab.
+const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
+
+/// Reads the usable lines of a corpus one by one, except those of a [`Form::Stream`] in a file. Unusable lines are dropped and
+/// counted in [`ReadStats`]. At most one line is buffered.
+#[derive(Debug)]
+pub struct Reader {
+    intake: Intake,
+    records: Records,
+}
+
+/// Where lines come from.
+#[derive(Debug)]
+enum Records {
+    Aligned {
+        src: Lines<Hashed<File>>,
+        tgt: Lines<Hashed<File>>,
+    },
+    Each {
+        lines: Lines<Hashed<File>>,
+        parse: fn(&str, Form) -> Result<Item, String>,
+    },
+    Generated(builtin::Examples),
+}
+
+/// What follows in a corpus.
+enum Next {
+    Item(Item),
+    /// A line that is dropped.
+    Fault(Fault),
+    End,
+}
+
+impl Reader {
+    /// Opens the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is used for built-in
+    /// corpora.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file cannot be read, and [`Error::Config`] if `source` cannot provide `form`.
+    pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
+        let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
+        let each = |path: &PathBuf, limit, parse| -> Result<Records> {
+            let lines = Lines::open(&at(path), limit)?;
+            Ok(Records::Each { lines, parse })
+        };
+        let has_columns = matches!(
+            form,
+            Form::Translations | Form::TaggedTokens | Form::Labelled
+        );
+        let records = match source {
+            CorpusSource::Aligned { src, tgt } if has_columns => Records::Aligned {
+                src: Lines::open(&at(src), MAX_LINE_BYTES)?,
+                tgt: Lines::open(&at(tgt), MAX_LINE_BYTES)?,
+            },
+            CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv)?,
+            CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
+                each(jsonl, MAX_RECORD_BYTES, json::parse)?
+            }
+            CorpusSource::Text(text) if form == Form::Lines => {
+                each(text, MAX_LINE_BYTES, |line, _| {
+                    Ok(Item::Text(line.to_owned()))
+                })?
+            }
+            CorpusSource::Builtin { task, pairs } => {
+                Records::Generated(builtin::generate(*task, seed, *pairs))
+            }
+            _ => return Err(unfit(form, "another corpus")),
+        };
+        Ok(Self {
+            intake: Intake::new(form),
+            records,
+        })
+    }
+
+    /// The next usable line; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the wrong number of
+    /// tags, and [`Error::Unaligned`] if aligned files differ in length.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
+        loop {
+            let Self { intake, records } = self;
+            let admitted = match records.next(intake.form)? {
+                Next::End => return Ok(None),
+                Next::Fault(fault) => {
+                    intake.skip(fault);
+                    Ok(None)
+                }
+                Next::Item(item) => intake.admit(item),
+            };
+            let entry = admitted.map_err(|problem| records.error(problem))?;
+            if entry.is_some() {
+                return Ok(entry);
+            }
+        }
+    }
+
+    /// The form of the lines.
+    pub(super) fn form(&self) -> Form {
+        self.intake.form
+    }
+
+    /// The next usable lines, at most `most`; none at the end.
+    ///
+    /// # Errors
+    /// Those of [`Reader::next_entry`].
+    pub fn next_entries(&mut self, most: usize) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        while entries.len() < most
+            && let Some(entry) = self.next_entry()?
+        {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// The lines read and dropped so far.
+    pub fn stats(&self) -> ReadStats {
+        self.intake.stats
+    }
+
+    /// An error about a line.
+    pub fn error(&self, line: usize, problem: String) -> Error {
+        match &self.records {
+            Records::Aligned { tgt: lines, .. } | Records::Each { lines, .. } => {
+                Error::line(lines.path(), line, problem)
+            }
+            Records::Generated(_) => Error::Data {
+                problem: format!("line {line} of the corpus: {problem}"),
+                hint: None,
+            },
+        }
+    }
+
+    /// The files that were read, after the last line; none for a built-in corpus.
+    pub fn finish(self) -> Vec<SourceFile> {
+        let files = match self.records {
+            Records::Aligned { src, tgt } => vec![src.finish(), tgt.finish()],
+            Records::Each { lines, .. } => vec![lines.finish()],
+            Records::Generated(_) => Vec::new(),
+        };
+        files.into_iter().flatten().collect()
+    }
+}
+
+impl Records {
+    fn next(&mut self, form: Form) -> Result<Next> {
+        match self {
+            Self::Aligned { src, tgt } => next_aligned(src, tgt, form),
+            Self::Each { lines, parse } => Ok(match lines.next_line()? {
+                None => Next::End,
+                Some(Line::TooLong) => Next::Fault(Fault::TooLong),
+                Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(Fault::Empty),
+                Some(Line::Text(text)) => match parse(text, form) {
+                    Ok(item) => Next::Item(item),
+                    Err(problem) => return Err(self.error(problem)),
+                },
+            }),
+            Self::Generated(examples) => match examples.next() {
+                None => Ok(Next::End),
+                Some(example) => from_example(example, form).map(Next::Item),
+            },
+        }
+    }
+
+    /// An error about the current line.
+    fn error(&self, problem: String) -> Error {
+        match self {
+            Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => {
+                Error::line(lines.path(), lines.count(), problem)
+            }
+            Self::Generated(_) => Error::Data {
+                problem,
+                hint: None,
+            },
+        }
+    }
+}
+
+fn next_aligned(
+    src: &mut Lines<Hashed<File>>,
+    tgt: &mut Lines<Hashed<File>>,
+    form: Form,
+) -> Result<Next> {
+    Ok(match (src.next_line()?, tgt.next_line()?) {
+        (None, None) => Next::End,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Error::Unaligned {
+                first_lines: src.count_all()?,
+                first: src.path().to_path_buf(),
+                second_lines: tgt.count_all()?,
+                second: tgt.path().to_path_buf(),
+            });
+        }
+        (Some(Line::Text(src)), Some(Line::Text(line))) => {
+            match Item::from_columns(src, line, form) {
+                Ok(item) => Next::Item(item),
+                Err(problem) => return Err(Error::line(tgt.path(), tgt.count(), problem)),
+            }
+        }
+        (Some(Line::Text(side)), Some(Line::TooLong))
+        | (Some(Line::TooLong), Some(Line::Text(side)))
+            if side.trim().is_empty() =>
+        {
+            Next::Fault(Fault::Empty)
+        }
+        _ => Next::Fault(Fault::TooLong),
+    })
+}
+
+/// The error for a source that cannot provide `form`.
+pub(super) fn unfit(form: Form, found: &str) -> Error {
+    Error::Config {
+        key: "data".into(),
+        expected: format!("a corpus with {}", form.name()),
+        found: found.into(),
+        hint: None,
+    }
+}
+
+fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
+    let columns: Vec<&str> = line.split('\t').collect();
+    match (&columns[..], form) {
+        ([label, text], Form::Labelled) => Item::from_columns(text, label, form),
+        ([src, tgt], _) => Item::from_columns(src, tgt, form),
+        _ => Err(format!(
+            "expected 2 tab-separated columns, found {}",
+            columns.len()
+        )),
+    }
+}
+
+fn from_example(example: builtin::Example, form: Form) -> Result<Item> {
+    let builtin::Example { src, tgt, label } = example;
+    Ok(match form {
+        Form::Translations => Item::Translation {
+            src: src.text,
+            tgt: tgt.text,
+        },
+        Form::TaggedTokens => Item::Tagged {
+            input: TagInput::Tokens(src.tokens),
+            tags: src.tags.iter().map(|tag| tag.as_str().into()).collect(),
+        },
+        Form::Labelled => Item::Labelled {
+            text: src.text,
+            label: label
+                .ok_or_else(|| unfit(form, "generated pairs without labels"))?
+                .as_str()
+                .into(),
+        },
+        Form::Lines | Form::Stream => Item::Text(tgt.text),
+        Form::TaggedVectors(_) => return Err(unfit(form, "generated sentences")),
+    })
+}

@@ -1,0 +1,206 @@
+//! Making a corpus on disk.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::layout::{Layout, Width};
+use super::manifest::{Manifest, ShardFacts};
+use super::shard::Draft;
+use super::{MANIFEST, Store, StoreKey, shard_name};
+use crate::data::encoded::{EncodeStats, Example};
+use crate::data::examples::SHARD;
+use crate::data::intake::ReadStats;
+use crate::data::stored::SourceFile;
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+/// Beginning of the names of folders that are not complete.
+const UNFINISHED: &str = ".unfinished-";
+/// A file that is locked by the process that works on a folder.
+const LOCK: &str = ".lock";
+
+/// A corpus that is being written.
+#[derive(Debug)]
+pub struct Making {
+    /// Where it will be.
+    dir: PathBuf,
+    folder: TempDir,
+    /// Locked as long as this process works on it.
+    _lock: File,
+    layout: Layout,
+    width: Width,
+    draft: Draft,
+    shards: Vec<ShardFacts>,
+    least_batch_tokens: usize,
+}
+
+/// What is told of a finished corpus.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What it was made from.
+    pub key: StoreKey,
+    /// Counts of lines read and dropped.
+    pub read: ReadStats,
+    /// Counts of lines kept and dropped during encoding.
+    pub encoded: EncodeStats,
+    /// The files that were read.
+    pub files: Vec<SourceFile>,
+}
+
+impl Making {
+    /// Begins a corpus in the folder `stores`, which is created if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a folder or a file cannot be written.
+    pub fn begin(
+        stores: &Path,
+        key: &StoreKey,
+        tokenizers: &Tokenizers,
+        layout: Layout,
+    ) -> Result<Self> {
+        fs::create_dir_all(stores).map_err(Error::io("create", stores))?;
+        delete_unfinished(stores)?;
+        let folder = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(stores);
+        let folder = folder.map_err(Error::io("create a folder in", stores))?;
+        let lock = folder.path().join(LOCK);
+        let lock = File::create(&lock).and_then(|mut file| {
+            file.lock()?;
+            // Only now the folder is known to be in use.
+            file.write_all(b"locked")?;
+            Ok(file)
+        });
+        let lock = lock.map_err(Error::io("lock", folder.path()))?;
+        for (name, content) in tokenizers.files() {
+            write(&folder.path().join(name), &content)?;
+        }
+        let size = |tokenizer: &crate::text::Tokenizer| tokenizer.vocab_size();
+        Ok(Self {
+            dir: stores.join(key.folder()),
+            folder,
+            _lock: lock,
+            layout,
+            width: Width::of_vocabulary(size(tokenizers.src()).max(size(tokenizers.tgt()))),
+            draft: Draft::default(),
+            shards: Vec::new(),
+            least_batch_tokens: 0,
+        })
+    }
+
+    /// Adds an example, which has no vectors.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a shard cannot be written.
+    pub fn push(&mut self, example: &Example) -> Result<()> {
+        let least = example.lengths().least_batch_tokens();
+        self.least_batch_tokens = self.least_batch_tokens.max(least);
+        self.draft.push(example, self.layout, self.width);
+        match self.draft.len() == SHARD {
+            true => self.write_shard(),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts the corpus into its place. If another process has been faster, its corpus is taken instead, which is the same.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file cannot be written.
+    pub fn finish(mut self, settings: Settings) -> Result<Store> {
+        if self.draft.len() > 0 {
+            self.write_shard()?;
+        }
+        let Settings {
+            key,
+            read,
+            encoded,
+            files,
+        } = settings;
+        let manifest = Manifest {
+            key,
+            layout: self.layout,
+            read,
+            encoded,
+            files,
+            least_batch_tokens: self.least_batch_tokens,
+            shards: self.shards,
+        };
+        let text = serde_json::to_vec_pretty(&manifest).expect("only text and numbers");
+        write(&self.folder.path().join(MANIFEST), &text)?;
+        // Locked until this is dropped.
+        let _ = fs::remove_file(self.folder.path().join(LOCK));
+        if !self.dir.join(MANIFEST).exists() {
+            // What is left of a corpus that was being deleted.
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+        match fs::rename(self.folder.path(), &self.dir) {
+            Ok(()) => {
+                // It is no longer there to be deleted.
+                let _ = self.folder.keep();
+                Ok(Store {
+                    dir: self.dir,
+                    manifest: Arc::new(manifest),
+                    start: 0,
+                    loaded: BTreeMap::new(),
+                })
+            }
+            Err(_) if self.dir.join(MANIFEST).exists() => Store::open(&self.dir),
+            Err(error) => Err(Error::io("write", &self.dir)(error)),
+        }
+    }
+
+    /// Leaves everything as a process does that is killed.
+    #[cfg(test)]
+    pub(super) fn abandon(self) -> PathBuf {
+        self.folder.keep()
+    }
+
+    fn write_shard(&mut self) -> Result<()> {
+        let draft = std::mem::take(&mut self.draft);
+        let bytes = draft.bytes(self.width);
+        write(
+            &self.folder.path().join(shard_name(self.shards.len())),
+            &bytes,
+        )?;
+        self.shards.push(ShardFacts {
+            examples: draft.len(),
+            bytes: bytes.len() as u64,
+            crc32: crc32fast::hash(&bytes),
+        });
+        Ok(())
+    }
+}
+
+/// Deletes what processes that were killed have left in `stores`.
+fn delete_unfinished(stores: &Path) -> Result<()> {
+    let unreadable = || Error::io("read", stores);
+    for entry in fs::read_dir(stores).map_err(unreadable())? {
+        let entry = entry.map_err(unreadable())?;
+        if !entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            continue;
+        }
+        let folder = entry.path();
+        let is_abandoned = File::open(folder.join(LOCK)).is_ok_and(|lock| {
+            let was_locked = lock.metadata().is_ok_and(|metadata| metadata.len() > 0);
+            was_locked && lock.try_lock().is_ok()
+        });
+        if is_abandoned {
+            fs::remove_dir_all(&folder).map_err(Error::io("delete", &folder))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file, and waits until it is on the disk.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(Error::io("write", path))
+}

@@ -1,0 +1,144 @@
+//! What a corpus on disk consists of.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::layout::Layout;
+use crate::config::{Config, TokenizerConfig};
+use crate::data::encoded::EncodeStats;
+use crate::data::intake::ReadStats;
+use crate::data::stored::SourceFile;
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+/// The version of the files.
+const VERSION: u32 = 1;
+
+/// What a corpus on disk was made from. Another key means another corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreKey {
+    version: u32,
+    /// The files as they were.
+    sources: Vec<Identity>,
+    /// What the examples are for, which decides on their special tokens.
+    task: String,
+    /// How tokenizers are learned.
+    tokenizer: TokenizerConfig,
+    /// SHA-256 of the tokenizers, unless they were learned from the corpus.
+    given: Option<String>,
+    /// Longer examples are left out.
+    max_len: usize,
+}
+
+/// A file that was read, by what its metadata say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    path: PathBuf,
+    bytes: u64,
+    /// Nanoseconds since 1970.
+    modified: u128,
+}
+
+impl StoreKey {
+    /// The key of the training corpus of `config`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file of the corpus cannot be accessed, and [`Error::Config`] without a corpus.
+    pub fn of(config: &Config) -> Result<Self> {
+        let files = config.data.training()?.files().into_iter();
+        let sources = files.map(|file| Identity::of(&config.data.path(file)));
+        Ok(Self {
+            version: VERSION,
+            sources: sources.collect::<Result<_>>()?,
+            task: format!("{:?}", config.model.family.task()),
+            tokenizer: config.tokenizer.clone(),
+            given: None,
+            max_len: config.data.max_len.min(config.model.max_len),
+        })
+    }
+
+    /// The key of the same corpus, encoded with these tokenizers instead of those that are learned from it.
+    pub fn encoded_with(self, tokenizers: &Tokenizers) -> Self {
+        let mut hash = Sha256::new();
+        for (name, content) in tokenizers.files() {
+            hash.update(name);
+            hash.update(content);
+        }
+        Self {
+            given: Some(hexadecimal(&hash.finalize())),
+            ..self
+        }
+    }
+
+    /// The most tokens on a side of an example.
+    pub fn max_len(&self) -> usize {
+        self.max_len
+    }
+
+    /// The size of the files that the corpus is read from, as they are stored.
+    pub fn source_bytes(&self) -> u64 {
+        self.sources.iter().map(|source| source.bytes).sum()
+    }
+
+    /// The name of the folder of such a corpus.
+    pub(super) fn folder(&self) -> String {
+        let text = serde_json::to_string(self).expect("a key has only text and numbers");
+        let hash = Sha256::digest(text.as_bytes());
+        let hash = hexadecimal(&hash[..8]);
+        let first = self
+            .sources
+            .first()
+            .and_then(|source| source.path.file_stem());
+        let stem = first.map_or_else(|| "corpus".into(), |stem| stem.to_string_lossy());
+        let stem: String = stem
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '-' })
+            .collect();
+        format!("{stem}-{hash}")
+    }
+}
+
+impl Identity {
+    fn of(path: &Path) -> Result<Self> {
+        let unreadable = || Error::io("read", path);
+        let path = path.canonicalize().map_err(unreadable())?;
+        let metadata = fs::metadata(&path).map_err(unreadable())?;
+        let modified = metadata.modified().map_err(unreadable())?;
+        Ok(Self {
+            bytes: metadata.len(),
+            modified: modified
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |time| time.as_nanos()),
+            path,
+        })
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a corpus on disk consists of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) key: StoreKey,
+    pub(super) layout: Layout,
+    pub(super) read: ReadStats,
+    pub(super) encoded: EncodeStats,
+    pub(super) files: Vec<SourceFile>,
+    /// The smallest `batch_tokens` into which each example fits.
+    pub(super) least_batch_tokens: usize,
+    pub(super) shards: Vec<ShardFacts>,
+}
+
+/// What is known of a shard.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ShardFacts {
+    pub(super) examples: usize,
+    pub(super) bytes: u64,
+    pub(super) crc32: u32,
+}

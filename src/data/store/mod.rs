@@ -1,0 +1,206 @@
+//! Encoded corpora on disk.
+//!
+//! A corpus is a folder of shards and a manifest. It is made under another name and renamed when it is complete, so a folder with a
+//! manifest is whole. Its name contains a hash of what it was made from (see [`StoreKey`]), so that it is found again.
+
+mod layout;
+mod making;
+mod manifest;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+pub use layout::Layout;
+pub use making::{Making, Settings};
+pub use manifest::StoreKey;
+
+use self::manifest::Manifest;
+use self::shard::Shard;
+use super::budget::Lengths;
+use super::encoded::{EncodeStats, Example};
+use super::examples::SHARD;
+use super::intake::ReadStats;
+use super::stored::SourceFile;
+use crate::batch::TokenId;
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+const MANIFEST: &str = "corpus.json";
+
+/// An encoded corpus on disk, of which some shards are mapped into memory.
+#[derive(Clone, Debug)]
+pub struct Store {
+    dir: PathBuf,
+    manifest: Arc<Manifest>,
+    /// What the decoder reads first.
+    start: TokenId,
+    loaded: BTreeMap<usize, Arc<Shard>>,
+}
+
+impl Store {
+    /// The corpus with this key in the folder `stores`, if it has been made.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if its manifest cannot be read, and [`Error::Data`] if it is damaged.
+    pub fn find(stores: &Path, key: &StoreKey) -> Result<Option<Self>> {
+        let dir = stores.join(key.folder());
+        match dir.join(MANIFEST).try_exists() {
+            Ok(false) => Ok(None),
+            Ok(true) => Self::open(&dir).map(Some),
+            Err(error) => Err(Error::io("read", &dir)(error)),
+        }
+    }
+
+    /// Opens the corpus in the folder `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if its manifest cannot be read, and [`Error::Data`] if it is damaged.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let path = dir.join(MANIFEST);
+        let text = fs::read(&path).map_err(Error::io("read", &path))?;
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| Error::Data {
+            problem: format!("`{}` is damaged: {error}", path.display()),
+            hint: Some("delete its folder: the corpus is then prepared again".into()),
+        })?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            manifest: Arc::new(manifest),
+            start: 0,
+            loaded: BTreeMap::new(),
+        })
+    }
+
+    /// This corpus for a decoder that reads `start` first.
+    pub fn starting_with(self, start: TokenId) -> Self {
+        Self { start, ..self }
+    }
+
+    /// All corpora in the folder `stores`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the folder cannot be read.
+    pub fn all(stores: &Path) -> Result<Vec<Self>> {
+        let entries = match fs::read_dir(stores) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(Error::io("read", stores))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(Error::io("read", stores))?.path();
+            if path.join(MANIFEST).exists() {
+                found.push(Self::open(&path)?);
+            }
+        }
+        found.sort_by(|a, b| a.dir.cmp(&b.dir));
+        Ok(found)
+    }
+
+    /// Its folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What it was made from.
+    pub fn key(&self) -> &StoreKey {
+        &self.manifest.key
+    }
+
+    /// The tokenizers that it was encoded with.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizers::load`].
+    pub fn tokenizers(&self) -> Result<Tokenizers> {
+        Tokenizers::load(&self.dir)
+    }
+
+    /// Counts of lines read and dropped.
+    pub fn read_stats(&self) -> ReadStats {
+        self.manifest.read
+    }
+
+    /// Counts of lines kept and dropped during encoding.
+    pub fn encode_stats(&self) -> EncodeStats {
+        self.manifest.encoded
+    }
+
+    /// The files that it was made from.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.manifest.files
+    }
+
+    /// The size of its shards in bytes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.manifest.shards.iter().map(|shard| shard.bytes).sum()
+    }
+
+    /// The number of examples.
+    pub fn len(&self) -> usize {
+        self.manifest.encoded.kept
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Deletes it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if that fails.
+    pub fn remove(self) -> Result<()> {
+        // Without a manifest, what may be left of it is no corpus.
+        let manifest = self.dir.join(MANIFEST);
+        fs::remove_file(&manifest).map_err(Error::io("delete", &manifest))?;
+        fs::remove_dir_all(&self.dir).map_err(Error::io("delete", &self.dir))
+    }
+
+    /// Maps these shards, and no others.
+    pub(super) fn load(&mut self, shards: &[usize]) -> Result<()> {
+        self.loaded.retain(|number, _| shards.contains(number));
+        for &number in shards {
+            if !self.loaded.contains_key(&number) {
+                let path = self.dir.join(shard_name(number));
+                let shard = Shard::open(&path, self.manifest.shards[number].crc32)?;
+                self.loaded.insert(number, Arc::new(shard));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lengths of an example of a loaded shard.
+    pub(super) fn lengths(&self, index: usize) -> Lengths {
+        self.shard(index)
+            .lengths(index % SHARD, self.manifest.layout)
+    }
+
+    /// An example of a loaded shard.
+    pub(super) fn get(&self, index: usize) -> Example {
+        let (number, layout) = (index % SHARD, self.manifest.layout);
+        self.shard(index).get(number, layout, self.start)
+    }
+
+    pub(super) fn least_batch_tokens(&self) -> Option<usize> {
+        (!self.is_empty()).then_some(self.manifest.least_batch_tokens)
+    }
+
+    /// The size of the loaded shards in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let loaded = self.loaded.keys();
+        let bytes = loaded.map(|&number| self.manifest.shards[number].bytes as usize);
+        // A start of 8 bytes for each example.
+        bytes.sum::<usize>() + self.loaded.len() * SHARD * size_of::<u64>()
+    }
+
+    fn shard(&self, index: usize) -> &Shard {
+        &self.loaded[&(index / SHARD)]
+    }
+}
+
+fn shard_name(number: usize) -> String {
+    format!("{number:05}.shard")
+}

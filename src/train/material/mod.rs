@@ -1,0 +1,287 @@
+//! Tokenizers and encoded data of a run.
+
+mod on_disk;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use burn::module::Module;
+
+use super::corpora::{self, TRAINING, VALIDATION, watch};
+use super::directory::StoredRun;
+use super::report::{Event, Observer, Preparing, StartReport};
+use super::validate::ValidationSet;
+use super::{Learner, Memory};
+use crate::checkpoint::{DataFile, Provenance};
+use crate::config::{Config, CorpusSource, Task};
+use crate::data::{
+    self, Batcher, Budget, Corpus, EncodeStats, Example, Examples, Feed, Masking, SourceFile,
+    Stream,
+};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::text::{self, Masks, Tokenizers};
+
+/// Tokenizers and encoded data.
+#[derive(Debug)]
+pub(super) struct Material {
+    pub tokenizers: Tokenizers,
+    pub feed: Feed,
+    /// Sentence pairs, texts or windows to train on.
+    pub n_examples: usize,
+    pub validation: Option<ValidationSet>,
+    pub provenance: Provenance,
+}
+
+impl Material {
+    /// The size of the encoded corpora in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let validation = self.validation.as_ref().map_or(0, ValidationSet::bytes);
+        self.feed.bytes() + validation
+    }
+
+    /// The report at the start of the run, after update `step`.
+    pub(super) fn start_report(
+        &self,
+        config: &Config,
+        learner: &Learner,
+        memory: Memory,
+        step: u64,
+    ) -> StartReport {
+        let accumulate = config.train.accumulate.max(1) as u64;
+        StartReport {
+            step,
+            max_steps: config.train.max_steps,
+            n_parameters: learner.model().num_params(),
+            n_examples: self.n_examples,
+            src_vocab: self.tokenizers.src().vocab_size(),
+            tgt_vocab: self.tokenizers.tgt().vocab_size(),
+            steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
+            memory: memory.most() as u64,
+            products: learner.products(),
+        }
+    }
+}
+
+/// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory.
+pub(super) fn material(
+    config: &Config,
+    stored: Option<(&Path, &StoredRun)>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Material> {
+    if on_disk::is_chosen(config)? {
+        return on_disk::material(config, stored, interrupt, observer);
+    }
+    let mut train = corpora::training(config, observer)?;
+    let valid = corpora::validation(config, Some(&mut train), observer)?;
+    stop_if_asked(interrupt)?;
+    let provenance = provenance(config, train.sources(), valid.as_ref());
+    let tokenizers = match stored {
+        Some((dir, run)) => {
+            check_same_data(dir, &run.provenance, &provenance)?;
+            run.tokenizers.clone()
+        }
+        None => learn(config, &train, observer)?,
+    };
+    stop_if_asked(interrupt)?;
+    let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
+    // The raw text is as large as all data derived from it, so it is freed early.
+    drop(train);
+    let validation = valid
+        .map(|valid| validation_set(config, &tokenizers, valid, observer))
+        .transpose()?;
+    stop_if_asked(interrupt)?;
+    Ok(Material {
+        tokenizers,
+        feed,
+        n_examples,
+        validation,
+        provenance,
+    })
+}
+
+pub(super) use on_disk::encode_corpus;
+
+/// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
+fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
+    match interrupt.requested() {
+        Some(signal) => Err(Error::Interrupted {
+            signal,
+            saved: "training had not started".into(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Learns tokenizers from the text of `train`.
+fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result<Tokenizers> {
+    observer.on(&Event::Preparing(Preparing::Vocabulary));
+    // Every tag and label is needed.
+    let train = match config.model.family.task() {
+        Task::Tag | Task::Classify => Cow::Borrowed(train),
+        Task::Translate | Task::Generate | Task::Fill => {
+            train.sample(config.tokenizer.sample_lines)
+        }
+    };
+    let (src, tgt) = (train.src_texts(), train.tgt_texts());
+    let tokenizer = &config.tokenizer;
+    let learned = match config.model.family.task() {
+        Task::Translate | Task::Generate => text::learn(tokenizer, Masks::Without, &src, &tgt),
+        Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
+        Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
+    };
+    learned?.for_model(&config.model)
+}
+
+/// Batches of `train`, and the number of its examples.
+fn feed(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    train: &Corpus,
+    observer: &mut dyn Observer,
+) -> Result<(Feed, usize)> {
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let Some(text) = train.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
+        let stream = Stream::new(ids, window, tokens / window, config.seed)?;
+        let n_windows = stream.n_windows();
+        return Ok((Feed::Stream(stream), n_windows));
+    }
+    let task = config.model.family.task();
+    let max_len = config.data.max_len.min(window);
+    let (examples, encoded) = data::encode(
+        train,
+        task,
+        tokenizers,
+        max_len,
+        &mut watch(TRAINING, observer),
+    )?;
+    note_dropped(TRAINING, encoded, observer);
+    let n_examples = examples.len();
+    Ok((batches(config, tokenizers, examples)?, n_examples))
+}
+
+/// Batches of these examples.
+fn batches(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    examples: impl Into<Examples>,
+) -> Result<Feed> {
+    let budget = Budget::new(config.train.batch_tokens);
+    let (seed, special) = (config.seed, tokenizers.sides());
+    let masking = Masking::new(tokenizers.tgt(), seed);
+    Batcher::new(examples, budget, seed, special, masking).map(Feed::Lines)
+}
+
+fn note_dropped(what: &str, encoded: EncodeStats, observer: &mut dyn Observer) {
+    if encoded.dropped() > 0 {
+        observer.on(&Event::Note(&format!("{what}: {encoded}")));
+    }
+}
+
+fn validation_set(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    valid: Corpus,
+    observer: &mut dyn Observer,
+) -> Result<ValidationSet> {
+    let task = config.model.family.task();
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let Some(text) = valid.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
+        return Ok(ValidationSet {
+            batches: data::fixed_windows(&ids, window, tokens / window)?,
+            src: Vec::new(),
+            tgt: Vec::new(),
+        });
+    }
+    let (examples, encoded) = data::encode(
+        &valid,
+        task,
+        tokenizers,
+        window,
+        &mut watch(VALIDATION, observer),
+    )?;
+    note_dropped(VALIDATION, encoded, observer);
+    let special = tokenizers.sides();
+    let masking = Masking::fixed(tokenizers.tgt());
+    // A validation pair longer than any training pair gets a batch of its own.
+    let len = |example: &Example| example.src_len().max(example.tgt_len());
+    let longest = examples.iter().map(len).max().unwrap_or(0);
+    let budget = Budget::new(tokens.max(longest));
+    let batches = data::fixed_batches(examples, budget, special, masking)?;
+    let shown = match task {
+        Task::Translate => config.train.validate_sentences,
+        Task::Tag | Task::Classify | Task::Generate | Task::Fill => 0,
+    };
+    let shown = valid.translations().take(shown);
+    let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
+    Ok(ValidationSet { batches, src, tgt })
+}
+
+fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> Provenance {
+    let files_of = |role: &str, files: &[SourceFile], source: &CorpusSource| -> Vec<DataFile> {
+        let builtin = match source {
+            CorpusSource::Builtin { task, .. } => Some(DataFile {
+                role: role.into(),
+                path: format!("builtin:{task:?}").to_lowercase(),
+                sha256: String::new(),
+                bytes: 0,
+            }),
+            _ => None,
+        };
+        let read = files.iter().map(|file| DataFile {
+            role: role.into(),
+            path: file.path.display().to_string(),
+            sha256: file.sha256.clone(),
+            bytes: file.bytes,
+        });
+        builtin.into_iter().chain(read).collect()
+    };
+    let corpora = [
+        ("train", Some(train), &config.data.train),
+        ("valid", valid.map(Corpus::sources), &config.data.valid),
+    ];
+    let data = corpora
+        .into_iter()
+        .filter_map(|(role, files, source)| Some(files_of(role, files?, source.as_ref()?)))
+        .flatten()
+        .collect();
+    Provenance {
+        program: Provenance::this_program(),
+        seed: config.seed,
+        data,
+        ..Provenance::default()
+    }
+}
+
+/// Requires that a resumed run reads the same data as before.
+fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<()> {
+    let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
+        let train = provenance.data.iter().filter(|file| file.role == "train");
+        train
+            .map(|file| (file.sha256.clone(), file.path.clone()))
+            .collect()
+    };
+    let (before, now) = (trained_on(before), trained_on(now));
+    match before
+        .iter()
+        .zip(&now)
+        .find(|(before, now)| before.0 != now.0)
+    {
+        Some((_, (_, path))) => Err(Error::Data {
+            problem: format!(
+                "`{path}` has changed since the run in `{}` started",
+                dir.display()
+            ),
+            hint: Some(
+                "restore the file, or start a new run with another `RunOptions::out`".into(),
+            ),
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Training data on disk: encoded once, and read while training.
+
+use std::path::Path;
+
+use super::{
+    Material, batches, check_same_data, learn, note_dropped, provenance, stop_if_asked,
+    validation_set,
+};
+use crate::config::{Config, CorpusSource, StoreKind, Task};
+use crate::data::{
+    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Progress, Reader, Sample, Settings,
+    Store, StoreKey,
+};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::text::Tokenizers;
+use crate::train::corpora::{self, TRAINING, watch};
+use crate::train::directory::StoredRun;
+use crate::train::memory;
+use crate::train::report::{Event, Observer};
+
+/// In memory, training data take a multiple of the size of their files. Files that are larger than this share of the free memory are
+/// encoded on disk.
+const SHARE_OF_MEMORY: f64 = 0.125;
+/// Lines that are encoded at a time.
+const LINES: usize = 1 << 14;
+
+/// Whether the training data are kept on disk.
+///
+/// # Errors
+/// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
+pub(super) fn is_chosen(config: &Config) -> Result<bool> {
+    match config.data.store {
+        StoreKind::Memory => Ok(false),
+        StoreKind::Disk => check_possible(config).map(|()| true),
+        StoreKind::Auto if obstacle(config)?.is_some() => Ok(false),
+        StoreKind::Auto => {
+            let bytes = StoreKey::of(config)?.source_bytes() as f64;
+            Ok(memory::limit(config).is_some_and(|limit| bytes > SHARE_OF_MEMORY * limit))
+        }
+    }
+}
+
+/// Rejects training data that cannot be kept on disk.
+fn check_possible(config: &Config) -> Result<()> {
+    match obstacle(config)? {
+        None => Ok(()),
+        Some(obstacle) => Err(Error::Config {
+            key: "data.store".into(),
+            expected: format!("training data that can be kept on disk, but {obstacle}"),
+            found: "data that cannot".into(),
+            hint: Some("use `data.store = \"memory\"`, or `auto`".into()),
+        }),
+    }
+}
+
+/// See [`crate::train::encode_corpus`].
+pub(in crate::train) fn encode_corpus(
+    config: &Config,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Store> {
+    check_possible(config)?;
+    store(config, None, interrupt, observer).map(|(store, _)| store)
+}
+
+/// Why the training data cannot be kept on disk, if so.
+fn obstacle(config: &Config) -> Result<Option<&'static str>> {
+    Ok(match (config.data.training()?, Form::of(config)) {
+        (CorpusSource::Builtin { .. }, _) => Some("the corpus is generated"),
+        (_, Form::Stream) => Some("`data.units` is `stream`"),
+        (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labelled) => {
+            Some("the corpus has tags or labels")
+        }
+        _ if config.data.hold_out > 0.0 => Some("`data.hold_out` is set"),
+        _ => None,
+    })
+}
+
+/// See [`super::material`].
+pub(super) fn material(
+    config: &Config,
+    stored: Option<(&Path, &StoredRun)>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Material> {
+    let given = stored.map(|(_, run)| &run.tokenizers);
+    let (store, tokenizers) = store(config, given, interrupt, observer)?;
+    let valid = corpora::validation(config, None, observer)?;
+    let provenance = provenance(config, store.files(), valid.as_ref());
+    if let Some((dir, run)) = stored {
+        check_same_data(dir, &run.provenance, &provenance)?;
+    }
+    let validation = valid
+        .map(|valid| validation_set(config, &tokenizers, valid, observer))
+        .transpose()?;
+    stop_if_asked(interrupt)?;
+    Ok(Material {
+        n_examples: store.len(),
+        feed: {
+            let start = tokenizers.tgt().special().start;
+            let examples = Examples::Disk(store.starting_with(start));
+            batches(config, &tokenizers, examples)?
+        },
+        tokenizers,
+        validation,
+        provenance,
+    })
+}
+
+/// The encoded training data, which are made if there are none, and their tokenizers: those `given`, or those learned from them.
+///
+/// # Errors
+/// Those of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written; a request to stop.
+fn store(
+    config: &Config,
+    given: Option<&Tokenizers>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Store, Tokenizers)> {
+    let stores = config.data.stores()?;
+    let key = StoreKey::of(config)?;
+    if let Some(store) = Store::find(&stores, &key)? {
+        let tokenizers = store.tokenizers()?.for_model(&config.model)?;
+        if given.is_none_or(|given| given.files() == tokenizers.files()) {
+            observer.on(&Event::Note(&format!(
+                "{TRAINING}: {} examples in `{}`",
+                store.len(),
+                store.dir().display()
+            )));
+            return Ok((store, tokenizers));
+        }
+    }
+    let (key, tokenizers) = match given {
+        Some(given) => (key.encoded_with(given), given.clone()),
+        None => {
+            let sample = sample(config, interrupt, observer)?;
+            (key, learn(config, &sample, observer)?)
+        }
+    };
+    if let Some(store) = Store::find(&stores, &key)? {
+        return Ok((store, tokenizers));
+    }
+    let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
+    Ok((store, tokenizers))
+}
+
+/// Reads the lines from which a vocabulary is learned.
+fn sample(config: &Config, interrupt: &Interrupt, observer: &mut dyn Observer) -> Result<Corpus> {
+    let mut sample = Sample::new(config.tokenizer.sample_lines);
+    let reader = read(config, interrupt, observer, |entries, _| {
+        entries.into_iter().for_each(|entry| sample.offer(entry));
+        Ok(())
+    })?;
+    Corpus::sampled(sample, reader)
+}
+
+/// Encodes the training data.
+fn make(
+    config: &Config,
+    stores: &Path,
+    key: StoreKey,
+    tokenizers: &Tokenizers,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Store> {
+    let task = config.model.family.task();
+    let layout = match task {
+        Task::Fill => Layout::Masked,
+        _ => Layout::Decoded,
+    };
+    let mut making = Making::begin(stores, &key, tokenizers, layout)?;
+    let mut encoder = Encoder::new(task, tokenizers, key.max_len());
+    let reader = read(config, interrupt, observer, |entries, reader| {
+        let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
+        examples.iter().try_for_each(|example| making.push(example))
+    })?;
+    let encoded = encoder.finish()?;
+    let (read, files) = (reader.stats(), reader.finish());
+    observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
+    note_dropped(TRAINING, encoded, observer);
+    making.finish(Settings {
+        key,
+        read,
+        encoded,
+        files,
+    })
+}
+
+/// Reads the training data and gives them to `take`, some lines at a time.
+fn read(
+    config: &Config,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+    mut take: impl FnMut(Vec<Entry>, &Reader) -> Result<()>,
+) -> Result<Reader> {
+    let (source, form) = (config.data.training()?, Form::of(config));
+    let mut reader = Reader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    loop {
+        let entries = reader.next_entries(LINES)?;
+        if entries.is_empty() {
+            return Ok(reader);
+        }
+        take(entries, &reader)?;
+        let lines = reader.stats().lines;
+        watch(TRAINING, observer)(Progress::Read { lines });
+        stop_if_asked(interrupt)?;
+    }
+}

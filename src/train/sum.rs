@@ -1,0 +1,165 @@
+//! The order in which the micro-batches of an update are summed.
+
+use std::ops::AddAssign;
+
+/// Sums of neighbouring micro-batches of an update.
+///
+/// A sum of floating-point numbers depends on its order. There is one order here: that of a binary tree, in which the node
+/// of `2^level` micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left plus right. The nodes
+/// that have no sibling are added from left to right. Therefore the total has the same bits however the micro-batches are
+/// divided among processes.
+#[derive(Debug)]
+pub(super) struct PartialSums<T> {
+    /// From left to right, without gaps.
+    nodes: Vec<Node<T>>,
+}
+
+/// The sum of `2^level` micro-batches.
+#[derive(Debug)]
+struct Node<T> {
+    /// The number of the first micro-batch in its update.
+    first: u64,
+    level: u32,
+    sum: T,
+}
+
+impl<T> Default for PartialSums<T> {
+    fn default() -> Self {
+        Self { nodes: Vec::new() }
+    }
+}
+
+impl<T: AddAssign> PartialSums<T> {
+    /// Adds micro-batch `number`, counted within its update from 0.
+    ///
+    /// # Panics
+    /// If it does not follow the last one.
+    pub(super) fn push(&mut self, number: u64, sum: T) {
+        let node = Node {
+            first: number,
+            level: 0,
+            sum,
+        };
+        self.add(node);
+    }
+
+    /// Adds the sums of the micro-batches that follow.
+    ///
+    /// # Panics
+    /// If they do not follow the last one.
+    #[cfg(test)]
+    pub(super) fn join(&mut self, right: Self) {
+        right.nodes.into_iter().for_each(|node| self.add(node));
+    }
+
+    /// The sum of all; `None` without micro-batches.
+    pub(super) fn total(self) -> Option<T> {
+        let sums = self.nodes.into_iter().map(|node| node.sum);
+        sums.reduce(|mut left, right| {
+            left += right;
+            left
+        })
+    }
+
+    fn add(&mut self, mut right: Node<T>) {
+        let next = self.nodes.last().map(Node::end);
+        assert!(
+            next.is_none_or(|next| next == right.first),
+            "micro-batch {} comes after {next:?}",
+            right.first
+        );
+        while let Some(left) = self.nodes.pop_if(|left| left.is_sibling(&right)) {
+            let Node {
+                first,
+                level,
+                mut sum,
+            } = left;
+            sum += right.sum;
+            right = Node {
+                first,
+                level: level + 1,
+                sum,
+            };
+        }
+        self.nodes.push(right);
+    }
+}
+
+impl<T> Node<T> {
+    /// The micro-batch after the last one.
+    fn end(&self) -> u64 {
+        self.first + (1 << self.level)
+    }
+
+    /// Whether this node and `right`, which follows it, are the halves of a larger one.
+    fn is_sibling(&self, right: &Self) -> bool {
+        self.level == right.level && self.first.is_multiple_of(2 << self.level)
+    }
+}
+
+/// The largest number of sums that exist at once while `n` micro-batches are added.
+pub(super) fn most_at_once(n: u64) -> u32 {
+    n.max(1).ilog2() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a sum was computed.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Written(String);
+
+    impl AddAssign for Written {
+        fn add_assign(&mut self, right: Self) {
+            self.0 = format!("({} {})", self.0, right.0);
+        }
+    }
+
+    fn of(numbers: std::ops::Range<u64>) -> PartialSums<Written> {
+        let mut partial = PartialSums::default();
+        for number in numbers {
+            partial.push(number, Written(number.to_string()));
+            assert!(partial.nodes.len() <= most_at_once(number + 1) as usize);
+        }
+        partial
+    }
+
+    fn written(partial: PartialSums<Written>) -> String {
+        partial.total().unwrap().0
+    }
+
+    #[test]
+    fn pairs_are_summed_first() {
+        assert_eq!(written(of(0..1)), "0");
+        assert_eq!(written(of(0..4)), "((0 1) (2 3))");
+        assert_eq!(written(of(0..7)), "((((0 1) (2 3)) (4 5)) 6)");
+        assert!(of(0..0).total().is_none());
+    }
+
+    #[test]
+    fn the_order_does_not_depend_on_who_sums_what() {
+        for n in 1..=20 {
+            let alone = written(of(0..n));
+            for parts in 1..=n {
+                // As evenly as possible, and with everything in the first and in the last part.
+                for cut in [0, parts - 1, n - parts] {
+                    let mut bounds: Vec<u64> = (0..=parts).map(|part| part * n / parts).collect();
+                    bounds[1] = bounds[1].max(cut.min(bounds.get(2).copied().unwrap_or(n)));
+                    let mut all = PartialSums::default();
+                    for part in bounds.windows(2) {
+                        all.join(of(part[0]..part[1]));
+                    }
+                    assert_eq!(written(all), alone, "{n} in {bounds:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "micro-batch 2 comes after Some(1)")]
+    fn a_gap_is_noticed() {
+        let mut partial = of(0..1);
+        partial.push(2, Written(String::new()));
+    }
+}

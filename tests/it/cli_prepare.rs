@@ -1,0 +1,219 @@
+//! `attentive prepare`, and training from a corpus on disk.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::cli_damage::{signal, start, weights};
+use crate::run::{Folder, Outcome, for_family};
+
+const CONFIG: &str = "
+[data]
+train = { src = 'a.src', tgt = 'a.tgt' }
+store = 'disk'
+max_len = 9
+
+[tokenizer]
+kind = 'word'
+vocab_size = 40
+min_frequency = 1
+
+[model]
+d_model = 16
+d_ff = 32
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+max_len = 30
+
+[train]
+max_steps = 6
+batch_tokens = 256
+save_every = 2
+schedule = { warmup_steps = 2 }
+";
+
+/// Lines of random length and their reverse; some are too long, some empty.
+fn corpus(folder: &Folder, lines: usize) {
+    let words =
+        |line: usize| (0..line % 11).map(move |place| format!("w{}", (line * 7 + place * 3) % 20));
+    let side = |back: bool| -> String {
+        let line = |line: usize| {
+            let mut words: Vec<String> = words(line).collect();
+            if back {
+                words.reverse();
+            }
+            words.join(" ") + "\n"
+        };
+        (0..lines).map(line).collect()
+    };
+    folder
+        .write("a.src", side(false))
+        .write("a.tgt", side(true));
+}
+
+fn prepared() -> Folder {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    corpus(&folder, 3000);
+    folder
+}
+
+fn succeeds(folder: &Folder, arguments: &str) -> Outcome {
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    outcome
+}
+
+/// The folders of encoded corpora.
+fn stores(folder: &Folder) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.path(".attentive"));
+    let entries = entries.into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_run_has_the_same_bits_from_disk_and_from_memory() {
+    let folder = prepared();
+    let pairs = "{ src = 'a.src', tgt = 'a.tgt' }";
+    for (family, train) in [
+        ("transformer", pairs),
+        ("decoder_only", "{ text = 'a.src' }"),
+        ("encoder_only", "{ text = 'a.src' }"),
+    ] {
+        let config = for_family(CONFIG, family);
+        folder.write("f.toml", config.replace(pairs, train));
+        let train = |out: &str, store: &str| {
+            let set = format!("--set model.family={family} --set data.store={store}");
+            succeeds(&folder, &format!("train f.toml --out {out} {set}"))
+        };
+        let memory = format!("{family}-memory");
+        let disk = format!("{family}-disk");
+        train(&memory, "memory");
+        let first = train(&disk, "disk");
+        assert!(
+            weights(&folder, &disk) == weights(&folder, &memory),
+            "{family}"
+        );
+        assert!(first.stderr.contains("dropped"), "{first:?}");
+        let again = train(&format!("{family}-again"), "disk");
+        assert!(again.stderr.contains("examples in `"), "{again:?}");
+        // Half a run from each.
+        let half = format!("{family}-half");
+        let set = format!("--set model.family={family} --out {half}");
+        succeeds(
+            &folder,
+            &format!("train f.toml {set} --set train.max_steps=3"),
+        );
+        succeeds(
+            &folder,
+            &format!("train f.toml {set} --resume --set data.store=memory"),
+        );
+        assert!(
+            weights(&folder, &half) == weights(&folder, &memory),
+            "{family}"
+        );
+    }
+}
+
+#[test]
+fn corpora_are_made_once_listed_and_deleted() {
+    let folder = prepared();
+    let made = succeeds(&folder, "prepare c.toml");
+    assert!(made.stderr.contains("is ready"), "{made:?}");
+    let [store] = &stores(&folder)[..] else {
+        panic!("{:?}", stores(&folder));
+    };
+    let shard = store.join("00000.shard");
+    let written = fs::metadata(&shard).unwrap().modified().unwrap();
+    succeeds(&folder, "prepare c.toml");
+    assert_eq!(fs::metadata(&shard).unwrap().modified().unwrap(), written);
+    // Another `max_len` is another corpus.
+    succeeds(&folder, "prepare c.toml --set data.max_len=8");
+    assert_eq!(stores(&folder).len(), 2);
+    let listed = succeeds(&folder, "prepare c.toml --list").stdout;
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let marked: Vec<&str> = listed
+        .lines()
+        .filter(|line| line.starts_with('*'))
+        .collect();
+    let name = store.file_name().unwrap().to_string_lossy();
+    assert!(marked.len() == 1 && marked[0].contains(&*name), "{listed}");
+    succeeds(&folder, "prepare c.toml --remove");
+    assert!(!store.exists());
+    assert_eq!(stores(&folder).len(), 1);
+    let nothing = succeeds(&folder, "prepare c.toml --remove");
+    assert!(nothing.stderr.contains("nothing to delete"), "{nothing:?}");
+    succeeds(&folder, "prepare c.toml --remove-all");
+    assert!(stores(&folder).is_empty());
+}
+
+#[test]
+fn a_changed_corpus_is_encoded_again() {
+    let folder = prepared();
+    succeeds(&folder, "train c.toml --out a");
+    corpus(&folder, 2000);
+    succeeds(&folder, "train c.toml --out b");
+    assert_eq!(stores(&folder).len(), 2);
+    assert!(weights(&folder, "a") != weights(&folder, "b"));
+    folder.fails("train c.toml --out a --resume", 2, &["a.src` has changed"]);
+}
+
+#[test]
+fn a_damaged_corpus_is_an_error() {
+    let folder = prepared();
+    succeeds(&folder, "prepare c.toml");
+    let shard = stores(&folder)[0].join("00000.shard");
+    let mut bytes = fs::read(&shard).unwrap();
+    let place = bytes.len() / 2;
+    bytes[place] ^= 1;
+    fs::write(&shard, bytes).unwrap();
+    folder.fails(
+        "train c.toml --out a",
+        2,
+        &["00000.shard` is damaged", "delete its folder"],
+    );
+    assert!(!folder.path("a").exists());
+}
+
+#[test]
+fn what_cannot_be_on_disk_is_refused_or_kept_in_memory() {
+    let folder = prepared();
+    let builtin = "--set data.train={builtin='reverse',pairs=100}";
+    let refused = ["data.store", "the corpus is generated", "memory"];
+    folder.fails(&format!("train c.toml --out a {builtin}"), 2, &refused);
+    folder.fails(&format!("prepare c.toml {builtin}"), 2, &refused);
+    let held = ["`data.hold_out` is set"];
+    folder.fails("train c.toml --out a --set data.hold_out=0.1", 2, &held);
+    let auto = format!("train c.toml --out a --set data.store=auto {builtin}");
+    succeeds(&folder, &auto);
+    assert!(stores(&folder).is_empty());
+}
+
+#[test]
+fn an_interrupted_preparation_leaves_nothing() {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG);
+    corpus(&folder, 400_000);
+    for name in ["-INT", "-KILL"] {
+        let child = start(&folder, "prepare c.toml --set data.max_len=10");
+        let is_working = || {
+            stores(&folder)
+                .iter()
+                .any(|store| store.join(".lock").exists())
+        };
+        while !is_working() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        signal(&child, name);
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        assert_ne!(outcome.code, Some(0), "{outcome:?}");
+        let left = stores(&folder).len();
+        assert!(
+            name == "-KILL" || left == 0,
+            "{left} after {name}: {outcome:?}"
+        );
+    }
+    corpus(&folder, 100);
+    succeeds(&folder, "prepare c.toml");
+    assert_eq!(stores(&folder).len(), 1, "{:?}", stores(&folder));
+}
