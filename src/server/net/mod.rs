@@ -1,6 +1,6 @@
 //! Connections.
 
-mod head;
+mod framing;
 mod stall;
 
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::head::Heads;
+use self::framing::Heads;
 use self::stall::Stalling;
 use super::api::Api;
 use super::app::Shared;

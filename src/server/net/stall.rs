@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::head::Heads;
+use super::framing::Heads;
 
 /// A connection on which a write fails if it makes no progress for some time. What is read is shown to [`Heads`].
 #[derive(Debug)]
@@ -70,7 +70,6 @@ impl AsyncWrite for Stalling {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.heads.written();
         let written = Pin::new(&mut this.stream).poll_write(context, bytes);
         this.patient(context, written)
     }
@@ -81,7 +80,6 @@ impl AsyncWrite for Stalling {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.heads.written();
         let written = Pin::new(&mut this.stream).poll_write_vectored(context, parts);
         this.patient(context, written)
     }
