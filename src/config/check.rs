@@ -53,6 +53,14 @@ impl Config {
 fn data(data: &DataConfig) -> Result<()> {
     size("data.max_len", data.max_len, MIN_LEN)?;
     fraction("data.hold_out", data.hold_out)?;
+    not_negative("data.max_ratio", data.max_ratio)?;
+    if data.max_ratio > 0.0 && data.max_ratio < 1.0 {
+        return refuse(
+            "data.max_ratio",
+            "at least 1, or 0 to keep all pairs",
+            data.max_ratio,
+        );
+    }
     if data.hold_out > 0.0 && data.valid.is_some() {
         return refuse(
             "data.hold_out",

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub(super) const ONE_OF: &str =
     "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
 
-/// The source of a corpus. Files may be gzipped, whatever their names.
+/// The source of a corpus. Files may be compressed with gzip or zstd, whatever their names.
 ///
 /// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers from texts and
 /// their labels, and language models from `text`. The built-in grammar works for all of them.

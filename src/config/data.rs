@@ -29,6 +29,13 @@ pub struct DataConfig {
     pub units: Units,
     /// Sentences longer than this many tokens, with `</s>`, are dropped from training and counted. Unused by streams.
     pub max_len: usize,
+    /// Pairs of which one side has more than this many times the tokens of the other, `</s>` included, are dropped from training
+    /// and counted; 0 keeps all.
+    pub max_ratio: f64,
+    /// Whether lines that have occurred before are dropped from training and counted.
+    pub drop_repeated: bool,
+    /// Whether pairs whose sides are the same are dropped from training and counted.
+    pub drop_copies: bool,
     /// Where the encoded training data are kept while training.
     pub store: StoreKind,
     /// The folder for training data on disk; by default `.attentive` beside the first file of `train`.
@@ -98,6 +105,9 @@ impl Default for DataConfig {
             hold_out: 0.0,
             units: Units::Lines,
             max_len: 256,
+            max_ratio: 0.0,
+            drop_repeated: false,
+            drop_copies: false,
             store: StoreKind::Auto,
             store_dir: None,
         }

@@ -63,7 +63,7 @@ impl Corpus {
         let entries = self.entries.iter().cloned();
         entries.for_each(|entry| sample.offer(entry));
         Cow::Owned(Self {
-            intake: self.intake,
+            intake: self.intake.clone(),
             entries: sample.into_entries(),
             sources: self.sources.clone(),
         })

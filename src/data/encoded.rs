@@ -127,6 +127,9 @@ pub struct EncodeStats {
     pub kept: usize,
     /// Lines dropped because a side has too many tokens.
     pub dropped_long: usize,
+    /// Pairs dropped because one side has too many times the tokens of the other.
+    #[serde(default)]
+    pub dropped_uneven: usize,
     /// Texts dropped because a masked language model could predict none of their tokens.
     pub dropped_unknown: usize,
     /// Maximum number of tokens per side, including `</s>`.
@@ -136,7 +139,7 @@ pub struct EncodeStats {
 impl EncodeStats {
     /// Number of dropped lines.
     pub fn dropped(&self) -> usize {
-        self.dropped_long + self.dropped_unknown
+        self.dropped_long + self.dropped_uneven + self.dropped_unknown
     }
 
     /// The error for the case that no line is kept.
@@ -166,6 +169,7 @@ impl fmt::Display for EncodeStats {
         let Self {
             kept,
             dropped_long,
+            dropped_uneven,
             dropped_unknown,
             max_len,
         } = self;
@@ -174,6 +178,12 @@ impl fmt::Display for EncodeStats {
             write!(
                 f,
                 ", {dropped_long} dropped with a side of more than {max_len} tokens"
+            )?;
+        }
+        if *dropped_uneven > 0 {
+            write!(
+                f,
+                ", {dropped_uneven} dropped with sides of too different lengths"
             )?;
         }
         if *dropped_unknown > 0 {
@@ -189,6 +199,8 @@ impl fmt::Display for EncodeStats {
 pub struct Encoder<'a> {
     task: Task,
     tokenizers: &'a Tokenizers,
+    /// The most tokens of one side for each of the other.
+    max_ratio: f64,
     stats: EncodeStats,
 }
 
@@ -202,7 +214,20 @@ impl<'a> Encoder<'a> {
         Self {
             task,
             tokenizers,
+            max_ratio: f64::INFINITY,
             stats,
+        }
+    }
+
+    /// Also drops pairs of which one side has more than `max_ratio` times the tokens of the other; 0 keeps all.
+    pub fn within_ratio(self, max_ratio: f64) -> Self {
+        Self {
+            max_ratio: if max_ratio > 0.0 {
+                max_ratio
+            } else {
+                f64::INFINITY
+            },
+            ..self
         }
     }
 
@@ -227,13 +252,21 @@ impl<'a> Encoder<'a> {
         let encoded: Result<Vec<Option<Example>>> = entries.par_iter().map(encode_one).collect();
         let mut examples: Vec<Example> = encoded?.into_iter().flatten().collect();
         let fitting = examples.len();
+        if self.task == Task::Translate {
+            examples.retain(|example| {
+                let (src, tgt) = (example.src_len() as f64, example.tgt_len() as f64);
+                src.max(tgt) <= self.max_ratio * src.min(tgt)
+            });
+        }
+        let even = examples.len();
         let asks = |example: &Example| {
             let mut tokens = example.tgt_out.iter();
             self.task != Task::Fill || tokens.any(|&token| can_be_hidden(token, special))
         };
         examples.retain(asks);
         self.stats.dropped_long += entries.len() - fitting;
-        self.stats.dropped_unknown += fitting - examples.len();
+        self.stats.dropped_uneven += fitting - even;
+        self.stats.dropped_unknown += even - examples.len();
         self.stats.kept += examples.len();
         Ok(examples)
     }
@@ -250,19 +283,16 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Encodes all lines of `corpus`, as [`Encoder`] does.
+/// Encodes all lines of `corpus`.
 ///
 /// # Errors
 /// [`Error::Data`] if no line is left, or if a tokenizer from another program cannot encode a text; [`Error::Line`]
 /// if a tag or label is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
-    task: Task,
-    tokenizers: &Tokenizers,
-    max_len: usize,
+    mut encoder: Encoder<'_>,
     watch: Watch<'_>,
 ) -> Result<(Vec<Example>, EncodeStats)> {
-    let mut encoder = Encoder::new(task, tokenizers, max_len);
     let entries = corpus.entries();
     let (mut examples, mut done) = (Vec::with_capacity(entries.len()), 0);
     for some in entries.chunks(LINES_PER_CALL) {

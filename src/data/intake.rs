@@ -1,5 +1,6 @@
 //! Which lines of a corpus are kept.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,27 @@ pub struct ReadStats {
     pub too_long: usize,
     /// Dropped because a side contains NUL or another control character other than white space.
     pub control: usize,
+    /// Dropped because the same line occurred before.
+    #[serde(default)]
+    pub repeated: usize,
+    /// Dropped because both sides are the same.
+    #[serde(default)]
+    pub copies: usize,
+}
+
+impl ReadStats {
+    /// The number of lines kept.
+    pub fn kept(&self) -> usize {
+        let Self {
+            lines,
+            empty,
+            too_long,
+            control,
+            repeated,
+            copies,
+        } = self;
+        lines - empty - too_long - control - repeated - copies
+    }
 }
 
 impl fmt::Display for ReadStats {
@@ -29,17 +51,16 @@ impl fmt::Display for ReadStats {
             empty,
             too_long,
             control,
+            repeated,
+            copies,
         } = *self;
-        write!(
-            f,
-            "{} of {} kept",
-            lines - empty - too_long - control,
-            count(lines, "line")
-        )?;
+        write!(f, "{} of {} kept", self.kept(), count(lines, "line"))?;
         for (count, reason) in [
             (empty, "with an empty side".to_owned()),
             (too_long, format!("longer than {MAX_LINE_BYTES} bytes")),
             (control, "with control characters".to_owned()),
+            (repeated, "that occurred before".to_owned()),
+            (copies, "with equal sides".to_owned()),
         ] {
             if count > 0 {
                 write!(f, ", {count} dropped {reason}")?;
@@ -49,11 +70,23 @@ impl fmt::Display for ReadStats {
     }
 }
 
-/// Numbers the lines of a corpus of one form, and drops those that cannot be used.
-#[derive(Clone, Copy, Debug)]
+/// Lines that are dropped although they could be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// Whether lines that occurred before are dropped. Takes 8 to 18 bytes for each line.
+    pub repeated: bool,
+    /// Whether pairs with equal sides are dropped.
+    pub copies: bool,
+}
+
+/// Numbers the lines of a corpus of one form, and drops those that are not used.
+#[derive(Clone, Debug)]
 pub(super) struct Intake {
     pub(super) form: Form,
     pub(super) stats: ReadStats,
+    filters: Filters,
+    /// Hashes of the lines so far, if repeated ones are dropped.
+    seen: HashSet<u64>,
 }
 
 impl Intake {
@@ -62,7 +95,14 @@ impl Intake {
         Self {
             form,
             stats: ReadStats::default(),
+            filters: Filters::default(),
+            seen: HashSet::new(),
         }
+    }
+
+    /// Drops lines as `filters` say.
+    pub(super) fn filtered(self, filters: Filters) -> Self {
+        Self { filters, ..self }
     }
 
     /// The entry of the next line, or `None` if it is dropped; otherwise describes the problem.
@@ -73,6 +113,14 @@ impl Intake {
         }
         if let Some(problem) = item.misfit(self.form) {
             return Err(problem);
+        }
+        if self.filters.copies && item.is_copy() {
+            self.skip(Fault::Copy);
+            return Ok(None);
+        }
+        if self.filters.repeated && !self.seen.insert(item.hash()) {
+            self.skip(Fault::Repeated);
+            return Ok(None);
         }
         self.stats.lines += 1;
         let line = self.stats.lines;
@@ -86,6 +134,8 @@ impl Intake {
             Fault::Empty => self.stats.empty += 1,
             Fault::TooLong => self.stats.too_long += 1,
             Fault::Control => self.stats.control += 1,
+            Fault::Repeated => self.stats.repeated += 1,
+            Fault::Copy => self.stats.copies += 1,
         }
     }
 }

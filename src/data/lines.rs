@@ -1,4 +1,4 @@
-//! Line-by-line reading of text: from files, gzipped or not, and from pipes as it arrives.
+//! Line-by-line reading of text: from files, compressed or not, and from pipes as it arrives.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -32,7 +32,7 @@ pub enum Line<'a> {
 
 /// Reads UTF-8 text line by line with a length limit, buffering at most one line.
 ///
-/// Gzipped content is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark is skipped.
+/// Content that is compressed with gzip or zstd is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark is skipped.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: BufReader<Unpacked<R>>,

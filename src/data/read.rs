@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::corpus::Corpus;
 use super::form::Form;
+use super::intake::Filters;
 use super::item::Fault;
 use super::lines::{Line, open_text};
 use super::progress::{Progress, Watch};
@@ -28,6 +29,21 @@ pub fn read(
     seed: u64,
     watch: Watch<'_>,
 ) -> Result<Corpus> {
+    read_filtered(source, form, dir, seed, Filters::default(), watch)
+}
+
+/// [`read`], without the lines that `filters` drop. A text that is read as a whole is not filtered.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_filtered(
+    source: &CorpusSource,
+    form: Form,
+    dir: Option<&Path>,
+    seed: u64,
+    filters: Filters,
+    watch: Watch<'_>,
+) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
     match (source, form) {
         (CorpusSource::Text(text), Form::Stream) => {
@@ -35,7 +51,7 @@ pub fn read(
             read_stream(&path, &mut corpus, watch)?;
         }
         _ => {
-            let mut reader = Reader::open(source, form, dir, seed)?;
+            let mut reader = Reader::open(source, form, dir, seed)?.filtered(filters);
             while let Some(entry) = reader.next_entry()? {
                 tell(reader.stats().lines, watch);
                 corpus.push(entry);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::form::Form;
-use super::intake::{Intake, ReadStats};
+use super::intake::{Filters, Intake, ReadStats};
 use super::item::{Entry, Fault, Item, TagInput};
 use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
 use super::stored::{Hashed, SourceFile};
@@ -84,6 +84,14 @@ impl Reader {
             intake: Intake::new(form),
             records,
         })
+    }
+
+    /// Drops more lines.
+    pub fn filtered(self, filters: Filters) -> Self {
+        Self {
+            intake: self.intake.filtered(filters),
+            ..self
+        }
     }
 
     /// The next usable line; `None` at the end.

@@ -1,14 +1,15 @@
 //! Stored bytes: compressed or not, and their identity.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::mem;
 use std::path::PathBuf;
+use std::{fmt, mem};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// A file that was read, and the identity of its content.
@@ -59,8 +60,7 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// A reader that decompresses gzipped content and passes on any other content. It reads nothing in advance.
-#[derive(Debug)]
+/// A reader that decompresses gzip and zstd and passes on any other content. It reads nothing in advance.
 pub(super) enum Unpacked<R> {
     /// Nothing has been read.
     Unread(BufReader<R>),
@@ -68,8 +68,22 @@ pub(super) enum Unpacked<R> {
     Plain(BufReader<R>),
     /// Gzipped bytes.
     Gzip(Box<MultiGzDecoder<BufReader<R>>>),
+    /// Bytes compressed with zstd.
+    Zstd(Box<zstd::Decoder<'static, BufReader<R>>>),
     /// The first read failed.
     Lost,
+}
+
+impl<R> fmt::Debug for Unpacked<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unread(_) => "Unread",
+            Self::Plain(_) => "Plain",
+            Self::Gzip(_) => "Gzip",
+            Self::Zstd(_) => "Zstd",
+            Self::Lost => "Lost",
+        })
+    }
 }
 
 impl<R: Read> Unpacked<R> {
@@ -82,6 +96,7 @@ impl<R: Read> Unpacked<R> {
         match self {
             Self::Unread(reader) | Self::Plain(reader) => Some(reader.into_inner()),
             Self::Gzip(decoder) => Some(decoder.into_inner().into_inner()),
+            Self::Zstd(decoder) => Some(decoder.finish().into_inner()),
             Self::Lost => None,
         }
     }
@@ -92,14 +107,19 @@ impl<R: Read> Read for Unpacked<R> {
         if let Self::Unread(_) = self
             && let Self::Unread(mut reader) = mem::replace(self, Self::Lost)
         {
-            *self = match reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
-                true => Self::Gzip(Box::new(MultiGzDecoder::new(reader))),
-                false => Self::Plain(reader),
+            let start = reader.fill_buf()?;
+            *self = if start.starts_with(&GZIP_MAGIC) {
+                Self::Gzip(Box::new(MultiGzDecoder::new(reader)))
+            } else if start.starts_with(&ZSTD_MAGIC) {
+                Self::Zstd(Box::new(zstd::Decoder::with_buffer(reader)?))
+            } else {
+                Self::Plain(reader)
             };
         }
         match self {
             Self::Plain(reader) | Self::Unread(reader) => reader.read(buffer),
             Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
             Self::Lost => Ok(0),
         }
     }

@@ -55,9 +55,7 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let max_len = config.model.max_len;
     let (examples, stats) = data::encode(
         corpus,
-        Task::Fill,
-        tokenizers,
-        max_len,
+        Encoder::new(Task::Fill, tokenizers, max_len),
         &mut data::unwatched,
     )?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::report::{Event, Observer, Preparing, Silent};
 use crate::config::{Config, CorpusSource};
-use crate::data::{self, Corpus, Form, Progress};
+use crate::data::{self, Corpus, Filters, Form, Progress};
 use crate::error::Result;
 
 /// Names of the corpora in messages.
@@ -26,7 +26,8 @@ pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
 /// Reads the training corpus.
 pub(super) fn training(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
     let source = config.data.training()?;
-    let train = read(config, source, TRAINING, config.seed, observer)?;
+    let (filters, seed) = (filters(config), config.seed);
+    let train = read(config, source, TRAINING, seed, filters, observer)?;
     note(observer, TRAINING, &train);
     Ok(train)
 }
@@ -36,11 +37,20 @@ fn read(
     source: &CorpusSource,
     what: &str,
     seed: u64,
+    filters: Filters,
     observer: &mut dyn Observer,
 ) -> Result<Corpus> {
     let dir = config.data.dir.as_deref();
     let watch = &mut watch(what, observer);
-    data::read(source, Form::of(config), dir, seed, watch)
+    data::read_filtered(source, Form::of(config), dir, seed, filters, watch)
+}
+
+/// What is dropped from the training corpus.
+pub(super) fn filters(config: &Config) -> Filters {
+    Filters {
+        repeated: config.data.drop_repeated,
+        copies: config.data.drop_copies,
+    }
 }
 
 /// Reports the progress of reading the corpus called `what` to `observer`.
@@ -62,7 +72,8 @@ pub(super) fn validation(
         return Ok(None);
     };
     let seed = config.seed ^ VALIDATION_SEED;
-    let mut valid = read(config, source, VALIDATION, seed, observer)?;
+    let keep_all = Filters::default();
+    let mut valid = read(config, source, VALIDATION, seed, keep_all, observer)?;
     if let (CorpusSource::Builtin { .. }, Some(train)) = (source, train) {
         let seen: HashSet<String> = train.entries().iter().map(|e| e.item.input()).collect();
         valid.retain(|item| !seen.contains(&item.input()));

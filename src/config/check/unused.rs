@@ -191,12 +191,22 @@ fn family(model: &ModelConfig) -> [Rule; 4] {
     ]
 }
 
-fn training(config: &Config) -> [Rule; 2] {
+fn training(config: &Config) -> [Rule; 4] {
     [
         (
             config.data.units == Units::Stream,
             &["model.decoder_start"],
             "windows of a stream have no start token",
+        ),
+        (
+            config.data.units == Units::Stream,
+            &["data.drop_repeated"],
+            "a stream is not divided into lines",
+        ),
+        (
+            config.model.family.task() != Task::Translate,
+            &["data.max_ratio", "data.drop_copies"],
+            "the training data are not pairs of sentences",
         ),
         (
             config.train.optimizer.kind == OptimizerKind::Sgd,

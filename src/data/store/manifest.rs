@@ -32,6 +32,10 @@ pub struct StoreKey {
     given: Option<String>,
     /// Longer examples are left out.
     max_len: usize,
+    /// So are pairs of which one side has more than so many times the tokens of the other.
+    max_ratio: f64,
+    drop_repeated: bool,
+    drop_copies: bool,
 }
 
 /// A file that was read, by what its metadata say.
@@ -58,6 +62,9 @@ impl StoreKey {
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),
+            max_ratio: config.data.max_ratio,
+            drop_repeated: config.data.drop_repeated,
+            drop_copies: config.data.drop_copies,
         })
     }
 

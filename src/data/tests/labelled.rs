@@ -3,7 +3,7 @@ use std::fs;
 
 use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::data::builtin::ClauseType;
-use crate::data::{Batcher, Budget, Corpus, Form, Item, encode, read, unwatched};
+use crate::data::{Batcher, Budget, Corpus, Encoder, Form, Item, encode, read, unwatched};
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
@@ -86,8 +86,12 @@ fn a_text_is_closed_and_has_one_label() {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Word] {
         let tokenizers = tokenizers(&corpus, kind);
         let special = tokenizers.tgt().special();
-        let (examples, stats) =
-            encode(&corpus, Task::Classify, &tokenizers, 99, &mut unwatched).unwrap();
+        let (examples, stats) = encode(
+            &corpus,
+            Encoder::new(Task::Classify, &tokenizers, 99),
+            &mut unwatched,
+        )
+        .unwrap();
         assert_eq!(stats.kept, 500);
         for (example, (text, label, line)) in examples.iter().zip(labelled(&corpus)) {
             let (eos, text_ids) = example.src.split_last().unwrap();
@@ -111,7 +115,12 @@ fn an_unknown_label_is_reported() {
         TokenizerKind::Word,
     );
     let corpus = read_file("good\tfine\nGood\tfine\n", CorpusSource::Tsv).unwrap();
-    let error = encode(&corpus, Task::Classify, &tokenizers, 9, &mut unwatched).unwrap_err();
+    let error = encode(
+        &corpus,
+        Encoder::new(Task::Classify, &tokenizers, 9),
+        &mut unwatched,
+    )
+    .unwrap_err();
     let message = error.to_string();
     assert!(
         message.contains("file`, line 2: unknown label `Good`"),

@@ -1,7 +1,8 @@
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::config::{Task, TokenizerConfig, TokenizerKind};
 use crate::data::{
-    Batcher, Budget, Corpus, Example, Form, Item, Masking, encode, fixed_batches, unwatched,
+    Batcher, Budget, Corpus, Encoder, Example, Form, Item, Masking, encode, fixed_batches,
+    unwatched,
 };
 use crate::text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
@@ -157,7 +158,11 @@ fn texts_without_maskable_tokens_are_dropped_and_counted() {
     let of = |texts: &[&str]| {
         let items = texts.iter().map(|&text| Item::Text(text.into()));
         let corpus = Corpus::from_items(Form::Lines, items).unwrap();
-        encode(&corpus, Task::Fill, &tokenizers, 4, &mut unwatched)
+        encode(
+            &corpus,
+            Encoder::new(Task::Fill, &tokenizers, 4),
+            &mut unwatched,
+        )
     };
     let (examples, stats) = of(&["w1 never", "never heard", "w1 w2 w3 w4"]).unwrap();
     assert_eq!(examples.len(), 1);

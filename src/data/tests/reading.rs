@@ -7,8 +7,8 @@ use tempfile::{TempDir, tempdir};
 
 use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind};
 use crate::data::{
-    Corpus, EncodeStats, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read, read_lines,
-    unwatched,
+    Corpus, EncodeStats, Encoder, Filters, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read,
+    read_filtered, read_lines, unwatched,
 };
 use crate::error::{Error, Result};
 use crate::text::{self, Masks};
@@ -59,6 +59,10 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn zstd(content: &[u8]) -> Vec<u8> {
+    zstd::encode_all(content, 1).unwrap()
+}
+
 fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
     let lines = corpus.entries().iter().map(|entry| entry.line);
     let texts = corpus.translations().zip(lines);
@@ -81,14 +85,16 @@ fn every_file_format_gives_the_same_pairs() {
         ("tsv", tsv_file),
         ("jsonl", json),
     ]);
-    let zipped = [src, tgt, tsv_file, json].map(gzip);
-    let zipped = Files::new(&[
-        ("src", &zipped[0]),
-        ("tgt", &zipped[1]),
-        ("tsv", &zipped[2]),
-        ("jsonl", &zipped[3]),
-    ]);
-    for files in [plain, zipped] {
+    let packed = |pack: fn(&[u8]) -> Vec<u8>| {
+        let packed = [src, tgt, tsv_file, json].map(pack);
+        Files::new(&[
+            ("src", &packed[0]),
+            ("tgt", &packed[1]),
+            ("tsv", &packed[2]),
+            ("jsonl", &packed[3]),
+        ])
+    };
+    for files in [plain, packed(gzip), packed(zstd)] {
         for config in [aligned(), tsv(), jsonl()] {
             let corpus = files.read(config).unwrap();
             assert_eq!(
@@ -106,10 +112,65 @@ fn every_file_format_gives_the_same_pairs() {
 }
 
 #[test]
-fn members_of_a_gzip_file_are_concatenated() {
-    let content = [gzip(b"a\tb\n"), gzip(b"c\td\n")].concat();
-    let corpus = Files::new(&[("tsv", &content)]).read(tsv()).unwrap();
-    assert_eq!(texts(&corpus), [("a", "b", 1), ("c", "d", 2)]);
+fn members_of_a_compressed_file_are_concatenated() {
+    for pack in [gzip, zstd] {
+        let content = [pack(b"a\tb\n"), pack(b"c\td\n")].concat();
+        let corpus = Files::new(&[("tsv", &content)]).read(tsv()).unwrap();
+        assert_eq!(texts(&corpus), [("a", "b", 1), ("c", "d", 2)]);
+    }
+}
+
+#[test]
+fn damaged_compression_is_an_error() {
+    for pack in [gzip, zstd] {
+        let whole = pack("a line\tand another\n".repeat(100).as_bytes());
+        let files = Files::new(&[("tsv", &whole[..whole.len() - 5])]);
+        assert!(matches!(files.read(tsv()), Err(Error::Io { .. })));
+    }
+}
+
+#[test]
+fn filters_drop_and_count_lines() {
+    let tsv_file = b"a\tb\nc\tc \na\tb\nb\ta\n\na\tb\nc\tc\n";
+    let files = Files::new(&[("tsv", tsv_file)]);
+    let read = |repeated, copies| {
+        let filters = Filters { repeated, copies };
+        let (form, dir) = (Form::Translations, files.path(""));
+        let corpus = read_filtered(&tsv(), form, Some(&dir), 0, filters, &mut unwatched).unwrap();
+        let lines: Vec<usize> = corpus.entries().iter().map(|entry| entry.line).collect();
+        (lines, corpus.stats().to_string())
+    };
+    assert_eq!(read(false, false).0, [1, 2, 3, 4, 6, 7]);
+    let (lines, said) = read(true, true);
+    assert_eq!(lines, [1, 4]);
+    assert_eq!(
+        said,
+        "2 of 7 lines kept, 1 dropped with an empty side, 2 dropped that occurred before, 2 dropped with equal sides"
+    );
+    assert_eq!(read(false, true).0, [1, 3, 4, 6]);
+    // They differ in a blank.
+    assert_eq!(read(true, false).0, [1, 2, 4, 7]);
+}
+
+#[test]
+fn pairs_of_too_different_lengths_are_dropped() {
+    let files = Files::new(&[("tsv", b"a a a\ta\na a\ta\na\ta a a a a\na\ta\n")]);
+    let corpus = files.read(tsv()).unwrap();
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        min_frequency: 1,
+        ..TokenizerConfig::default()
+    };
+    let (src, tgt) = (corpus.src_texts(), corpus.tgt_texts());
+    let tokenizers = text::learn(&config, Masks::Without, &src, &tgt).unwrap();
+    // With `</s>`, the sides have 4 and 2, 3 and 2, 2 and 6, 2 and 2 tokens.
+    for (ratio, kept) in [(0.0, &[1, 2, 3, 4][..]), (2.0, &[1, 2, 4]), (1.9, &[2, 4])] {
+        let encoder = Encoder::new(Task::Translate, &tokenizers, 99).within_ratio(ratio);
+        let (pairs, stats) = encode(&corpus, encoder, &mut unwatched).unwrap();
+        let lines: Vec<usize> = pairs.iter().map(|pair| pair.line).collect();
+        assert_eq!(lines, kept);
+        assert_eq!(stats.dropped_uneven, 4 - kept.len());
+    }
 }
 
 #[test]
@@ -144,7 +205,8 @@ fn unusable_pairs_are_dropped_and_counted() {
             lines: 8,
             empty: 2,
             too_long: 2,
-            control: 2
+            control: 2,
+            ..ReadStats::default()
         }
     );
     assert_eq!(
@@ -336,15 +398,20 @@ fn long_pairs_are_dropped_when_encoded() {
     .unwrap();
     let mut progress = Vec::new();
     let mut watch = |at| progress.push(at);
-    let (pairs, stats) = encode(&corpus, Task::Translate, &tokenizers, 4, &mut watch).unwrap();
+    let (pairs, stats) = encode(
+        &corpus,
+        Encoder::new(Task::Translate, &tokenizers, 4),
+        &mut watch,
+    )
+    .unwrap();
     assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
     assert_eq!(
         stats,
         EncodeStats {
             kept: 2,
             dropped_long: 2,
-            dropped_unknown: 0,
-            max_len: 4
+            max_len: 4,
+            ..EncodeStats::default()
         }
     );
     assert_eq!(
@@ -355,7 +422,11 @@ fn long_pairs_are_dropped_when_encoded() {
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
     assert_eq!(pairs[1].tgt_in.len(), 4);
     assert!(matches!(
-        encode(&corpus, Task::Translate, &tokenizers, 1, &mut unwatched),
+        encode(
+            &corpus,
+            Encoder::new(Task::Translate, &tokenizers, 1),
+            &mut unwatched
+        ),
         Err(Error::Data { .. })
     ));
 }

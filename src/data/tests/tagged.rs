@@ -3,7 +3,9 @@ use std::fs;
 use tempfile::tempdir;
 
 use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
-use crate::data::{Corpus, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched};
+use crate::data::{
+    Corpus, Encoder, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched,
+};
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
@@ -45,7 +47,12 @@ fn tokenizers(tokens: &str, tags: &str) -> Tokenizers {
 }
 
 fn encoded(corpus: &Corpus, tokenizers: &Tokenizers) -> Result<Vec<Example>> {
-    encode(corpus, Task::Tag, tokenizers, 99, &mut unwatched).map(|(examples, _)| examples)
+    encode(
+        corpus,
+        Encoder::new(Task::Tag, tokenizers, 99),
+        &mut unwatched,
+    )
+    .map(|(examples, _)| examples)
 }
 
 #[test]

@@ -15,8 +15,8 @@ use super::{Learner, Memory};
 use crate::checkpoint::{DataFile, Provenance};
 use crate::config::{Config, CorpusSource, Task};
 use crate::data::{
-    self, Batcher, Budget, Corpus, EncodeStats, Example, Examples, Feed, Masking, SourceFile,
-    Stream,
+    self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, Masking,
+    SourceFile, Stream,
 };
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
@@ -152,9 +152,7 @@ fn feed(
     let max_len = config.data.max_len.min(window);
     let (examples, encoded) = data::encode(
         train,
-        task,
-        tokenizers,
-        max_len,
+        Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio),
         &mut watch(TRAINING, observer),
     )?;
     note_dropped(TRAINING, encoded, observer);
@@ -198,9 +196,7 @@ fn validation_set(
     }
     let (examples, encoded) = data::encode(
         &valid,
-        task,
-        tokenizers,
-        window,
+        Encoder::new(task, tokenizers, window),
         &mut watch(VALIDATION, observer),
     )?;
     note_dropped(VALIDATION, encoded, observer);

@@ -170,7 +170,8 @@ fn make(
         _ => Layout::Decoded,
     };
     let mut making = Making::begin(stores, &key, tokenizers, layout)?;
-    let mut encoder = Encoder::new(task, tokenizers, key.max_len());
+    let encoder = Encoder::new(task, tokenizers, key.max_len());
+    let mut encoder = encoder.within_ratio(config.data.max_ratio);
     let reader = read(config, interrupt, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
         examples.iter().try_for_each(|example| making.push(example))
@@ -195,7 +196,8 @@ fn read(
     mut take: impl FnMut(Vec<Entry>, &Reader) -> Result<()>,
 ) -> Result<Reader> {
     let (source, form) = (config.data.training()?, Form::of(config));
-    let mut reader = Reader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    let reader = Reader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    let mut reader = reader.filtered(corpora::filters(config));
     loop {
         let entries = reader.next_entries(LINES)?;
         if entries.is_empty() {
