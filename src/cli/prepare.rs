@@ -21,7 +21,7 @@ Examples:
   attentive prepare my.toml --remove
 
 Training reads a corpus that is large compared with the memory from disk (`data.store = \"auto\"`), where it is encoded once and \
-found again as long as its files, `[tokenizer]` and `data.max_len` stay the same. `train` does this by itself; with `prepare` it can be \
+found again as long as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task stay the same. `train` does this by itself; with `prepare` it can be \
 done ahead of time. The encoded corpora are in `.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
 
 /// Encode the training corpus on disk, ahead of training.
@@ -52,37 +52,41 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note(format_args!("{} is ready", described(&store)));
         return Ok(());
     }
-    let (stores, key) = (config.data.stores()?, StoreKey::of(&config)?);
-    let found = Store::all(&stores)?;
+    let stores = config.data.stores()?;
+    // The files of the corpus may be gone.
+    let key = StoreKey::of(&config).ok();
+    let is_own = |found: &Result<Store>| {
+        let found = found.as_ref().ok().map(Store::key);
+        found.is_some() && found == key.as_ref()
+    };
+    let all = Store::all(&stores)?;
     if args.list {
-        return list(&found, &key);
+        return list(&all, is_own);
     }
-    let chosen = found
-        .into_iter()
-        .filter(|store| args.remove_all || *store.key() == key);
-    let mut removed = 0;
-    for store in chosen {
-        message::note(format_args!("deleting {}", described(&store)));
-        store.remove()?;
-        removed += 1;
+    let mut chosen = all;
+    chosen.retain(|(_, found)| args.remove_all || is_own(found));
+    for (dir, _) in &chosen {
+        message::note(format_args!("deleting `{}`", dir.display()));
+        Store::remove(dir)?;
     }
-    if removed == 0 {
+    if chosen.is_empty() {
         message::note(format_args!("nothing to delete in `{}`", stores.display()));
     }
     Ok(())
 }
 
-fn list(found: &[Store], key: &StoreKey) -> Result<()> {
-    let row = |store: &Store| {
-        let mark = if store.key() == key { "*" } else { " " };
-        vec![
-            format!("{mark} {}", store.dir().display()),
-            count(store.len(), "example"),
-            megabytes(store),
-        ]
+/// Prints all corpora, and marks those that are `own`.
+fn list(all: &[(PathBuf, Result<Store>)], own: impl Fn(&Result<Store>) -> bool) -> Result<()> {
+    let row = |(dir, found): &(PathBuf, Result<Store>)| {
+        let mark = if own(found) { "*" } else { " " };
+        let (examples, size) = match found {
+            Ok(store) => (count(store.len(), "example"), megabytes(store)),
+            Err(_) => ("unreadable".into(), String::new()),
+        };
+        vec![format!("{mark} {}", dir.display()), examples, size]
     };
     let mut out = Output::stdout();
-    for line in aligned(&found.iter().map(row).collect::<Vec<_>>()) {
+    for line in aligned(&all.iter().map(row).collect::<Vec<_>>()) {
         out.line(line)?;
     }
     out.finish().map(|_: Option<PathBuf>| ())

@@ -43,6 +43,17 @@ pub enum CorpusSource {
 }
 
 impl CorpusSource {
+    /// The name of the format.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Aligned { .. } => "aligned",
+            Self::Tsv(_) => "tsv",
+            Self::Jsonl(_) => "jsonl",
+            Self::Text(_) => "text",
+            Self::Builtin { .. } => "builtin",
+        }
+    }
+
     /// The files, as configured.
     pub fn files(&self) -> Vec<&Path> {
         match self {

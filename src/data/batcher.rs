@@ -19,17 +19,21 @@ pub struct Position {
     /// Number of completed epochs.
     pub epoch: u64,
     /// Number of completed windows of this epoch. Only large corpora have more than one.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default = "unknown")]
     pub window: usize,
     /// Number of batches of this window that have been returned.
     pub batch: usize,
 }
 
-fn is_first(window: &usize) -> bool {
-    *window == 0
+/// Version 0.1.0 had a single window, whatever the corpus.
+fn unknown() -> usize {
+    Position::UNKNOWN_WINDOW
 }
 
 impl Position {
+    /// The window of a position of version 0.1.0.
+    const UNKNOWN_WINDOW: usize = usize::MAX;
+
     /// Rejects a position beyond its window, which has `n_batches`.
     pub(super) fn check(self, n_batches: usize) -> Result<()> {
         let Self {
@@ -110,6 +114,16 @@ impl Batcher {
     /// corpus on disk.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.windows = order::windows(self.examples.len(), self.seed, position.epoch);
+        let mut position = position;
+        if position.window == Position::UNKNOWN_WINDOW {
+            if self.windows.len() > 1 {
+                return Err(Error::Data {
+                    problem: "the run was begun by version 0.1.0, which ordered so large a corpus in another way".into(),
+                    hint: Some("go on with version 0.1.0, or start a new run".into()),
+                });
+            }
+            position.window = 0;
+        }
         let shards = self.windows.get(position.window);
         let shards = shards.map_or(&[][..], Vec::as_slice);
         self.examples.load(shards)?;

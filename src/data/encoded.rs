@@ -146,6 +146,10 @@ impl EncodeStats {
     fn nothing_left(&self) -> Error {
         let (lines, max_len) = (self.dropped(), self.max_len);
         let (problem, hint) = match self.dropped_unknown {
+            _ if self.dropped_uneven > 0 => (
+                format!("no line is left: {self}"),
+                "raise `data.max_ratio`, and check that the sides belong together",
+            ),
             0 => (
                 format!("all {lines} lines have a side of more than {max_len} tokens"),
                 "raise `data.max_len` and `model.max_len`",

@@ -117,6 +117,32 @@ impl Reader {
         }
     }
 
+    /// Rejects a corpus of which no line was usable.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with the counts of dropped lines.
+    pub fn check_not_empty(&self) -> Result<()> {
+        if self.stats().kept() > 0 {
+            return Ok(());
+        }
+        let names: Vec<String> = match &self.records {
+            Records::Aligned { src, tgt } => vec![src.path(), tgt.path()],
+            Records::Each { lines, .. } => vec![lines.path()],
+            Records::Generated(_) => Vec::new(),
+        }
+        .into_iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
+        Err(Error::Data {
+            problem: format!(
+                "no usable data in {}: {}",
+                names.join(" and "),
+                self.stats()
+            ),
+            hint: Some("check that these are the right files".into()),
+        })
+    }
+
     /// The form of the lines.
     pub(super) fn form(&self) -> Form {
         self.intake.form

@@ -53,7 +53,11 @@ impl Stream {
     pub fn seek(&mut self, position: Position) -> Result<()> {
         self.plan(position.epoch);
         position.check(self.batches_per_epoch())?;
-        self.position = position;
+        // A stream has a single window.
+        self.position = Position {
+            window: 0,
+            ..position
+        };
         Ok(())
     }
 

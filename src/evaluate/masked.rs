@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
-use crate::data::{self, Corpus, Example, Masking, can_be_hidden};
+use crate::data::{self, Corpus, Encoder, Example, Masking, can_be_hidden};
 use crate::error::Result;
 use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;

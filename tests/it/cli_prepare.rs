@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::cli_damage::{signal, start, weights};
 use crate::run::{Folder, Outcome, for_family};
@@ -180,6 +182,9 @@ fn what_cannot_be_on_disk_is_refused_or_kept_in_memory() {
     let folder = prepared();
     let builtin = "--set data.train={builtin='reverse',pairs=100}";
     let refused = ["data.store", "the corpus is generated", "memory"];
+    let generated = "--set data.valid={builtin='reverse',pairs=100}";
+    let valid = ["the validation data are generated"];
+    folder.fails(&format!("train c.toml --out a {generated}"), 2, &valid);
     folder.fails(&format!("train c.toml --out a {builtin}"), 2, &refused);
     folder.fails(&format!("prepare c.toml {builtin}"), 2, &refused);
     let held = ["`data.hold_out` is set"];
@@ -201,8 +206,13 @@ fn an_interrupted_preparation_leaves_nothing() {
                 .iter()
                 .any(|store| store.join(".lock").exists())
         };
+        let begun = Instant::now();
         while !is_working() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "nothing is written"
+            );
+            sleep(Duration::from_millis(1));
         }
         signal(&child, name);
         let outcome = Outcome::from(child.wait_with_output().unwrap());

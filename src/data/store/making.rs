@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,9 +20,12 @@ use crate::error::{Error, Result};
 use crate::text::Tokenizers;
 
 /// Beginning of the names of folders that are not complete.
-const UNFINISHED: &str = ".unfinished-";
+pub(super) const UNFINISHED: &str = ".unfinished-";
 /// A file that is locked by the process that works on a folder.
 const LOCK: &str = ".lock";
+
+/// Examples are numbered by 32 bits.
+pub(super) const MOST_SHARDS: usize = (1 << 32) / SHARD;
 
 /// A corpus that is being written.
 #[derive(Debug)]
@@ -71,7 +74,11 @@ impl Making {
         let folder = folder.map_err(Error::io("create a folder in", stores))?;
         let lock = folder.path().join(LOCK);
         let lock = File::create(&lock).and_then(|mut file| {
-            file.lock()?;
+            match file.lock() {
+                // Some network file systems have no locks.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                locked => locked?,
+            }
             // Only now the folder is known to be in use.
             file.write_all(b"locked")?;
             Ok(file)
@@ -98,6 +105,12 @@ impl Making {
     /// # Errors
     /// [`Error::Io`] if a shard cannot be written.
     pub fn push(&mut self, example: &Example) -> Result<()> {
+        if self.shards.len() == MOST_SHARDS {
+            return Err(Error::Data {
+                problem: format!("the corpus has more than {} examples", MOST_SHARDS * SHARD),
+                hint: Some("train on a part of it".into()),
+            });
+        }
         let least = example.lengths().least_batch_tokens();
         self.least_batch_tokens = self.least_batch_tokens.max(least);
         self.draft.push(example, self.layout, self.width);
@@ -132,16 +145,19 @@ impl Making {
         };
         let text = serde_json::to_vec_pretty(&manifest).expect("only text and numbers");
         write(&self.folder.path().join(MANIFEST), &text)?;
-        // Locked until this is dropped.
-        let _ = fs::remove_file(self.folder.path().join(LOCK));
-        if !self.dir.join(MANIFEST).exists() {
+        let place = || fs::rename(self.folder.path(), &self.dir);
+        let placed = place().or_else(|error| {
+            if self.dir.join(MANIFEST).exists() {
+                return Err(error);
+            }
             // What is left of a corpus that was being deleted.
-            let _ = fs::remove_dir_all(&self.dir);
-        }
-        match fs::rename(self.folder.path(), &self.dir) {
+            fs::remove_dir_all(&self.dir).and_then(|()| place())
+        });
+        match placed {
             Ok(()) => {
                 // It is no longer there to be deleted.
                 let _ = self.folder.keep();
+                let _ = fs::remove_file(self.dir.join(LOCK));
                 Ok(Store {
                     dir: self.dir,
                     manifest: Arc::new(manifest),
@@ -190,7 +206,8 @@ fn delete_unfinished(stores: &Path) -> Result<()> {
             was_locked && lock.try_lock().is_ok()
         });
         if is_abandoned {
-            fs::remove_dir_all(&folder).map_err(Error::io("delete", &folder))?;
+            // Another process may be deleting it as well, or it may be another user's.
+            let _ = fs::remove_dir_all(&folder);
         }
     }
     Ok(())

@@ -1,15 +1,17 @@
 //! What a corpus on disk consists of.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
+use super::making::MOST_SHARDS;
 use crate::config::{Config, TokenizerConfig};
 use crate::data::encoded::EncodeStats;
+use crate::data::examples::SHARD;
 use crate::data::intake::ReadStats;
 use crate::data::stored::SourceFile;
 use crate::error::{Error, Result};
@@ -22,6 +24,8 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreKey {
     version: u32,
+    /// The format of the files.
+    format: String,
     /// The files as they were.
     sources: Vec<Identity>,
     /// What the examples are for, which decides on their special tokens.
@@ -41,7 +45,7 @@ pub struct StoreKey {
 /// A file that was read, by what its metadata say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
-    path: PathBuf,
+    path: String,
     bytes: u64,
     /// Nanoseconds since 1970.
     modified: u128,
@@ -57,6 +61,7 @@ impl StoreKey {
         let sources = files.map(|file| Identity::of(&config.data.path(file)));
         Ok(Self {
             version: VERSION,
+            format: config.data.training()?.format().into(),
             sources: sources.collect::<Result<_>>()?,
             task: format!("{:?}", config.model.family.task()),
             tokenizer: config.tokenizer.clone(),
@@ -99,10 +104,11 @@ impl StoreKey {
         let first = self
             .sources
             .first()
-            .and_then(|source| source.path.file_stem());
+            .and_then(|source| Path::new(&source.path).file_stem());
         let stem = first.map_or_else(|| "corpus".into(), |stem| stem.to_string_lossy());
         let stem: String = stem
             .chars()
+            .take(40)
             .map(|c| if c.is_alphanumeric() { c } else { '-' })
             .collect();
         format!("{stem}-{hash}")
@@ -120,7 +126,7 @@ impl Identity {
             modified: modified
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |time| time.as_nanos()),
-            path,
+            path: path.to_string_lossy().into_owned(),
         })
     }
 }
@@ -148,4 +154,24 @@ pub(super) struct ShardFacts {
     pub(super) examples: usize,
     pub(super) bytes: u64,
     pub(super) crc32: u32,
+}
+
+impl Manifest {
+    /// Describes what contradicts itself.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (n, shards) = (self.encoded.kept, &self.shards);
+        let is_full = |shard: &ShardFacts| shard.examples == SHARD;
+        let (last, others) = match shards.split_last() {
+            Some((last, others)) => (last.examples, others),
+            None => (0, &[][..]),
+        };
+        let fits = shards.len() <= MOST_SHARDS
+            && others.iter().all(is_full)
+            && last <= SHARD
+            && others.len() * SHARD + last == n;
+        match fits {
+            true => Ok(()),
+            false => Err(format!("{n} examples in {} shards", shards.len())),
+        }
+    }
 }

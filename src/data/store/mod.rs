@@ -19,6 +19,7 @@ pub use layout::Layout;
 pub use making::{Making, Settings};
 pub use manifest::StoreKey;
 
+use self::making::UNFINISHED;
 use self::manifest::Manifest;
 use self::shard::Shard;
 use super::budget::Lengths;
@@ -63,8 +64,14 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(MANIFEST);
         let text = fs::read(&path).map_err(Error::io("read", &path))?;
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| Error::Data {
-            problem: format!("`{}` is damaged: {error}", path.display()),
+        let manifest: Result<Manifest, String> =
+            serde_json::from_slice(&text).map_err(|error| error.to_string());
+        let whole = manifest.and_then(|manifest| manifest.check().map(|()| manifest));
+        let manifest = whole.map_err(|problem| Error::Data {
+            problem: format!(
+                "`{}` is damaged, or of another version: {problem}",
+                path.display()
+            ),
             hint: Some("delete its folder: the corpus is then prepared again".into()),
         })?;
         Ok(Self {
@@ -80,23 +87,26 @@ impl Store {
         Self { start, ..self }
     }
 
-    /// All corpora in the folder `stores`.
+    /// The folders of all corpora in the folder `stores`, with those that can be opened.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder cannot be read.
-    pub fn all(stores: &Path) -> Result<Vec<Self>> {
+    pub fn all(stores: &Path) -> Result<Vec<(PathBuf, Result<Self>)>> {
         let entries = match fs::read_dir(stores) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(Error::io("read", stores))?,
         };
         let mut found = Vec::new();
         for entry in entries {
-            let path = entry.map_err(Error::io("read", stores))?.path();
-            if path.join(MANIFEST).exists() {
-                found.push(Self::open(&path)?);
+            let entry = entry.map_err(Error::io("read", stores))?;
+            let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+            let path = entry.path();
+            if !is_unfinished && path.join(MANIFEST).exists() {
+                let opened = Self::open(&path);
+                found.push((path, opened));
             }
         }
-        found.sort_by(|a, b| a.dir.cmp(&b.dir));
+        found.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
     }
 
@@ -148,15 +158,15 @@ impl Store {
         self.len() == 0
     }
 
-    /// Deletes it.
+    /// Deletes the corpus in the folder `dir`. Runs that read it end with an error at their next window.
     ///
     /// # Errors
     /// [`Error::Io`] if that fails.
-    pub fn remove(self) -> Result<()> {
+    pub fn remove(dir: &Path) -> Result<()> {
         // Without a manifest, what may be left of it is no corpus.
-        let manifest = self.dir.join(MANIFEST);
+        let manifest = dir.join(MANIFEST);
         fs::remove_file(&manifest).map_err(Error::io("delete", &manifest))?;
-        fs::remove_dir_all(&self.dir).map_err(Error::io("delete", &self.dir))
+        fs::remove_dir_all(dir).map_err(Error::io("delete", dir))
     }
 
     /// Maps these shards, and no others.
@@ -165,7 +175,7 @@ impl Store {
         for &number in shards {
             if !self.loaded.contains_key(&number) {
                 let path = self.dir.join(shard_name(number));
-                let shard = Shard::open(&path, self.manifest.shards[number].crc32)?;
+                let shard = Shard::open(&path, self.manifest.shards[number])?;
                 self.loaded.insert(number, Arc::new(shard));
             }
         }

@@ -14,6 +14,7 @@ use std::path::Path;
 use attentive_kernels::mapped::Mapped;
 
 use super::layout::{Layout, Width};
+use super::manifest::ShardFacts;
 use crate::batch::TokenId;
 use crate::data::budget::Lengths;
 use crate::data::encoded::Example;
@@ -34,16 +35,17 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// Maps the shard at `path`, which must have this checksum (CRC-32).
+    /// Maps the shard at `path`, of which this is known.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is damaged.
-    pub(super) fn open(path: &Path, crc32: u32) -> Result<Self> {
+    pub(super) fn open(path: &Path, facts: ShardFacts) -> Result<Self> {
         let unreadable = || Error::io("read", path);
         let file = File::open(path).map_err(unreadable())?;
         let bytes = Mapped::open(&file).map_err(unreadable())?;
-        let is_whole = crc32fast::hash(&bytes) == crc32;
+        let is_whole = crc32fast::hash(&bytes) == facts.crc32;
         let shard = is_whole.then(|| Self::read(bytes)).flatten();
+        let shard = shard.filter(|shard| shard.starts.len() == facts.examples + 1);
         shard.ok_or_else(|| damaged(path))
     }
 

@@ -13,6 +13,9 @@ use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 
 use super::HEAD;
 
+/// The most heads that may have come before their requests are looked at.
+const MOST_HEADS: usize = 1000;
+
 /// What is known of the heads of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heads(Arc<Mutex<Framing>>);
@@ -28,8 +31,13 @@ impl Heads {
     /// followed is not trusted.
     pub(super) fn is_clear<B>(&self, request: &Request<B>) -> bool {
         let mut framing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = framing.heads.pop_front();
         let in_chunks = request.headers().contains_key(TRANSFER_ENCODING);
+        let head = framing.heads.pop_front();
+        let head = head.filter(|head| head.in_chunks == in_chunks);
+        if head.is_none() {
+            framing.place = Place::Lost;
+            framing.heads.clear();
+        }
         !in_chunks || head.is_some_and(|head| head.length.is_none())
     }
 }
@@ -115,8 +123,13 @@ impl Framing {
         if end.is_some() {
             let mut line = mem::take(&mut self.line);
             line.pop();
-            line.pop_if(|last| *last == b'\r');
-            self.place = self.after(&line);
+            let has_cr = line.pop_if(|last| *last == b'\r').is_some();
+            self.place = match self.place {
+                // hyper ends lines of heads with a line feed, but those of chunks with both only.
+                Place::Head(_) => self.after(&line),
+                _ if has_cr => self.after(&line),
+                _ => Place::Lost,
+            };
         }
         rest
     }
@@ -124,6 +137,7 @@ impl Framing {
     /// The place after a line.
     fn after(&mut self, line: &[u8]) -> Place {
         match self.place {
+            Place::Head(_) if line.is_empty() && self.heads.len() == MOST_HEADS => Place::Lost,
             Place::Head(head) if line.is_empty() && head.has_begun => {
                 self.heads.push_back(head);
                 head.body()
@@ -221,16 +235,18 @@ mod tests {
             assert_eq!(are_clear(BOTH, pieces, 1), [false]);
             assert_eq!(are_clear(CHUNKS, pieces, 1), [true]);
             let many = [PLAIN, CHUNKS, LONG, CHUNKS, BOTH].concat();
-            let found = are_clear(&many, pieces, 6);
-            // That of the third is none in chunks, and there is no sixth.
-            assert_eq!(found, [true, true, false, true, false, false]);
+            let heads = Heads::default();
+            many.chunks(pieces).for_each(|piece| heads.read(piece));
+            let is_clear = |in_chunks| heads.is_clear(&request(in_chunks));
+            let found = [false, true, false, true, true].map(is_clear);
+            assert_eq!(found, [true, true, true, true, false]);
+            assert!(!is_clear(true), "there is no sixth");
         }
     }
 
     #[test]
     fn requests_that_are_not_in_chunks_are_always_clear() {
         let heads = Heads::default();
-        assert!(heads.is_clear(&request(false)));
         heads.read(LONG);
         assert!(heads.is_clear(&request(false)));
     }
@@ -245,6 +261,21 @@ mod tests {
             assert_eq!(are_clear(&[lost, CHUNKS].concat(), 1000, 1), [false]);
         }
         assert_eq!(are_clear(&[size, CHUNKS].concat(), 1000, 2), [true, false]);
+        // Lines of chunks that end without a carriage return, which hyper reads on.
+        for odd in [
+            &b"0\r\n\nX\r\n\r\n"[..],
+            b"0\r\nA: b\n\nGET / HTTP/1.1\r\n\r\n",
+        ] {
+            let start = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let bytes = [&start[..], odd, BOTH].concat();
+            assert_eq!(are_clear(&bytes, 1000, 2), [true, false]);
+        }
+        // More requests than can be followed.
+        let many = [PLAIN.repeat(MOST_HEADS + 1), CHUNKS.to_vec()].concat();
+        let heads = Heads::default();
+        heads.read(&many);
+        (0..=MOST_HEADS).for_each(|_| assert!(heads.is_clear(&request(false))));
+        assert!(!heads.is_clear(&request(true)));
         let heads = Heads::default();
         heads.read(&long);
         assert!(heads.0.lock().unwrap().line.len() <= HEAD);

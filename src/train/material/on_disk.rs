@@ -35,8 +35,11 @@ pub(super) fn is_chosen(config: &Config) -> Result<bool> {
         StoreKind::Disk => check_possible(config).map(|()| true),
         StoreKind::Auto if obstacle(config)?.is_some() => Ok(false),
         StoreKind::Auto => {
-            let bytes = StoreKey::of(config)?.source_bytes() as f64;
-            Ok(memory::limit(config).is_some_and(|limit| bytes > SHARE_OF_MEMORY * limit))
+            let key = StoreKey::of(config)?;
+            let is_made = Store::find(&config.data.stores()?, &key)?.is_some();
+            let bytes = key.source_bytes() as f64;
+            let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
+            Ok(is_made || memory::limit(config).is_some_and(is_large))
         }
     }
 }
@@ -47,11 +50,16 @@ fn check_possible(config: &Config) -> Result<()> {
         None => Ok(()),
         Some(obstacle) => Err(Error::Config {
             key: "data.store".into(),
-            expected: format!("training data that can be kept on disk, but {obstacle}"),
-            found: "data that cannot".into(),
-            hint: Some("use `data.store = \"memory\"`, or `auto`".into()),
+            expected: "training data that can be kept on disk".into(),
+            found: format!("other data: {obstacle}"),
+            hint: Some("with `data.store = \"memory\"` they need not be prepared".into()),
         }),
     }
+}
+
+/// Whether there is a file at `path` that can be read only once.
+fn is_stream(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
 /// See [`crate::train::encode_corpus`].
@@ -68,6 +76,17 @@ pub(in crate::train) fn encode_corpus(
 fn obstacle(config: &Config) -> Result<Option<&'static str>> {
     Ok(match (config.data.training()?, Form::of(config)) {
         (CorpusSource::Builtin { .. }, _) => Some("the corpus is generated"),
+        (source, _)
+            if source
+                .files()
+                .iter()
+                .any(|file| is_stream(&config.data.path(file))) =>
+        {
+            Some("a file is a pipe")
+        }
+        _ if matches!(config.data.valid, Some(CorpusSource::Builtin { .. })) => {
+            Some("the validation data are generated")
+        }
         (_, Form::Stream) => Some("`data.units` is `stream`"),
         (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labelled) => {
             Some("the corpus has tags or labels")
@@ -176,6 +195,7 @@ fn make(
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
         examples.iter().try_for_each(|example| making.push(example))
     })?;
+    reader.check_not_empty()?;
     let encoded = encoder.finish()?;
     let (read, files) = (reader.stats(), reader.finish());
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
