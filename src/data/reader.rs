@@ -27,11 +27,11 @@ pub struct Reader {
 #[derive(Debug)]
 enum Records {
     Aligned {
-        src: Lines<Hashed<File>>,
-        tgt: Lines<Hashed<File>>,
+        src: Box<Lines<Hashed<File>>>,
+        tgt: Box<Lines<Hashed<File>>>,
     },
     Each {
-        lines: Lines<Hashed<File>>,
+        lines: Box<Lines<Hashed<File>>>,
         parse: fn(&str, Form) -> Result<Item, String>,
     },
     Generated(builtin::Examples),
@@ -54,7 +54,7 @@ impl Reader {
     pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
         let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
         let each = |path: &PathBuf, limit, parse| -> Result<Records> {
-            let lines = Lines::open(&at(path), limit)?;
+            let lines = Box::new(Lines::open(&at(path), limit)?);
             Ok(Records::Each { lines, parse })
         };
         let has_columns = matches!(
@@ -63,8 +63,8 @@ impl Reader {
         );
         let records = match source {
             CorpusSource::Aligned { src, tgt } if has_columns => Records::Aligned {
-                src: Lines::open(&at(src), MAX_LINE_BYTES)?,
-                tgt: Lines::open(&at(tgt), MAX_LINE_BYTES)?,
+                src: Box::new(Lines::open(&at(src), MAX_LINE_BYTES)?),
+                tgt: Box::new(Lines::open(&at(tgt), MAX_LINE_BYTES)?),
             },
             CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv)?,
             CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {

@@ -1,6 +1,7 @@
 //! The jobs that wait.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::job::{Job, Work};
@@ -24,17 +25,6 @@ struct State {
     closed: bool,
     /// The number of rows that each worker has; `None` while it does other work.
     rows: Vec<Option<usize>>,
-}
-
-/// What a worker does next.
-#[derive(Debug)]
-pub(super) enum Next {
-    /// This job.
-    Job(Job),
-    /// Nothing new: no job waits, or other workers have fewer rows.
-    Nothing,
-    /// Nothing any more.
-    Closed,
 }
 
 impl Queue {
@@ -71,13 +61,13 @@ impl Queue {
     }
 
     /// The next job of a worker that has so many rows. A worker without rows waits for a job; one with rows gets none that
-    /// workers with fewer rows can take.
-    pub(super) fn take(&self, worker: usize, rows: usize) -> Next {
+    /// workers with fewer rows can take. Breaks once the queue is closed and empty.
+    pub(super) fn take(&self, worker: usize, rows: usize) -> ControlFlow<(), Option<Job>> {
         let mut state = self.lock();
         state.rows[worker] = Some(rows);
         while rows == 0 && state.waiting == 0 {
             if state.closed {
-                return Next::Closed;
+                return ControlFlow::Break(());
             }
             state = self
                 .changed
@@ -85,15 +75,15 @@ impl Queue {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         if rows >= state.share() {
-            return Next::Nothing;
+            return ControlFlow::Continue(None);
         }
         let Some(job) = state.next() else {
-            return Next::Nothing;
+            return ControlFlow::Continue(None);
         };
         if matches!(job.work, Work::Compute(_)) {
             state.rows[worker] = None;
         }
-        Next::Job(job)
+        ControlFlow::Continue(Some(job))
     }
 
     /// The number of jobs.
@@ -176,9 +166,8 @@ mod tests {
     /// What a worker with so many rows takes.
     fn take(queue: &Queue, worker: usize, rows: usize) -> Option<Job> {
         match queue.take(worker, rows) {
-            Next::Job(job) => Some(job),
-            Next::Nothing => None,
-            Next::Closed => panic!("the queue is open, or not yet empty"),
+            ControlFlow::Continue(job) => job,
+            ControlFlow::Break(()) => panic!("the queue is open, or not yet empty"),
         }
     }
 
@@ -227,7 +216,7 @@ mod tests {
         for _ in 0..5 {
             assert!(take(&queue, 0, 0).is_some(), "what was accepted is done");
         }
-        assert!(matches!(queue.take(0, 0), Next::Closed));
+        assert!(queue.take(0, 0).is_break());
     }
 
     #[test]

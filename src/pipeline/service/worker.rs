@@ -10,7 +10,6 @@ use super::super::share::one_thread;
 use super::super::translate::all_candidates;
 use super::job::{Cancelled, Event, Job, Reply, Translating, Work, Writing};
 use super::load::Running;
-use super::queue::Next;
 use super::{Generation, Limits, Shared};
 use crate::architecture::TokenContract;
 use crate::decode::{
@@ -112,17 +111,14 @@ impl<'p> Worker<'p> {
         while let rows = self.rows()
             && rows < self.batch
         {
-            match self.shared.queue.take(self.number, rows) {
-                Next::Job(job) => {
-                    let is_decoded = !matches!(job.work, Work::Compute(_));
-                    self.begin(job);
-                    // One job of other work between two steps.
-                    if !is_decoded {
-                        break;
-                    }
-                }
-                Next::Nothing => break,
-                Next::Closed => return ControlFlow::Break(()),
+            let Some(job) = self.shared.queue.take(self.number, rows)? else {
+                break;
+            };
+            let is_decoded = !matches!(job.work, Work::Compute(_));
+            self.begin(job);
+            // One job of other work between two steps.
+            if !is_decoded {
+                break;
             }
         }
         ControlFlow::Continue(())
