@@ -1,6 +1,6 @@
 //! `attentive prepare`: encodes training data on disk.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::config::Config;
 use attentive::count::count;
@@ -21,8 +21,8 @@ Examples:
   attentive prepare my.toml --remove
 
 Training reads a corpus that is large compared with the memory from disk (`data.store = \"auto\"`), where it is encoded once and \
-found again as long as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task stay the same. `train` does this by itself; with `prepare` it can be \
-done ahead of time. The encoded corpora are in `.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
+found again as long as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task stay the same. `train` does \
+this by itself; with `prepare` it can be done ahead of time. The encoded corpora are in `.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
 
 /// Encode the training corpus on disk, ahead of training.
 #[derive(clap::Args)]
@@ -89,13 +89,12 @@ fn list(all: &[(PathBuf, Result<Store>)], own: impl Fn(&Result<Store>) -> bool) 
     for line in aligned(&all.iter().map(row).collect::<Vec<_>>()) {
         out.line(line)?;
     }
-    out.finish().map(|_: Option<PathBuf>| ())
+    out.finish().map(drop)
 }
 
 fn described(store: &Store) -> String {
-    let dir: &Path = store.dir();
-    let examples = count(store.len(), "example");
-    format!("`{}` ({examples}, {})", dir.display(), megabytes(store))
+    let (dir, examples) = (store.dir().display(), count(store.len(), "example"));
+    format!("`{dir}` ({examples}, {})", megabytes(store))
 }
 
 fn megabytes(store: &Store) -> String {

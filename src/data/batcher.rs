@@ -143,11 +143,8 @@ impl Batcher {
         Ok(batch)
     }
 
-    /// Leaves out the next batch.
-    ///
-    /// # Errors
-    /// Those of a damaged corpus on disk.
-    pub fn skip_batch(&mut self) -> Result<()> {
+    /// Moves on to the batch after the next one.
+    fn skip_batch(&mut self) -> Result<()> {
         let Position {
             epoch,
             window,

@@ -42,7 +42,7 @@ pub struct Making {
     least_batch_tokens: usize,
 }
 
-/// What is told of a finished corpus.
+/// Facts about a finished corpus.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What it was made from.
@@ -120,7 +120,7 @@ impl Making {
         }
     }
 
-    /// Puts the corpus into its place. If another process has been faster, its corpus is taken instead, which is the same.
+    /// Moves the corpus into place. If another process has made the same one in the meantime, that one is used.
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
