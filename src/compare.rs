@@ -13,6 +13,7 @@ use crate::metrics::{
     Bleu, Bootstrap, Chrf, Difference, ExactMatch, Interval, Score, Segments, exact_match,
 };
 use crate::pipeline::Pipeline;
+use crate::processes::Processes;
 use crate::train::{History, Training};
 
 /// The result of [`compare`].
@@ -213,7 +214,13 @@ impl Entrant {
         let Self {
             pipeline, options, ..
         } = self;
-        let evaluation = evaluate(pipeline, test.src, test.references, options)?;
+        let evaluation = evaluate(
+            pipeline,
+            test.src,
+            test.references,
+            options,
+            &Processes::alone(),
+        )?;
         let at_length = |(_, lines): &(Bucket, Vec<usize>)| {
             let of = |all: &[String]| -> Vec<String> {
                 lines.iter().map(|&line| all[line].clone()).collect()

@@ -114,6 +114,26 @@ pub enum Error {
         hint: Option<String>,
     },
 
+    /// Another process that shares the work failed.
+    #[error("{process}: {problem}")]
+    Process {
+        /// Its number, and where it runs.
+        process: String,
+        /// Its error.
+        problem: String,
+        /// The hint of its error.
+        hint: Option<String>,
+        /// The exit code of its error.
+        exit_code: u8,
+    },
+
+    /// Another process that shares the work does not answer.
+    #[error("{problem}")]
+    Lost {
+        /// Which one, for how long, and during what.
+        problem: String,
+    },
+
     /// The user interrupted the program; everything has been saved.
     #[error("stopped by signal {signal}; {saved}")]
     Interrupted {
@@ -235,10 +255,11 @@ impl Error {
                 io::ErrorKind::StorageFull => Some("free some space".into()),
                 _ => None,
             },
-            Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
+            Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
             Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
             Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
             Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
+            Self::Lost { .. } => Some("see whether it was stopped, or its machine is out of reach; `Processes::launched` sets how long to wait, and a run goes on from its last checkpoint with `Existing::Resume`".into()),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }
@@ -251,6 +272,7 @@ impl Error {
             | Self::Usage { .. }
             | Self::RunExists { .. } => 2,
             Self::Interrupted { signal, .. } => 128u8.wrapping_add(*signal as u8),
+            Self::Process { exit_code, .. } => *exit_code,
             _ => 1,
         }
     }

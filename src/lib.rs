@@ -22,6 +22,7 @@
 //!
 //! use attentive::config::Config;
 //! use attentive::interrupt::Interrupt;
+//! use attentive::processes::Processes;
 //! use attentive::train::report::Silent;
 //! use attentive::train::{Existing, RunOptions, train};
 //!
@@ -30,6 +31,7 @@
 //!     out: "runs/multi30k".into(),
 //!     existing: Existing::Refuse,
 //!     interrupt: Interrupt::none(),
+//!     processes: Processes::alone(),
 //! };
 //! let summary = train(&config, &options, &mut Silent)?;
 //! println!("{} updates", summary.step);
@@ -83,6 +85,7 @@ pub mod architecture;
 pub mod config;
 pub mod device;
 pub mod interrupt;
+pub mod processes;
 pub mod random;
 
 pub mod batch;

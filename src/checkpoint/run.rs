@@ -1,5 +1,6 @@
 //! The checkpoints of a training run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -73,7 +74,7 @@ pub struct Snapshot<'a, P> {
     /// The weights.
     pub weights: &'a [Parameter],
     /// The optimizer's tensors.
-    pub optimizer: &'a [&'a Parameter],
+    pub optimizer: &'a [Cow<'a, Parameter>],
     /// The origin of the weights.
     pub provenance: &'a Provenance,
 }
@@ -86,7 +87,7 @@ impl<P> Snapshot<'_, P> {
         } = *self;
         let (weights, optimizer) = rayon::join(
             || weights::sha256(weights),
-            || weights::sha256(optimizer.iter().copied()),
+            || weights::sha256(optimizer.iter().map(AsRef::as_ref)),
         );
         let sums = [
             (files::WEIGHTS, weights?),
@@ -148,7 +149,7 @@ impl Run {
                     weights::write(path, snapshot.weights)
                 }),
                 (OPTIMIZER, &|path| {
-                    weights::write(path, snapshot.optimizer.iter().copied())
+                    weights::write(path, snapshot.optimizer.iter().map(AsRef::as_ref))
                 }),
                 (STATE, &|path| fs::write(path, &state)),
                 (files::PROVENANCE, &|path| fs::write(path, &origin)),

@@ -11,6 +11,7 @@ use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::metrics::{Bleu, exact_match};
 use attentive::pipeline::Pipeline;
+use attentive::processes::Processes;
 use attentive::train::report::Sample;
 use attentive::train::{self, RunOptions, Summary};
 
@@ -85,6 +86,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         out,
         existing: args.existing.choice(),
         interrupt: Interrupt::install()?,
+        processes: Processes::alone(),
     };
     message::note(format!("writing the model to `{}`", options.out.display()));
     let summary = train::train(&config, &options, &mut Progress::new())?;

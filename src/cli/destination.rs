@@ -15,6 +15,8 @@ const STREAMS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 pub(super) enum Destination {
     /// Standard output.
     Stdout(io::Stdout),
+    /// Nothing but memory, for the first process to write.
+    Memory(Vec<u8>),
     /// Anything but a regular file, such as `/dev/stdout` or a FIFO: written directly.
     Stream(File),
     /// A regular file in a folder where no temporary file can be created: overwritten in place.
@@ -95,7 +97,7 @@ impl Destination {
                 temporary.persist(path)?;
                 Ok(())
             }
-            Self::Stdout(_) | Self::Stream(_) => Ok(()),
+            Self::Stdout(_) | Self::Memory(_) | Self::Stream(_) => Ok(()),
         }
     }
 }
@@ -112,6 +114,7 @@ impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
+            Self::Memory(all) => all.write(bytes),
             Self::Stream(file) => file.write(bytes),
             Self::InPlace { file, begun } => {
                 begin(file, *begun)?;
@@ -125,6 +128,7 @@ impl Write for Destination {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(out) => out.flush(),
+            Self::Memory(_) => Ok(()),
             Self::Stream(file) | Self::InPlace { file, .. } => file.flush(),
             Self::Replaced { temporary, .. } => temporary.flush(),
         }

@@ -40,10 +40,12 @@ mod threads;
 mod train;
 mod translate;
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use attentive::error::{Error, Result};
+use attentive::processes::Processes;
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
@@ -62,6 +64,15 @@ struct Cli {
     /// Use N compute threads [default: one per logical CPU]. Results do not depend on it.
     #[arg(long, value_name = "N", global = true)]
     threads: Option<NonZeroUsize>,
+    /// Under MPI, end all processes if one of them keeps the others waiting for so long.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        global = true,
+        default_value = "300",
+        hide = cfg!(not(feature = "mpi"))
+    )]
+    process_timeout: NonZeroU32,
 }
 
 #[derive(Subcommand)]
@@ -94,18 +105,24 @@ impl Command {
         not(feature = "server"),
         expect(unused_variables, reason = "only a server has threads of its own")
     )]
-    fn run(&self, threads: Option<NonZeroUsize>) -> Result<()> {
+    fn run(&self, threads: Option<NonZeroUsize>, processes: &Processes) -> Result<()> {
+        if !matches!(
+            self,
+            Self::Train(_) | Self::Translate(_) | Self::Evaluate(_)
+        ) {
+            processes.require_alone("this command")?;
+        }
         match self {
             Self::Demo(args) => demo::run(args),
-            Self::Train(args) => train::run(args),
+            Self::Train(args) => train::run(args, processes),
             Self::Prepare(args) => prepare::run(args),
-            Self::Translate(args) => translate::run(args),
+            Self::Translate(args) => translate::run(args, processes),
             Self::Generate(args) => generate::run(args),
             Self::Tag(args) => tag::run(args),
             Self::Classify(args) => classify::run(args),
             Self::Fill(args) => fill::run(args),
             Self::Embed(args) => embed::run(args),
-            Self::Evaluate(args) => evaluate::run(args),
+            Self::Evaluate(args) => evaluate::run(args, processes),
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),
             Self::Rescore(args) => rescore::run(args),
@@ -125,14 +142,25 @@ impl Command {
 ///
 /// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
 pub(crate) fn main() -> ExitCode {
-    let Cli { command, threads } =
-        Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
+    let Cli {
+        command,
+        threads,
+        process_timeout,
+    } = Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
+    let timeout = Duration::from_secs(process_timeout.get().into());
+    let processes = match Processes::launched(timeout, message::error) {
+        Ok(processes) => processes,
+        Err(error) => {
+            message::error(&error);
+            return ExitCode::from(error.exit_code());
+        }
+    };
     let ready = instructions().and_then(|()| threads::choose(threads));
-    match ready.and_then(|()| command.run(threads)) {
+    match ready.and_then(|()| command.run(threads, &processes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            message::error(&error);
+            processes.fail(&error, message::error);
             ExitCode::from(error.exit_code())
         }
     }

@@ -29,6 +29,26 @@ impl Output {
         }
     }
 
+    /// Memory, from which [`Output::take`] takes the text.
+    pub(super) fn memory() -> Self {
+        Self {
+            writer: BufWriter::new(Destination::Memory(Vec::new())),
+            path: "memory".into(),
+        }
+    }
+
+    /// The text written to memory since the last call; none of any other output.
+    pub(super) fn take(&mut self) -> Result<String> {
+        self.flush()?;
+        match self.writer.get_mut() {
+            Destination::Memory(all) => {
+                let text = String::from_utf8(std::mem::take(all));
+                Ok(text.expect("only text is written"))
+            }
+            _ => Ok(String::new()),
+        }
+    }
+
     /// The file `path`, or standard output if it is absent or `-`. It must not be one of the `inputs`, nor a file of a
     /// model directory among them. Existing content stays until [`Output::finish`] replaces it.
     pub(super) fn open<'a>(

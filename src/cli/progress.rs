@@ -252,8 +252,13 @@ fn start_line(report: &StartReport) -> String {
         steps_per_epoch,
         memory,
         products,
+        processes,
     } = report;
     let count = |n: usize| HumanCount(n as u64).to_string();
+    let (processes, each) = match processes {
+        1 => (String::new(), ""),
+        n => (format!("; {n} processes"), " for each"),
+    };
     let course = match step {
         0 => format!(
             "up to {} {}",
@@ -268,7 +273,7 @@ fn start_line(report: &StartReport) -> String {
     };
     format!(
         "{} parameters; vocabularies of {} and {}; {} {}, {} {} per epoch; {course}; \
-         {products}; at most about {:.0} MB of RAM",
+         {products}{processes}; at most about {:.0} MB of RAM{each}",
         count(*n_parameters),
         count(*src_vocab),
         count(*tgt_vocab),

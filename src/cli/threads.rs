@@ -5,18 +5,28 @@ use std::thread;
 
 use attentive::count::count;
 use attentive::error::{Error, Result};
+use attentive::processes::n_on_this_machine;
+
+use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 use super::message;
 
 /// The maximum number of threads, unless the machine has more CPUs.
 const MOST: usize = 64;
 
-/// Sets up the thread pool that all kernels share.
+/// Sets up the thread pool that all kernels share. Without a choice, the processes on this machine share its CPUs.
 pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
-    let Some(asked) = threads else {
-        return Ok(());
-    };
     let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let asked = match (threads, n_on_this_machine()) {
+        (None, 1) => return Ok(()),
+        (Some(asked), _) => asked,
+        // Launchers often give each process CPUs of its own.
+        (None, n) => {
+            let some = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
+            let all = System::new_with_specifics(some).map_or(cpus, |system| system.cpus().len());
+            NonZeroUsize::new(cpus.min(all / n)).unwrap_or(NonZeroUsize::MIN)
+        }
+    };
     let most = cpus.max(MOST);
     let threads = asked.get().min(most);
     if threads < asked.get() {

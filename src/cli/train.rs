@@ -7,6 +7,8 @@ use attentive::config::Config;
 use attentive::count::plural;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
+use attentive::processes::Processes;
+use attentive::train::report::Silent;
 use attentive::train::{self, RunOptions, StopReason, Summary};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -50,20 +52,27 @@ pub(super) struct Args {
     existing: ExistingArgs,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
-    let config = Config::load(&args.config, &args.set)?;
+pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if let Some(updates) = args.profile {
+        processes.require_alone("`--profile`")?;
+        let config = Config::load(&args.config, &args.set)?;
         return profile::run(&config, updates.get());
     }
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => default_out(&args.config)?,
+    let read = || {
+        let out = args.out.clone();
+        let out = out.map_or_else(|| default_out(&args.config), Ok)?;
+        Ok((Config::load(&args.config, &args.set)?, out))
     };
+    let (config, out) = processes.agree("the configuration was read", read())?;
     let options = RunOptions {
         out,
         existing: args.existing.choice(),
         interrupt: Interrupt::install()?,
+        processes: processes.clone(),
     };
+    if !processes.is_first() {
+        return train::train(&config, &options, &mut Silent).map(drop);
+    }
     let summary = train::train(&config, &options, &mut Progress::new())?;
     message::note(sentence(&summary));
     Ok(())
@@ -108,6 +117,7 @@ fn sentence(summary: &Summary) -> String {
         best,
         path,
         stopped,
+        exchange,
         ..
     } = summary;
     let why = match stopped {
@@ -124,8 +134,14 @@ fn sentence(summary: &Summary) -> String {
             best.step, best.loss
         )
     });
+    let exchange = exchange.map_or(String::new(), |exchange| {
+        format!(
+            ", of which process 0 of {} spent {:.0} s in exchanges",
+            exchange.processes, exchange.seconds
+        )
+    });
     format!(
-        "{step} {} in {seconds:.0} s{why}{best}; the model is `{}`",
+        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is `{}`",
         plural(*step, "update"),
         path.display()
     )

@@ -38,25 +38,40 @@ pub struct Difference {
 impl Config {
     /// The first difference of `other` that prevents resuming a run started with `self`.
     pub fn difference_that_matters(&self, other: &Config) -> Option<Difference> {
+        let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
+        let unused = other.unused_keys();
+        self.difference_among(other, |key| {
+            let is_bound = || bound.iter().any(|bound| key.starts_with(bound));
+            !unused.contains(&key) && (!is_free(key) || is_bound())
+        })
+    }
+
+    /// The first key that has another value in `other`.
+    pub fn difference(&self, other: &Config) -> Option<Difference> {
+        self.difference_among(other, |_| true)
+    }
+
+    /// The first of the keys that matter that has another value in `other`.
+    fn difference_among(
+        &self,
+        other: &Config,
+        matters: impl Fn(&str) -> bool,
+    ) -> Option<Difference> {
         let (ours, theirs) = (flatten(self), flatten(other));
         let value_in = |list: &[(String, String)], key: &str| {
             list.iter()
                 .find(|(known, _)| known == key)
                 .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
         };
-        let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
-        let unused = other.unused_keys();
         let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
-        keys.filter(|key| !unused.contains(&key.as_str()))
-            .filter(|key| !is_free(key) || bound.iter().any(|bound| key.starts_with(bound)))
-            .find_map(|key| {
-                let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
-                (ours != theirs).then(|| Difference {
-                    key: key.clone(),
-                    ours,
-                    theirs,
-                })
+        keys.filter(|key| matters(key)).find_map(|key| {
+            let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
+            (ours != theirs).then(|| Difference {
+                key: key.clone(),
+                ours,
+                theirs,
             })
+        })
     }
 }
 

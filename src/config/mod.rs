@@ -29,8 +29,8 @@ pub use difference::Difference;
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
 pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    BestBy, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,
-    ScheduleKind, TrainConfig,
+    BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
+    ScheduleConfig, ScheduleKind, TrainConfig,
 };
 
 use serde::{Deserialize, Serialize};

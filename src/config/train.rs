@@ -12,8 +12,10 @@ pub struct TrainConfig {
     pub max_epochs: u64,
     /// Target tokens in a micro-batch, including padding.
     pub batch_tokens: usize,
-    /// Micro-batches per update (gradient accumulation).
+    /// Micro-batches per update (gradient accumulation), over all processes.
     pub accumulate: usize,
+    /// Number type in which processes exchange gradients.
+    pub exchange: ExchangeFormat,
     /// Limit of the RAM used by training, in millions of bytes; 0 for what is free.
     pub max_memory_mb: u64,
     /// Probability mass that label smoothing spreads over the whole vocabulary.
@@ -49,6 +51,17 @@ pub struct TrainConfig {
     pub scheduled_sampling: SamplingConfig,
 }
 
+/// Number type in which processes exchange gradients. The parameters are always exchanged in `f32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExchangeFormat {
+    /// `f32`: the result does not depend on the number of processes.
+    #[default]
+    F32,
+    /// bfloat16: half as many bytes, but the result depends on the number of processes.
+    Bf16,
+}
+
 /// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
 /// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
@@ -81,6 +94,7 @@ impl Default for TrainConfig {
             max_epochs: 0,
             batch_tokens: 4096,
             accumulate: 1,
+            exchange: ExchangeFormat::F32,
             max_memory_mb: 0,
             label_smoothing: 0.1,
             matmul: Matmul::F32,

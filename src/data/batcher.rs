@@ -144,7 +144,7 @@ impl Batcher {
     }
 
     /// Moves on to the batch after the next one.
-    fn skip_batch(&mut self) -> Result<()> {
+    pub(super) fn skip_batch(&mut self) -> Result<()> {
         let Position {
             epoch,
             window,

@@ -1,5 +1,7 @@
 //! The stream of training batches.
 
+use std::ops::Range;
+
 use super::batcher::{Batcher, Position};
 use super::budget::{BatchSize, Budget};
 use super::stream::Stream;
@@ -35,12 +37,30 @@ impl Feed {
         }
     }
 
-    /// The next `n` batches.
+    /// Of the next `n` batches those with the numbers in `share`, counted from 0.
     ///
     /// # Errors
     /// See [`Batcher::next_batch`].
-    pub fn next_batches(&mut self, n: usize) -> Result<Vec<Batch>> {
-        (0..n).map(|_| self.next_batch()).collect()
+    pub fn next_batches(&mut self, n: usize, share: Range<usize>) -> Result<Vec<Batch>> {
+        let mut batches = Vec::with_capacity(share.len());
+        for number in 0..n {
+            match share.contains(&number) {
+                true => batches.push(self.next_batch()?),
+                false => self.skip_batch()?,
+            }
+        }
+        Ok(batches)
+    }
+
+    /// Moves on to the batch after the next one.
+    fn skip_batch(&mut self) -> Result<()> {
+        match self {
+            Self::Lines(lines) => lines.skip_batch(),
+            Self::Stream(stream) => {
+                stream.skip_batch();
+                Ok(())
+            }
+        }
     }
 
     /// The next batch.

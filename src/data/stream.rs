@@ -66,11 +66,16 @@ impl Stream {
         let first = self.position.batch * self.rows;
         let last = self.starts.len().min(first + self.rows);
         let batch = windows(&self.ids, self.window, &self.starts[first..last]);
+        self.skip_batch();
+        batch
+    }
+
+    /// Moves on to the batch after the next one.
+    pub(super) fn skip_batch(&mut self) {
         self.position.batch += 1;
-        if last == self.starts.len() {
+        if self.position.batch == self.batches_per_epoch() {
             self.plan(self.position.epoch + 1);
         }
-        batch
     }
 
     /// See [`super::Batcher::batches_per_epoch`].

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::pipeline::batches::batches;
 use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::processes::Processes;
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +52,8 @@ pub struct Evaluation {
 }
 
 /// Translates `src` and scores the translations. `references` holds at least one stream, each with one line per source
-/// line. Scores use all streams; exact match, perplexity and token accuracy use the first.
+/// line. Scores use all streams; exact match, perplexity and token accuracy use the first. Each of the `processes`, which are
+/// given the same test set, translates a part of it.
 ///
 /// # Errors
 /// [`Error::Data`] for an empty test set, for missing streams or streams of different lengths, and if the model's
@@ -61,10 +63,14 @@ pub fn evaluate(
     src: &[String],
     references: &[Vec<String>],
     options: &EvaluateOptions,
+    processes: &Processes,
 ) -> Result<Evaluation> {
-    let first = check(src, references)?;
+    let doing = "the test set was translated";
+    let first = processes.agree(doing, check(src, references))?;
     let start = Instant::now();
-    let translations = pipeline.best_with(src, &options.translate)?;
+    let share = &src[processes.share(src.len())];
+    let translations = pipeline.best_with(share, &options.translate);
+    let translations = processes.gather_lines(doing, translations)?;
     let seconds = start.elapsed().as_secs_f64();
     let forced = teacher_forcing(pipeline, src, first)?;
     let chrf_plus_plus = Chrf {
@@ -162,7 +168,7 @@ mod tests {
             translate: (&pipeline.config().decode).into(),
             bleu: Bleu::default(),
         };
-        evaluate(pipeline, src, references, &options)
+        evaluate(pipeline, src, references, &options, &Processes::alone())
     }
 
     #[test]

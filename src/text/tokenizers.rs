@@ -59,6 +59,30 @@ impl Tokenizers {
         }
     }
 
+    /// The tokenizers of these [`Tokenizers::files`], from another process with the same program.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are none.
+    pub(crate) fn from_files(files: Vec<String>) -> Result<Self> {
+        let read = |json: String| {
+            Tokenizer::from_json(json.into_bytes()).map_err(|problem| Error::Data {
+                problem,
+                hint: None,
+            })
+        };
+        let files = files.into_iter().map(read).collect::<Result<Vec<_>>>()?;
+        match <[Tokenizer; 2]>::try_from(files) {
+            Ok([src, tgt]) => Ok(Self::Separate { src, tgt }),
+            Err(mut files) => match (files.pop(), files.is_empty()) {
+                (Some(both), true) => Ok(Self::Shared(both)),
+                _ => Err(Error::Data {
+                    problem: "expected one tokenizer or two".into(),
+                    hint: None,
+                }),
+            },
+        }
+    }
+
     /// The tokenizer for source text.
     pub fn src(&self) -> &Tokenizer {
         match self {

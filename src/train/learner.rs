@@ -2,21 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use attentive_kernels::elementwise;
-use attentive_kernels::optimizer::{first_non_finite, sum_of_squares};
+use attentive_kernels::optimizer::{first_non_finite, sums_of_squares};
 use burn::module::Module;
 
+use super::exchange::{Exchange, Reduced};
 use super::scheduled_sampling::ScheduledSampling;
 use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
 use crate::checkpoint::Products;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
-use crate::model::{Loss, Model, Parameter, shapes, take_gradients};
+use crate::model::{Loss, Model, Parameter, parameters, shapes, take_gradients};
 use crate::nn::Pass;
 use crate::ops::{self, LossSums, Precision};
+use crate::processes::Processes;
 
 /// A model in training.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub struct Learner {
     /// `None` only during an update, so that its tensors can be changed in place.
     model: Option<Model>,
     optimizer: Optimizer,
+    pub(super) exchange: Exchange,
     seed: u64,
     pub(super) label_smoothing: f64,
     pub(super) accumulate: u64,
@@ -41,14 +44,27 @@ pub(super) struct Gathered {
     /// Losses and token counts.
     pub(super) sums: LossSums,
     /// Gradients, in the order of [`crate::model::parameters`].
-    gradients: Vec<Parameter>,
+    pub(super) gradients: Vec<Parameter>,
 }
 
 impl Learner {
     /// Trains `model`, whose parameters live on `device` under autodiff, according to `config`.
     pub fn new(model: Model, config: &Config, device: Device) -> Self {
+        Self::among(Processes::alone(), model, config, device)
+    }
+
+    /// Trains `model` together with other processes, which have the same.
+    pub(super) fn among(
+        processes: Processes,
+        model: Model,
+        config: &Config,
+        device: Device,
+    ) -> Self {
+        let exchange = Exchange::new(&model, processes, config.train.exchange);
+        let parts = exchange.parts().to_vec();
         Self {
-            optimizer: Optimizer::new(&config.train.optimizer, &model),
+            optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
+            exchange,
             places: places(&model),
             model: Some(model),
             seed: config.seed,
@@ -83,19 +99,41 @@ impl Learner {
         }
     }
 
-    /// The optimizer, whose state a checkpoint stores.
-    pub fn optimizer(&self) -> &Optimizer {
-        &self.optimizer
+    /// The optimizer's state, for a checkpoint. With several processes, the first one alone has it.
+    pub(super) fn state(&self) -> Vec<Cow<'_, Parameter>> {
+        self.exchange.state(&self.optimizer)
     }
 
-    /// The optimizer, to restore its state.
-    pub fn optimizer_mut(&mut self) -> &mut Optimizer {
-        &mut self.optimizer
+    /// The names and shapes of [`Learner::state`].
+    pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let state = self.optimizer.state();
+        state
+            .map(|slot| (slot.name.clone(), slot.shape.clone()))
+            .collect()
     }
 
-    /// The number of micro-batches of an update.
+    /// Restores the result of [`Learner::state`], which the first process has.
+    pub(super) fn restore(&mut self, state: &[Parameter]) {
+        self.exchange.restore(&mut self.optimizer, state);
+    }
+
+    /// A checksum of the weights.
+    pub(super) fn checksum(&self) -> u32 {
+        let mut checksum = crc32fast::Hasher::new();
+        for parameter in parameters(self.model()) {
+            checksum.update(bytemuck::cast_slice(&parameter.values));
+        }
+        checksum.finalize()
+    }
+
+    /// The number of micro-batches of an update, over all processes.
     pub fn n_batches(&self) -> usize {
         self.accumulate as usize
+    }
+
+    /// The numbers of those that this process computes, counted from 0.
+    pub fn share(&self) -> Range<usize> {
+        self.exchange.processes().share(self.n_batches())
     }
 
     /// The loss of `batch`, with the dropout of micro-batch `number`, which counts over the whole run.
@@ -111,10 +149,21 @@ impl Learner {
     }
 
     /// The Euclidean norm of the mean gradient per token, summed in the architecture's order of parameters.
-    pub(super) fn gradient_norm(&self, gathered: &Gathered) -> f64 {
-        let squares = |&place: &usize| sum_of_squares(&gathered.gradients[place].values);
-        let sum: f64 = self.places.iter().map(squares).sum();
-        sum.sqrt() / gathered.n_tokens()
+    pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
+        let squares = reduced.gradients.iter();
+        let squares = squares.map(|part| sums_of_squares(part)).collect();
+        let squares = self.exchange.squares(squares);
+        let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
+        let sum: f64 = self.places.iter().map(of).sum();
+        sum.sqrt() / reduced.n_tokens()
+    }
+
+    /// The first parameter whose gradient has a NaN or infinite value.
+    pub(super) fn first_non_finite(&self, reduced: &Reduced) -> Option<String> {
+        let mut gradients = reduced.gradients.iter();
+        let first = gradients.position(|part| first_non_finite(part).is_some());
+        let first = self.exchange.first_of(first)?;
+        Some(shapes(self.model()).swap_remove(first).0)
     }
 
     pub(super) fn pass(&self, number: u64) -> Pass<'static> {
@@ -129,18 +178,25 @@ impl Learner {
         }
     }
 
-    /// Updates the model by the mean gradient over all gathered tokens, times `scale`.
-    pub(super) fn change(&mut self, gathered: Gathered, scale: UpdateScale) {
+    /// Updates the model by the mean gradient over all tokens, times `scale`.
+    pub(super) fn change(&mut self, reduced: Reduced, scale: UpdateScale) {
         let model = self
             .model
             .take()
             .expect("the model is absent only during an update");
+        let is_alone = self.exchange.processes().is_alone();
+        let mut updated = Vec::new();
+        let see = |part: &[f32]| {
+            if !is_alone {
+                updated.extend_from_slice(part);
+            }
+        };
+        let (gradients, device) = (&reduced.gradients, &self.device);
         let model = self
             .optimizer
-            .update(model, &gathered.gradients, scale, &self.device);
-        self.model = Some(model);
-        let used = gathered.gradients.into_iter();
-        used.for_each(|gradient| ops::recycle(gradient.values));
+            .update_parts(model, gradients, scale, device, see);
+        self.model = Some(self.exchange.share(model, &updated, device));
+        reduced.gradients.into_iter().for_each(ops::recycle);
     }
 }
 
@@ -161,19 +217,5 @@ impl AddAssign for Gathered {
             elementwise::add(&mut total.values, &new.values);
             ops::recycle(new.values);
         }
-    }
-}
-
-impl Gathered {
-    /// The first parameter whose gradient has a NaN or infinite value.
-    pub(super) fn first_non_finite(&self) -> Option<&str> {
-        let mut gradients = self.gradients.iter();
-        let damaged = gradients.find(|gradient| first_non_finite(&gradient.values).is_some());
-        damaged.map(|gradient| gradient.name.as_str())
-    }
-
-    /// The number of target tokens, at least 1.
-    pub(super) fn n_tokens(&self) -> f64 {
-        self.sums.n_tokens.max(1) as f64
     }
 }

@@ -53,6 +53,8 @@ pub struct Subject<'a> {
     pub data: usize,
     /// Number of compute threads.
     pub threads: usize,
+    /// Number of processes that share the work.
+    pub processes: usize,
 }
 
 impl Memory {
@@ -62,8 +64,12 @@ impl Memory {
         let architecture = subject.architecture;
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
-        let gradients = most_at_once(config.train.accumulate as u64) as usize;
-        let copies = (2 + gradients + slots(&config.train.optimizer)) as f64;
+        let gradients = most_at_once(config.train.accumulate as u64) as f64;
+        let processes = subject.processes as f64;
+        let slots = slots(&config.train.optimizer) as f64 / processes;
+        // What is sent and what is received.
+        let exchanged = if subject.processes > 1 { 2.0 } else { 0.0 };
+        let copies = 2.0 + gradients + slots + exchanged;
         let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;

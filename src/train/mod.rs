@@ -5,6 +5,7 @@
 
 mod corpora;
 mod directory;
+mod exchange;
 mod history;
 mod learner;
 mod material;
@@ -39,6 +40,7 @@ use crate::config::Config;
 use crate::data::Store;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::processes::Processes;
 
 /// Where a run is stored, and how an existing directory is treated.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub struct RunOptions {
     pub existing: Existing,
     /// Requests a stop, for example on SIGINT.
     pub interrupt: Interrupt,
+    /// The processes that share the work. All are given the same configuration and data; the first one writes the run.
+    pub processes: Processes,
 }
 
 /// The policy for an existing run directory.
@@ -75,8 +79,22 @@ pub struct Summary {
     pub stopped: StopReason,
     /// Wall time of this call, in seconds.
     pub seconds: f64,
+    /// What several processes exchanged; absent for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeReport>,
     /// The model directory.
     pub path: PathBuf,
+}
+
+/// What one of several processes exchanged with the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ExchangeReport {
+    /// The number of processes.
+    pub processes: usize,
+    /// The time that this process spent in exchanges, in seconds, including waits for slower processes.
+    pub seconds: f64,
+    /// The bytes that it sent.
+    pub bytes_sent: u64,
 }
 
 /// The best validation of a run.

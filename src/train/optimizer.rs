@@ -1,5 +1,7 @@
 //! SGD, Adam and AdamW over a model's parameters.
 
+use std::ops::Range;
+
 use attentive_kernels::optimizer::{AdamStep, SgdStep, adam, sgd};
 use burn::module::Module;
 use burn::tensor::Device;
@@ -7,12 +9,21 @@ use burn::tensor::Device;
 use crate::config::{OptimizerConfig, OptimizerKind};
 use crate::model::{Parameter, map_parameters, shapes};
 
-/// An optimizer and its state for each parameter.
+/// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
-    /// For each parameter in the model's order: Adam's mean, then its mean square; SGD's velocity, if any.
-    memory: Vec<Vec<Parameter>>,
+    /// In the model's order.
+    memory: Vec<Memory>,
+}
+
+/// The state for a parameter.
+#[derive(Debug)]
+struct Memory {
+    /// The elements that are updated.
+    part: Range<usize>,
+    /// Adam's mean, then its mean square; SGD's velocity, if any. Each has the parameter's shape, and values for the part.
+    slots: Vec<Parameter>,
 }
 
 /// The scalars of one update.
@@ -29,18 +40,31 @@ pub struct UpdateScale {
 impl Optimizer {
     /// A fresh optimizer for `model`.
     pub fn new<M: Module>(config: &OptimizerConfig, model: &M) -> Self {
-        let slots = slot_names(config);
+        let lengths = shapes(model).into_iter();
+        let whole = lengths.map(|(_, shape)| 0..shape.iter().product());
+        Self::of_parts(config, model, whole.collect())
+    }
+
+    /// A fresh optimizer for one part of each parameter of `model`.
+    pub(super) fn of_parts<M: Module>(
+        config: &OptimizerConfig,
+        model: &M,
+        parts: Vec<Range<usize>>,
+    ) -> Self {
+        let names = slot_names(config);
         let memory = shapes(model)
             .into_iter()
-            .map(|(name, shape)| {
-                slots
+            .zip(parts)
+            .map(|((name, shape), part)| Memory {
+                slots: names
                     .iter()
                     .map(|slot| Parameter {
                         name: format!("{slot}.{name}"),
-                        values: vec![0.0; shape.iter().product()],
                         shape: shape.clone(),
+                        values: vec![0.0; part.len()],
                     })
-                    .collect()
+                    .collect(),
+                part,
             })
             .collect();
         Self {
@@ -49,43 +73,39 @@ impl Optimizer {
         }
     }
 
-    /// The state tensors to save, each named `SLOT.PARAMETER`.
-    pub fn state(&self) -> Vec<&Parameter> {
-        self.memory.iter().flatten().collect()
+    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated.
+    pub(super) fn state(&self) -> impl Iterator<Item = &Parameter> {
+        self.memory.iter().flat_map(|memory| &memory.slots)
     }
 
-    /// The names and shapes of [`Optimizer::state`].
-    pub fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
-        self.memory
-            .iter()
-            .flatten()
-            .map(|slot| (slot.name.clone(), slot.shape.clone()))
-            .collect()
+    /// The state tensors, to restore them.
+    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut Parameter> {
+        self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
     }
 
-    /// Restores the result of [`Optimizer::state`].
-    pub fn restore(&mut self, state: Vec<Parameter>) {
-        let slots = self.memory.iter_mut().flatten();
-        for (slot, saved) in slots.zip(state) {
-            assert_eq!(
-                slot.name, saved.name,
-                "optimizer state is in the model's order"
-            );
-            *slot = saved;
-        }
-    }
-
-    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. Works in place if
-    /// nothing else holds the model's tensors.
+    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. Works in place if nothing else
+    /// holds the model's tensors.
     ///
     /// # Panics
     /// If the numbers of gradients and parameters differ.
     pub fn update<M: Module>(
         &mut self,
         model: M,
-        gradients: &[Parameter],
+        gradients: &[Vec<f32>],
         scale: UpdateScale,
         device: &Device,
+    ) -> M {
+        self.update_parts(model, gradients, scale, device, |_| ())
+    }
+
+    /// Updates the parts of `model` by their `gradients`, as [`Optimizer::update`] does, and shows each to `see`.
+    pub(super) fn update_parts<M: Module>(
+        &mut self,
+        model: M,
+        gradients: &[Vec<f32>],
+        scale: UpdateScale,
+        device: &Device,
+        mut see: impl FnMut(&[f32]),
     ) -> M {
         assert_eq!(
             gradients.len(),
@@ -95,8 +115,10 @@ impl Optimizer {
         let mut parts = gradients.iter().zip(&mut self.memory);
         let config = &self.config;
         map_parameters(model, device, |_, shape, mut values| {
-            if let Some((gradient, slots)) = parts.next() {
-                apply(config, shape, &mut values, &gradient.values, slots, scale);
+            if let Some((gradient, memory)) = parts.next() {
+                let values = &mut values[memory.part.clone()];
+                apply(config, shape, values, gradient, &mut memory.slots, scale);
+                see(values);
             }
             values
         })

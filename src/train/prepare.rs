@@ -1,31 +1,41 @@
 //! Prepares a run before its first update: run directory, corpora, tokenizers and model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::directory::{self, Found};
+use super::exchange::parameters_of_first;
 use super::material::{Material, material};
 use super::memory::Subject;
 use super::report::{Event, Observer};
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
-use crate::checkpoint::{self, Lock, Run, files};
-use crate::config::Config;
+use crate::checkpoint::{self, Lock, Provenance, Run, files};
+use crate::config::{Config, Difference};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, Parameter};
+use crate::processes::Processes;
 
 /// A prepared run.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub config: Config,
-    pub run: Run,
+    pub processes: Processes,
+    /// The run directory.
+    pub dir: PathBuf,
     pub material: Material,
     pub learner: Learner,
     pub memory: Memory,
     /// The update of the checkpoint to resume from.
     pub resume_at: Option<u64>,
-    /// Keeps other processes from writing to the run directory.
-    pub _lock: Lock,
+    /// Keeps other runs from writing to the run directory. The first process holds it.
+    pub _lock: Option<Lock>,
+}
+
+/// The run directory, as it was found.
+struct Opened {
+    found: Found,
+    lock: Lock,
 }
 
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
@@ -34,7 +44,90 @@ pub(super) fn prepare(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Prepared> {
-    config.validate()?;
+    let (dir, processes) = (options.out.as_path(), &options.processes);
+    processes.agree("the configuration was checked", check(config, processes))?;
+    let opened = processes
+        .is_first()
+        .then(|| open(config, options, observer))
+        .transpose();
+    let opened = processes.agree("the run directory was opened", opened)?;
+    let stored = opened.as_ref().and_then(|opened| match &opened.found {
+        Found::Run(stored) => Some((dir, &**stored)),
+        Found::Nothing | Found::Replaceable => None,
+    });
+    let material = material(config, stored, &options.interrupt, processes, observer)?;
+    let device = device::cpu().autodiff();
+    let architecture = checkpoint::architecture(config, &material.tokenizers);
+    let memory = check_memory(config, &architecture, &material, processes);
+    let memory = processes.agree("memory was predicted", memory)?;
+    let weights = stored.map_or(Ok(None), |_| last_weights(dir, &architecture, observer));
+    let (resume_at, weights) = processes.agree("the checkpoint was read", weights)?.unzip();
+    let resume_at = processes.value_of_first("the checkpoint was read", || Ok(resume_at))?;
+    let model = match resume_at {
+        Some(_) => {
+            let shapes = checkpoint::shapes(&architecture);
+            let weights = parameters_of_first(processes, weights, shapes);
+            checkpoint::build(&architecture, weights, &device)
+        }
+        None => fresh_model(config, &architecture, &device),
+    };
+    let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
+    let claimed = opened.map(|Opened { found, lock }| {
+        directory::claim(dir, found, config, tokenizers, provenance)?;
+        Ok(lock)
+    });
+    let lock = processes.agree("the run directory was claimed", claimed.transpose())?;
+    Ok(Prepared {
+        config: config.clone(),
+        processes: processes.clone(),
+        dir: dir.to_path_buf(),
+        learner: Learner::among(processes.clone(), model, config, device),
+        material,
+        memory,
+        resume_at,
+        _lock: lock,
+    })
+}
+
+/// Checks the configuration, also against those of the other processes.
+fn check(config: &Config, processes: &Processes) -> Result<()> {
+    let checked = config.validate();
+    if processes.is_alone() {
+        return checked;
+    }
+    let ours = (Provenance::this_program(), config);
+    let said = serde_json::to_vec(&ours).unwrap_or_default();
+    let said = processes.gather("the configuration was checked", &said);
+    checked?;
+    let first: Result<(String, Config), _> = serde_json::from_slice(&said[0]);
+    let Some((_, first)) = first.ok().filter(|(program, _)| *program == ours.0) else {
+        return Err(Error::usage(
+            format!("this is {}, process 0 is another version", ours.0),
+            "install the same version on all machines",
+        ));
+    };
+    if let Some(Difference { key, ours, theirs }) = first.difference(config) {
+        return Err(Error::Config {
+            key,
+            expected: format!("{ours}, as in process 0"),
+            found: theirs,
+            hint: Some("give all processes the same configuration".into()),
+        });
+    }
+    let (accumulate, n) = (config.train.accumulate, processes.count());
+    if accumulate < n {
+        return Err(Error::Config {
+            key: "train.accumulate".into(),
+            expected: format!("at least {n}, a micro-batch for each process"),
+            found: accumulate.to_string(),
+            hint: Some("it counts the micro-batches of an update over all processes; a multiple of their number keeps all of them busy".into()),
+        });
+    }
+    Ok(())
+}
+
+/// Opens the run directory.
+fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Opened> {
     let dir = options.out.as_path();
     let lock = directory::lock(dir)?;
     let found = directory::inspect(config, dir, options.existing)?;
@@ -44,43 +137,28 @@ pub(super) fn prepare(
             dir.display()
         )));
     }
-    let stored = match &found {
-        Found::Run(stored) => Some((dir, &**stored)),
-        Found::Nothing | Found::Replaceable => None,
-    };
-    let material = material(config, stored, &options.interrupt, observer)?;
+    Ok(Opened { found, lock })
+}
+
+/// The update and the weights of the checkpoint to resume from, if there is one.
+fn last_weights(
+    dir: &Path,
+    architecture: &Architecture,
+    observer: &mut dyn Observer,
+) -> Result<Option<(u64, Vec<Parameter>)>> {
     let run = Run::new(dir);
-    let start = stored.map_or(Ok(None), |_| run.start())?;
-    if stored.is_some() && start.is_none() && dir.join(files::WEIGHTS).exists() {
-        return Err(no_checkpoint(dir));
-    }
-    if let Some(warning) = start.as_ref().and_then(|start| start.warning.as_deref()) {
+    let Some(start) = run.start()? else {
+        return match dir.join(files::WEIGHTS).exists() {
+            true => Err(no_checkpoint(dir)),
+            false => Ok(None),
+        };
+    };
+    if let Some(warning) = &start.warning {
         observer.on(&Event::Warning(warning));
     }
-    let resume_at = start.map(|start| start.step);
-    let device = device::cpu().autodiff();
-    let architecture = checkpoint::architecture(config, &material.tokenizers);
-    let memory = check_memory(config, &architecture, &material)?;
-    let model = match resume_at {
-        Some(step) => checkpoint::load_weights(&architecture, run.weights(step)?, &device)?,
-        None => fresh_model(config, &architecture, &device),
-    };
-    directory::claim(
-        dir,
-        found,
-        config,
-        &material.tokenizers,
-        &material.provenance,
-    )?;
-    Ok(Prepared {
-        config: config.clone(),
-        run,
-        material,
-        learner: Learner::new(model, config, device),
-        memory,
-        resume_at,
-        _lock: lock,
-    })
+    let weights = run.weights(start.step)?;
+    let weights = weights.parameters(&checkpoint::shapes(architecture))?;
+    Ok(Some((start.step, weights)))
 }
 
 /// The error for a trained model from which nothing can be resumed.
@@ -99,16 +177,18 @@ pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,
     material: &Material,
+    processes: &Processes,
 ) -> Result<Memory> {
     let subject = Subject {
         config,
         architecture,
         data: material.bytes(),
         threads: rayon::current_num_threads(),
+        processes: processes.count(),
     };
     let feed = &material.feed;
     let memory = Memory::predict(&subject, feed.largest());
-    if let Some(limit) = memory::limit(config) {
+    if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
         let with_budget = |tokens| Memory::predict(&subject, feed.largest_within(tokens));
         let least = feed.least_batch_tokens();
         memory.check(config.train.batch_tokens, limit, least, with_budget)?;

@@ -12,6 +12,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::ops::{Spent, profiled};
+use crate::processes::Processes;
 
 /// The time and memory that some updates took.
 #[derive(Clone, Debug, Default)]
@@ -54,11 +55,12 @@ pub fn profile(
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
     config.validate()?;
-    let mut material = material(config, None, interrupt, observer)?;
+    let alone = Processes::alone();
+    let mut material = material(config, None, interrupt, &alone, observer)?;
     let device = device::cpu().autodiff();
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let model = fresh_model(config, &architecture, &device);
-    let memory = check_memory(config, &architecture, &material)?;
+    let memory = check_memory(config, &architecture, &material, &alone)?;
     let mut learner = Learner::new(model, config, device);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;
@@ -70,7 +72,7 @@ pub fn profile(
         let epoch = feed.position().epoch;
         let learning_rate = schedule.learning_rate(step, &Plateau::default());
         let n_batches = learner.n_batches();
-        let batches = profile.part(Part::Data, || feed.next_batches(n_batches))?;
+        let batches = profile.part(Part::Data, || feed.next_batches(n_batches, learner.share()))?;
         let update = learner.learn(step, learning_rate, &batches, profile);
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;

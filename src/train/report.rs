@@ -95,6 +95,8 @@ pub struct StartReport {
     pub memory: u64,
     /// Matmul precision and instructions.
     pub products: Products,
+    /// Processes that share the work.
+    pub processes: usize,
 }
 
 /// One update.

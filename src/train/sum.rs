@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// Sums of neighbouring micro-batches of an update.
 ///
 /// A sum of floating-point numbers depends on its order. There is one order here: that of a binary tree, in which the node
@@ -15,12 +17,12 @@ pub(super) struct PartialSums<T> {
 }
 
 /// The sum of `2^level` micro-batches.
-#[derive(Debug)]
-struct Node<T> {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Node<T> {
     /// The number of the first micro-batch in its update.
     first: u64,
     level: u32,
-    sum: T,
+    pub(super) sum: T,
 }
 
 impl<T> Default for PartialSums<T> {
@@ -43,13 +45,14 @@ impl<T: AddAssign> PartialSums<T> {
         self.add(node);
     }
 
-    /// Adds the sums of the micro-batches that follow.
-    ///
-    /// # Panics
-    /// If they do not follow the last one.
-    #[cfg(test)]
-    pub(super) fn join(&mut self, right: Self) {
-        right.nodes.into_iter().for_each(|node| self.add(node));
+    /// The sums so far, from left to right.
+    pub(super) fn nodes(&self) -> &[Node<T>] {
+        &self.nodes
+    }
+
+    /// The sums so far, from left to right.
+    pub(super) fn into_nodes(self) -> impl Iterator<Item = Node<T>> {
+        self.nodes.into_iter()
     }
 
     /// The sum of all; `None` without micro-batches.
@@ -61,7 +64,11 @@ impl<T: AddAssign> PartialSums<T> {
         })
     }
 
-    fn add(&mut self, mut right: Node<T>) {
+    /// Adds the sum of the micro-batches that follow.
+    ///
+    /// # Panics
+    /// If they do not follow the last one.
+    pub(super) fn add(&mut self, mut right: Node<T>) {
         let next = self.nodes.last().map(Node::end);
         assert!(
             next.is_none_or(|next| next == right.first),
@@ -86,6 +93,15 @@ impl<T: AddAssign> PartialSums<T> {
 }
 
 impl<T> Node<T> {
+    /// Another sum of the same micro-batches.
+    pub(super) fn with<U>(&self, sum: U) -> Node<U> {
+        Node {
+            first: self.first,
+            level: self.level,
+            sum,
+        }
+    }
+
     /// The micro-batch after the last one.
     fn end(&self) -> u64 {
         self.first + (1 << self.level)
@@ -148,7 +164,8 @@ mod tests {
                     bounds[1] = bounds[1].max(cut.min(bounds.get(2).copied().unwrap_or(n)));
                     let mut all = PartialSums::default();
                     for part in bounds.windows(2) {
-                        all.join(of(part[0]..part[1]));
+                        let part = of(part[0]..part[1]);
+                        part.nodes.into_iter().for_each(|node| all.add(node));
                     }
                     assert_eq!(written(all), alone, "{n} in {bounds:?}");
                 }

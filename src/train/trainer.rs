@@ -2,6 +2,7 @@
 
 mod mean;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -12,12 +13,15 @@ use super::metrics_log::MetricsLog;
 use super::prepare::Prepared;
 use super::report::{Event, Observer, StepReport, ValidationReport};
 use super::update::{damaged, not_finite};
-use super::{BestReport, Plateau, Schedule, StopReason, Summary, Unwatched};
-use crate::checkpoint::{RecordedScore, Snapshot, TrainingState};
+use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary, Unwatched};
+use crate::checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use crate::config::BestBy;
 use crate::error::{Error, NotFinite, Result};
 use crate::interrupt::Interrupt;
-use crate::model::parameters;
+use crate::model::{Parameter, parameters};
+
+/// Updates between comparisons of the weights of all processes.
+const COMPARE_EVERY: u64 = 100;
 
 /// A run in progress.
 pub(super) struct Trainer<'a> {
@@ -25,12 +29,19 @@ pub(super) struct Trainer<'a> {
     schedule: Schedule,
     progress: Progress,
     step: u64,
-    log: MetricsLog,
+    /// What the first process alone writes.
+    files: Option<Files>,
     last_saved: Option<(u64, PathBuf)>,
     /// The scores of the latest validation, and its update.
     scores: Option<(u64, Vec<RecordedScore>)>,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
+}
+
+/// The files of a run.
+struct Files {
+    run: Run,
+    log: MetricsLog,
 }
 
 /// The reason for writing a checkpoint.
@@ -56,11 +67,19 @@ impl<'a> Trainer<'a> {
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
+        let files = setup.processes.is_first().then(|| {
+            let log = MetricsLog::open(&setup.dir, setup.resume_at.unwrap_or(0))?;
+            let run = Run::new(&setup.dir);
+            Ok(Files { run, log })
+        });
+        let files = setup
+            .processes
+            .agree("the run's files were opened", files.transpose())?;
         let mut trainer = Self {
             schedule: Schedule::of(&setup.config),
             progress: Progress::default(),
             step: 0,
-            log: MetricsLog::open(setup.run.dir(), setup.resume_at.unwrap_or(0))?,
+            files,
             last_saved: None,
             scores: None,
             interrupt,
@@ -74,11 +93,17 @@ impl<'a> Trainer<'a> {
     }
 
     fn restore(&mut self, step: u64) -> Result<()> {
-        let run = &self.setup.run;
-        let state: TrainingState<Progress> = run.state(step)?;
-        let optimizer = self.setup.learner.optimizer_mut();
-        optimizer.restore(run.optimizer(step, &optimizer.state_shapes())?);
-        self.setup.material.feed.seek(state.position)?;
+        let doing = "the run was resumed";
+        let processes = self.setup.processes.clone();
+        let run = self.files.as_ref().map(|files| &files.run);
+        let state: TrainingState<Progress> =
+            processes.value_of_first(doing, || in_first(run).state(step))?;
+        let shapes = self.setup.learner.state_shapes();
+        let optimizer = run.map(|run| run.optimizer(step, &shapes)).transpose();
+        let optimizer = processes.agree(doing, optimizer)?;
+        self.setup.learner.restore(&optimizer.unwrap_or_default());
+        let sought = self.setup.material.feed.seek(state.position);
+        processes.agree(doing, sought)?;
         let products = self.setup.learner.products();
         if let Some(before) = state.products.filter(|before| *before != products) {
             self.observer.on(&Event::Note(&format!(
@@ -88,37 +113,47 @@ impl<'a> Trainer<'a> {
         }
         self.progress = state.progress;
         self.step = state.step;
-        for warning in run.mend(self.progress.best.map(|best| best.step), step)? {
+        let best = self.progress.best.map(|best| best.step);
+        let mended = run.map_or(Ok(Vec::new()), |run| run.mend(best, step));
+        for warning in processes.agree(doing, mended)? {
             self.observer.on(&Event::Warning(&warning));
         }
-        self.last_saved = Some((step, run.folder(step)));
+        self.last_saved = Some((step, Run::new(&self.setup.dir).folder(step)));
         Ok(())
     }
 
     pub(super) fn run(mut self) -> Result<Summary> {
         let start = Instant::now();
         self.announce();
+        self.setup.processes.limit_waits();
         let stopped = loop {
             if let Some(reason) = self.finished() {
                 break reason;
             }
             let report = self.update()?;
+            self.compare_if_due()?;
             self.record(&report)?;
             let better = self.validate_if_due()?;
             self.save_if_due(report.epoch, better)?;
-            if let Some(signal) = self.interrupt.requested() {
+            if let Some(signal) = self.interrupted_by() {
                 return Err(self.interrupted(signal)?);
             }
         };
         self.save_unsaved()?;
         self.serve_mean(true)?;
+        let processes = &self.setup.processes;
         Ok(Summary {
             step: self.step,
             epoch: self.setup.material.feed.position().epoch,
             best: self.progress.best,
             stopped,
             seconds: start.elapsed().as_secs_f64(),
-            path: self.setup.run.dir().to_path_buf(),
+            exchange: (!processes.is_alone()).then(|| ExchangeReport {
+                processes: processes.count(),
+                seconds: processes.time().as_secs_f64(),
+                bytes_sent: processes.bytes_sent(),
+            }),
+            path: self.setup.dir.clone(),
         })
     }
 
@@ -151,7 +186,8 @@ impl<'a> Trainer<'a> {
         let (step, epoch) = (self.step + 1, feed.position().epoch);
         let learning_rate = self.schedule.learning_rate(step, &self.progress.plateau);
         let learner = &mut self.setup.learner;
-        let batches = feed.next_batches(learner.n_batches())?;
+        let batches = feed.next_batches(learner.n_batches(), learner.share());
+        let batches = self.setup.processes.agree("batches were made", batches)?;
         let update = learner.learn(step, learning_rate, &batches, &mut Unwatched);
         let update = update.map_err(|damage| self.damaged(*damage))?;
         self.step = step;
@@ -167,11 +203,56 @@ impl<'a> Trainer<'a> {
         }))
     }
 
+    /// The signal by which any process was asked to stop.
+    fn interrupted_by(&self) -> Option<i32> {
+        let signal = self.interrupt.requested().unwrap_or(0);
+        let processes = &self.setup.processes;
+        let signal = processes.largest("an update ended", signal as u64) as i32;
+        (signal != 0).then_some(signal)
+    }
+
+    /// Compares the weights of all processes after every hundredth update, and before they are saved.
+    fn compare_if_due(&self) -> Result<()> {
+        match self.step.is_multiple_of(COMPARE_EVERY) {
+            true => self.compare(),
+            false => Ok(()),
+        }
+    }
+
+    fn compare(&self) -> Result<()> {
+        let processes = &self.setup.processes;
+        if processes.is_alone() {
+            return Ok(());
+        }
+        let checksum = self.setup.learner.checksum().to_le_bytes();
+        let all = processes.gather("the weights were compared", &checksum);
+        let different = all.iter().position(|other| *other != all[0]);
+        match different {
+            None => Ok(()),
+            Some(process) => {
+                processes.fail_together();
+                Err(Error::Data {
+                    problem: format!(
+                        "after update {} the weights of process {process} differ from those of process 0",
+                        self.step
+                    ),
+                    hint: Some("look for faulty memory, and for machines with other CPU instructions if `train.matmul` is not `f32`; the last checkpoint is from before".into()),
+                })
+            }
+        }
+    }
+
     fn record(&mut self, report: &StepReport) -> Result<()> {
         let every = self.setup.config.train.log_every.max(1);
         let logged = report.step == 1 || report.step.is_multiple_of(every);
+        let written = match &mut self.files {
+            Some(files) if logged => files.log.step(report),
+            _ => Ok(()),
+        };
         if logged {
-            self.log.step(report)?;
+            self.setup
+                .processes
+                .agree("an update was logged", written)?;
         }
         self.observer.on(&Event::Step { report, logged });
         Ok(())
@@ -196,6 +277,7 @@ impl<'a> Trainer<'a> {
             learner,
             config,
             material,
+            processes,
             ..
         } = &self.setup;
         let mut report = validation.measure(
@@ -203,8 +285,10 @@ impl<'a> Trainer<'a> {
             config,
             &material.tokenizers,
             self.step,
+            processes,
         )?;
         if !report.loss.is_finite() {
+            processes.fail_together();
             let layer = "validation".into();
             let damage = not_finite(self.step, report.loss, layer, Vec::new());
             return Err(self.damaged(*damage));
@@ -227,7 +311,11 @@ impl<'a> Trainer<'a> {
             self.progress.validations_without_better += 1;
         }
         self.scores = Some((self.step, recorded(&report)));
-        self.log.validation(&report)?;
+        let written = match &mut self.files {
+            Some(files) => files.log.validation(&report),
+            None => Ok(()),
+        };
+        processes.agree("a validation was logged", written)?;
         self.observer.on(&Event::Validation(&report));
         Ok(report.best)
     }
@@ -269,15 +357,39 @@ impl<'a> Trainer<'a> {
     }
 
     fn save(&mut self, reason: Reason, best: bool) -> Result<()> {
-        let weights = parameters(self.setup.learner.model());
+        self.compare()?;
+        let processes = self.setup.processes.clone();
+        let scores = self.scores.iter().filter(|(step, _)| *step == self.step);
+        let provenance = &mut self.setup.material.provenance;
+        provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
+        provenance.step = self.step;
+        let optimizer = self.setup.learner.state();
+        let saved = self.files.as_ref();
+        let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, best));
+        processes.agree("a checkpoint was saved", saved)?;
+        let path = Run::new(&self.setup.dir).folder(self.step);
+        self.observer.on(&Event::Saved {
+            path: &path,
+            step: self.step,
+        });
+        self.last_saved = Some((self.step, path));
+        Ok(())
+    }
+
+    /// Writes a checkpoint.
+    fn write(
+        &self,
+        files: &Files,
+        optimizer: &[Cow<'_, Parameter>],
+        reason: Reason,
+        best: bool,
+    ) -> Result<()> {
+        let setup = &self.setup;
+        let weights = parameters(setup.learner.model());
         if let Some(name) = damaged(&weights) {
             let damage = not_finite(self.step, f64::NAN, name, Vec::new());
             return Err(self.damaged(*damage));
         }
-        let setup = &mut self.setup;
-        let scores = self.scores.iter().filter(|(step, _)| *step == self.step);
-        setup.material.provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
-        setup.material.provenance.step = self.step;
         let state = TrainingState {
             step: self.step,
             position: setup.material.feed.position(),
@@ -288,31 +400,31 @@ impl<'a> Trainer<'a> {
         let snapshot = Snapshot {
             state: &state,
             weights: &weights,
-            optimizer: &setup.learner.optimizer().state(),
+            optimizer,
             provenance: &setup.material.provenance,
         };
         // The checkpoint relies on the log lines up to its update.
-        self.log.sync()?;
+        files.log.sync()?;
         let keep_last = setup.config.train.keep_last;
-        let path = setup.run.save(&snapshot, best, keep_last)?;
-        self.observer.on(&Event::Saved {
-            path: &path,
-            step: self.step,
-        });
-        self.last_saved = Some((self.step, path));
-        Ok(())
+        files.run.save(&snapshot, best, keep_last).map(drop)
     }
 
     fn interrupted(&mut self, signal: i32) -> Result<Error> {
         self.save_unsaved()?;
         self.serve_mean(false)?;
-        let dir = self.setup.run.dir().display();
+        self.setup.processes.fail_together();
+        let dir = self.setup.dir.display();
         let saved = format!(
             "update {} is saved in `{dir}`; to continue, repeat the same call with `Existing::Resume`",
             self.step
         );
         Ok(Error::Interrupted { signal, saved })
     }
+}
+
+/// What the first process has, where only this process asks.
+fn in_first<T>(value: Option<T>) -> T {
+    value.expect("the first process has the files")
 }
 
 fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {

@@ -3,6 +3,7 @@
 use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
 
+use super::exchange::Reduced;
 use super::learner::Gathered;
 use super::sum::PartialSums;
 use super::{Learner, UpdateScale};
@@ -52,13 +53,13 @@ pub struct Update {
 
 impl Learner {
     /// Runs update `step`, counted from 1: sums the gradients of its `train.accumulate` micro-batches, clips their mean
-    /// over all tokens, and updates the model.
+    /// over all tokens, and updates the model. `batches` are those of [`Learner::share`].
     ///
     /// # Errors
     /// A NaN or infinite loss or gradient; the model is unchanged then.
     ///
     /// # Panics
-    /// Without batches.
+    /// If the number of batches is another one.
     pub fn learn(
         &mut self,
         step: u64,
@@ -66,19 +67,12 @@ impl Learner {
         batches: &[Batch],
         watch: &mut impl Watch,
     ) -> Result<Update, Box<NotFinite>> {
-        let (gathered, lines) = self.gather(step, batches, watch)?;
+        let computed = self.compute(step, batches, watch);
         watch.part(Part::Optimizer, || {
-            let (sums, gradient_norm) = (gathered.sums, self.gradient_norm(&gathered));
+            let reduced = self.exchange.reduce(computed)?;
+            let gradient_norm = self.gradient_norm(&reduced);
             if !gradient_norm.is_finite() {
-                let layer = gathered.first_non_finite();
-                let layer = layer.unwrap_or("the sum of all gradients");
-                let loss = sums.loss / gathered.n_tokens();
-                return Err(not_finite(
-                    step,
-                    loss,
-                    format!("gradient of {layer}"),
-                    lines,
-                ));
+                return Err(self.damaged_gradient(step, &reduced, batches));
             }
             let clip = self.clip_norm;
             let clipping = if clip > 0.0 && gradient_norm > clip {
@@ -89,9 +83,10 @@ impl Learner {
             let scale = UpdateScale {
                 step,
                 learning_rate,
-                gradient_scale: clipping / gathered.n_tokens(),
+                gradient_scale: clipping / reduced.n_tokens(),
             };
-            self.change(gathered, scale);
+            let sums = reduced.sums;
+            self.change(reduced, scale);
             Ok(Update {
                 sums,
                 gradient_norm,
@@ -99,27 +94,38 @@ impl Learner {
         })
     }
 
-    /// The summed gradients of one update, and the corpus lines behind them.
-    fn gather(
+    /// The sums over the micro-batches of this process.
+    fn compute(
         &self,
         step: u64,
         batches: &[Batch],
         watch: &mut impl Watch,
-    ) -> Result<(Gathered, Vec<usize>), Box<NotFinite>> {
-        let (mut partial, mut lines) = (PartialSums::default(), Vec::new());
-        for (place, batch) in (0..).zip(batches) {
-            let number = (step - 1) * self.accumulate + place;
+    ) -> Result<PartialSums<Gathered>, Box<NotFinite>> {
+        let share = self.share();
+        assert_eq!(batches.len(), share.len(), "one batch per micro-batch");
+        let mut partial = PartialSums::default();
+        for (place, batch) in share.zip(batches) {
+            let number = (step - 1) * self.accumulate + place as u64;
             let loss = watch.part(Part::Forward, || self.loss(batch, number));
-            lines.extend(&batch.lines);
             if !loss.sums.loss.is_finite() {
                 let layer = self.first_non_finite_layer(batch, number);
                 let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
                 return Err(not_finite(step, value, layer, batch.lines.clone()));
             }
-            watch.part(Part::Backward, || partial.push(place, self.gradients(loss)));
+            let gradients = || self.gradients(loss);
+            partial.push(place as u64, watch.part(Part::Backward, gradients));
         }
-        let gathered = partial.total().expect("at least one micro-batch");
-        Ok((gathered, lines))
+        Ok(partial)
+    }
+
+    fn damaged_gradient(&self, step: u64, reduced: &Reduced, batches: &[Batch]) -> Box<NotFinite> {
+        let layer = self.first_non_finite(reduced);
+        let layer = layer.unwrap_or_else(|| "the sum of all gradients".into());
+        let loss = reduced.sums.loss / reduced.n_tokens();
+        let lines = batches.iter().flat_map(|batch| batch.lines.clone());
+        let lines = self.exchange.lines(&lines.collect::<Vec<_>>());
+        self.exchange.processes().fail_together();
+        not_finite(step, loss, format!("gradient of {layer}"), lines)
     }
 
     /// The first parameter or layer with a NaN or infinite value for this micro-batch.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::exchange;
 use super::report::{Sample, ValidationReport};
 use crate::batch::{Batch, TokenId};
 use crate::config::Config;
@@ -11,6 +12,7 @@ use crate::metrics::{Bleu, exact_match, perplexity};
 use crate::model::Model;
 use crate::ops::LossSums;
 use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::processes::Processes;
 use crate::text::Tokenizers;
 
 /// The validation data.
@@ -37,21 +39,28 @@ impl ValidationSet {
         numbers.sum::<usize>() * size_of::<TokenId>()
     }
 
-    /// Measures `model`, whose tensors are outside autodiff, after update `step`.
+    /// Measures `model`, whose tensors are outside autodiff, after update `step`. Each of the processes, which all have this
+    /// model, measures a part; the results are the same in all, and those of one process.
     pub(super) fn measure(
         &self,
         model: Model,
         config: &Config,
         tokenizers: &Tokenizers,
         step: u64,
+        processes: &Processes,
     ) -> Result<ValidationReport> {
         let start = Instant::now();
+        let share = processes.share(self.batches.len());
+        let sums = self.batches[share].iter().map(|batch| {
+            let smoothing = config.train.label_smoothing;
+            model.sums(std::slice::from_ref(batch), smoothing)
+        });
         let LossSums {
             loss,
             nll,
             n_tokens,
             n_correct,
-        } = model.sums(&self.batches, config.train.label_smoothing);
+        } = exchange::all_sums(processes, sums.collect());
         let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
         let mut report = ValidationReport {
             step,
@@ -66,7 +75,10 @@ impl ValidationSet {
             seconds: 0.0,
         };
         if !self.src.is_empty() {
-            let translations = self.translate(model, config, tokenizers)?;
+            let share = &self.src[processes.share(self.src.len())];
+            let translations = translate(share, model, config, tokenizers);
+            let doing = "validation sentences were translated";
+            let translations = processes.gather_lines(doing, translations)?;
             report.bleu =
                 Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
             report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());
@@ -74,29 +86,6 @@ impl ValidationSet {
         }
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
-    }
-
-    fn translate(
-        &self,
-        model: Model,
-        config: &Config,
-        tokenizers: &Tokenizers,
-    ) -> Result<Vec<String>> {
-        let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
-        // Greedy search: validation compares checkpoints and must not take longer than training.
-        let options = TranslateOptions {
-            search: SearchOptions {
-                beam_width: 1,
-                n_best: 1,
-                ..SearchOptions::from(&config.decode)
-            },
-            batch_size: config.decode.batch_size,
-        };
-        let translations = pipeline.translate_with(&self.src, &options)?;
-        Ok(translations
-            .into_iter()
-            .map(|translation| translation.into_best())
-            .collect())
     }
 
     fn samples(&self, translations: &[String], count: usize) -> Vec<Sample> {
@@ -110,4 +99,27 @@ impl ValidationSet {
             })
             .collect()
     }
+}
+
+fn translate(
+    lines: &[String],
+    model: Model,
+    config: &Config,
+    tokenizers: &Tokenizers,
+) -> Result<Vec<String>> {
+    let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
+    // Greedy search: validation compares checkpoints and must not take longer than training.
+    let options = TranslateOptions {
+        search: SearchOptions {
+            beam_width: 1,
+            n_best: 1,
+            ..SearchOptions::from(&config.decode)
+        },
+        batch_size: config.decode.batch_size,
+    };
+    let translations = pipeline.translate_with(lines, &options)?;
+    Ok(translations
+        .into_iter()
+        .map(|translation| translation.into_best())
+        .collect())
 }

@@ -5,15 +5,19 @@ use rayon::prelude::*;
 use crate::parallel::{CHUNK, is_large};
 
 /// Elements whose squares are summed before they are added to the running total.
-const SUM_CHUNK: usize = 4096;
+pub const SUM_CHUNK: usize = 4096;
 
-/// Σ x², in double precision.
+/// Σ x², in double precision: the sum of [`sums_of_squares`], from first to last.
 pub fn sum_of_squares(x: &[f32]) -> f64 {
+    sums_of_squares(x).iter().sum()
+}
+
+/// Σ x² of each [`SUM_CHUNK`] elements, in double precision.
+pub fn sums_of_squares(x: &[f32]) -> Vec<f64> {
     if is_large(x.len()) {
-        let parts: Vec<f64> = x.par_chunks(SUM_CHUNK).map(chunk_sum_of_squares).collect();
-        parts.iter().sum()
+        x.par_chunks(SUM_CHUNK).map(chunk_sum_of_squares).collect()
     } else {
-        x.chunks(SUM_CHUNK).map(chunk_sum_of_squares).sum()
+        x.chunks(SUM_CHUNK).map(chunk_sum_of_squares).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use attentive::config::{Config, CorpusSource, Task};
 use attentive::data::{self, Corpus, Form};
 use attentive::error::{Error, Result};
 use attentive::metrics::{Accuracy, BleuTokenizer};
+use attentive::processes::Processes;
 use attentive::train;
 use serde::Serialize;
 
@@ -85,10 +86,15 @@ pub(super) struct Args {
     search: SearchArgs,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = args.precision.load(&args.model)?;
-    match pipeline.config().model.family.task() {
-        Task::Translate => translation::run(args, &pipeline),
+pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
+    let pipeline = args.precision.load(&args.model);
+    let pipeline = processes.agree("the model was loaded", pipeline)?;
+    let task = pipeline.config().model.family.task();
+    if task != Task::Translate {
+        processes.require_alone("evaluation of a model that does not translate")?;
+    }
+    match task {
+        Task::Translate => translation::run(args, &pipeline, processes),
         Task::Generate => language_model::run(args, &pipeline),
         Task::Tag => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),

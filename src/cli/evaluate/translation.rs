@@ -6,24 +6,34 @@ use attentive::error::Result;
 use attentive::evaluate::{self, Evaluation};
 use attentive::metrics::Bleu;
 use attentive::pipeline::Pipeline;
+use attentive::processes::Processes;
 
 use super::{Args, percentage};
 use crate::cli::input;
 use crate::cli::output::Output;
 
-pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
-    let (src, references) = test_set(args, pipeline)?;
-    let options = evaluate::EvaluateOptions {
-        translate: args.search.options(pipeline.config(), 1)?,
-        bleu: Bleu {
-            tokenizer: args.tokenize.unwrap_or_default(),
-            ..Bleu::default()
-        },
+pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
+    let doing = "the test set was read";
+    let (src, references) = processes.agree(doing, test_set(args, pipeline))?;
+    let options = || {
+        Ok(evaluate::EvaluateOptions {
+            translate: args.search.options(pipeline.config(), 1)?,
+            bleu: Bleu {
+                tokenizer: args.tokenize.unwrap_or_default(),
+                ..Bleu::default()
+            },
+        })
     };
+    let options = processes.agree(doing, options())?;
     let inputs = args.references.iter().chain(&args.src).chain([&args.model]);
-    let translations = Output::beside_stdout("--output", args.output.as_deref(), inputs)?;
+    let open = || Output::beside_stdout("--output", args.output.as_deref(), inputs);
+    let translations = processes.is_first().then(open).transpose();
+    let translations = processes.agree(doing, translations)?.flatten();
 
-    let evaluation = evaluate::evaluate(pipeline, &src, &references, &options)?;
+    let evaluation = evaluate::evaluate(pipeline, &src, &references, &options, processes)?;
+    if !processes.is_first() {
+        return Ok(());
+    }
     if let Some(mut file) = translations {
         evaluation
             .translations

@@ -62,6 +62,7 @@ fn start() -> StartReport {
             matmul: Matmul::F32,
             instructions: "AVX2".into(),
         },
+        processes: 1,
     }
 }
 

@@ -4,6 +4,7 @@ mod demands;
 mod format;
 mod profile;
 mod sampling;
+mod shared;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,14 +13,16 @@ use attentive::config::Task;
 use attentive::engine::profile::profiled;
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, TranslateOptions};
+use attentive::processes::Processes;
 
 use super::ensemble::EnsembleArgs;
-use super::input::Lines;
 use super::lines::LinesArgs;
+use super::output::Output;
 use super::search::SearchArgs;
 use demands::Demands;
 use format::{Format, Style, Writer};
 use sampling::SamplingArgs;
+use shared::{Share, Shared};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -138,17 +141,45 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
-    if !args.profile {
-        return translate(args).map(drop);
+pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
+    if args.profile {
+        processes.require_alone("`--profile`")?;
+        let (pipeline, profile) = profiled(|| translate(args, processes));
+        profile::show(&pipeline?, &profile);
+        return Ok(());
     }
-    let (pipeline, profile) = profiled(|| translate(args));
-    profile::show(&pipeline?, &profile);
-    Ok(())
+    translate(args, processes).map(drop)
 }
 
 /// Translates all of the input, and returns the model.
-fn translate(args: &Args) -> Result<Pipeline> {
+fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
+    let doing = "the model was loaded";
+    let (pipeline, options) = processes.agree(doing, load(args))?;
+    let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
+    let demands = processes.agree(doing, demands)?;
+    let others = args.prefix.iter().chain(&args.constraints);
+    let others = others.chain(args.ensemble.models());
+    let opened = processes.is_first().then(|| args.lines.open_beside(others));
+    let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
+    let mut shared = Shared {
+        processes,
+        input,
+        out,
+    };
+    let writer = Writer {
+        pipeline: &pipeline,
+        style: args.style(),
+        token_scores: args.token_scores,
+        alignments: args.alignments,
+        constrained: args.constraints.is_some(),
+        out: Output::memory(),
+    };
+    translate_lines(&options, demands.as_ref(), &mut shared, writer)?;
+    Ok(pipeline)
+}
+
+/// The model, and how it is asked to translate.
+fn load(args: &Args) -> Result<(Pipeline, TranslateOptions)> {
     let mut pipeline = args.ensemble.load(&args.lines.model)?;
     if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
         pipeline = pipeline.with_shortlist(None);
@@ -159,46 +190,31 @@ fn translate(args: &Args) -> Result<Pipeline> {
         // Refuses a model without attention before anything is read.
         pipeline.align::<&str>(&[])?;
     }
-    let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref())?;
-    let others = args.prefix.iter().chain(&args.constraints);
-    let (input, out) = args
-        .lines
-        .open_beside(others.chain(args.ensemble.models()))?;
-    let writer = Writer {
-        pipeline: &pipeline,
-        style: args.style(),
-        token_scores: args.token_scores,
-        alignments: args.alignments,
-        constrained: args.constraints.is_some(),
-        out,
-    };
-    translate_lines(&pipeline, &options, demands.as_ref(), input, writer)?;
-    Ok(pipeline)
+    Ok((pipeline, options))
 }
 
 fn translate_lines(
-    pipeline: &Pipeline,
     options: &TranslateOptions,
     demands: Option<&Demands>,
-    mut input: Lines,
+    shared: &mut Shared<'_>,
     mut writer: Writer<'_>,
 ) -> Result<()> {
+    let pipeline = writer.pipeline;
     let limit = options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
-    loop {
-        let first_line = input.count() + 1;
-        let Some(lines) = input.next_chunk(limit)? else {
-            if let Some(demands) = demands {
-                demands.check_end(input.count())?;
-            }
-            return writer.out.finish().map(drop);
+    while let Some(Share { first_line, lines }) = shared.next(limit)? {
+        let mut translate = || {
+            let translations = match demands {
+                None => pipeline.translate_from(first_line, &lines, options)?,
+                Some(demands) => {
+                    let requests = demands.requests(first_line, &lines)?;
+                    pipeline.translate_requests(first_line, &requests, options)?
+                }
+            };
+            writer.write(first_line, &lines, &translations)?;
+            writer.out.take()
         };
-        let translations = match demands {
-            None => pipeline.translate_from(first_line, &lines, options)?,
-            Some(demands) => {
-                let requests = demands.requests(first_line, &lines)?;
-                pipeline.translate_requests(first_line, &requests, options)?
-            }
-        };
-        writer.write(first_line, &lines, &translations)?;
+        let text = translate();
+        shared.write(text)?;
     }
+    shared.finish(|count| demands.map_or(Ok(()), |demands| demands.check_end(count)))
 }

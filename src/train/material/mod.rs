@@ -20,6 +20,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::processes::Processes;
 use crate::text::{self, Masks, Tokenizers};
 
 /// Tokenizers and encoded data.
@@ -58,40 +59,49 @@ impl Material {
             tgt_vocab: self.tokenizers.tgt().vocab_size(),
             steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
             memory: memory.most() as u64,
+            processes: learner.exchange.processes().count(),
             products: learner.products(),
         }
     }
 }
 
-/// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory.
+/// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory. With several
+/// processes, the first one alone knows the stored run; it has the tokenizers that all use.
 pub(super) fn material(
     config: &Config,
     stored: Option<(&Path, &StoredRun)>,
     interrupt: &Interrupt,
+    processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    if on_disk::is_chosen(config)? {
-        return on_disk::material(config, stored, interrupt, observer);
+    let is_on_disk = processes.agree(
+        "the training data were looked for",
+        on_disk::is_chosen(config),
+    );
+    if is_on_disk? {
+        return on_disk::material(config, stored, interrupt, processes, observer);
     }
-    let mut train = corpora::training(config, observer)?;
-    let valid = corpora::validation(config, Some(&mut train), observer)?;
-    stop_if_asked(interrupt)?;
-    let provenance = provenance(config, train.sources(), valid.as_ref());
-    let tokenizers = match stored {
-        Some((dir, run)) => {
-            check_same_data(dir, &run.provenance, &provenance)?;
-            run.tokenizers.clone()
-        }
-        None => learn(config, &train, observer)?,
+    let read = read(config, stored, interrupt, observer);
+    let (train, valid, provenance) = processes.agree("the training data were read", read)?;
+    let checked = check_same_everywhere(processes, &provenance);
+    processes.agree("the training data were compared", checked)?;
+    let tokenizers = shared_tokenizers(config, processes, || match stored {
+        Some((_, run)) => Ok(run.tokenizers.clone()),
+        None => learn(config, &train, observer),
+    })?;
+    let encode = || {
+        stop_if_asked(interrupt)?;
+        let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
+        // The raw text is as large as all data derived from it, so it is freed early.
+        drop(train);
+        let validation = valid
+            .map(|valid| validation_set(config, &tokenizers, valid, observer))
+            .transpose()?;
+        stop_if_asked(interrupt)?;
+        Ok((feed, n_examples, validation))
     };
-    stop_if_asked(interrupt)?;
-    let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
-    // The raw text is as large as all data derived from it, so it is freed early.
-    drop(train);
-    let validation = valid
-        .map(|valid| validation_set(config, &tokenizers, valid, observer))
-        .transpose()?;
-    stop_if_asked(interrupt)?;
+    let (feed, n_examples, validation) =
+        processes.agree("the training data were encoded", encode())?;
     Ok(Material {
         tokenizers,
         feed,
@@ -99,6 +109,45 @@ pub(super) fn material(
         validation,
         provenance,
     })
+}
+
+/// Reads training and validation data, which must be those of the stored run.
+fn read(
+    config: &Config,
+    stored: Option<(&Path, &StoredRun)>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Corpus, Option<Corpus>, Provenance)> {
+    let mut train = corpora::training(config, observer)?;
+    let valid = corpora::validation(config, Some(&mut train), observer)?;
+    stop_if_asked(interrupt)?;
+    let provenance = provenance(config, train.sources(), valid.as_ref());
+    if let Some((dir, run)) = stored {
+        check_same_data(dir, &run.provenance, &provenance)?;
+    }
+    Ok((train, valid, provenance))
+}
+
+/// The tokenizers that the first process has, in all processes.
+fn shared_tokenizers(
+    config: &Config,
+    processes: &Processes,
+    of_first: impl FnOnce() -> Result<Tokenizers>,
+) -> Result<Tokenizers> {
+    if processes.is_alone() {
+        return of_first();
+    }
+    let mut own = None;
+    let doing = "the vocabulary was learned";
+    let files: Vec<String> = processes.value_of_first(doing, || {
+        let tokenizers = own.insert(of_first()?);
+        let files = tokenizers.files().into_iter();
+        let text = |(_, json)| String::from_utf8(json).expect("JSON is text");
+        Ok(files.map(text).collect())
+    })?;
+    let read = || Tokenizers::from_files(files)?.for_model(&config.model);
+    let tokenizers = own.map_or_else(read, Ok);
+    processes.agree(doing, tokenizers)
 }
 
 pub(super) use on_disk::encode_corpus;
@@ -249,6 +298,24 @@ fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> 
         seed: config.seed,
         data,
         ..Provenance::default()
+    }
+}
+
+/// Requires that all processes read the same data as the first one.
+fn check_same_everywhere(processes: &Processes, ours: &Provenance) -> Result<()> {
+    let said = serde_json::to_vec(&ours.data).unwrap_or_default();
+    let said = processes.gather("the training data were compared", &said);
+    let first: Vec<DataFile> = serde_json::from_slice(&said[0]).unwrap_or_default();
+    let differs = |(first, ours): &(&DataFile, &DataFile)| first.sha256 != ours.sha256;
+    match first.iter().zip(&ours.data).find(differs) {
+        Some((first, ours)) => Err(Error::Data {
+            problem: format!(
+                "`{}` differs from `{}` in process 0: {} and {} bytes, with other SHA-256 sums",
+                ours.path, first.path, ours.bytes, first.bytes
+            ),
+            hint: Some("copy the data of process 0 to all machines".into()),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Material, batches, check_same_data, learn, note_dropped, provenance, stop_if_asked,
-    validation_set,
+    Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
+    shared_tokenizers, stop_if_asked, validation_set,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
 use crate::data::{
@@ -13,6 +13,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::processes::Processes;
 use crate::text::Tokenizers;
 use crate::train::corpora::{self, TRAINING, watch};
 use crate::train::directory::StoredRun;
@@ -39,7 +40,7 @@ pub(super) fn is_chosen(config: &Config) -> Result<bool> {
             let is_made = Store::find(&config.data.stores()?, &key)?.is_some();
             let bytes = key.source_bytes() as f64;
             let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
-            Ok(is_made || memory::limit(config).is_some_and(is_large))
+            Ok(is_made || memory::limit(config, 1).is_some_and(is_large))
         }
     }
 }
@@ -101,26 +102,42 @@ pub(super) fn material(
     config: &Config,
     stored: Option<(&Path, &StoredRun)>,
     interrupt: &Interrupt,
+    processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    let given = stored.map(|(_, run)| &run.tokenizers);
-    let (store, tokenizers) = store(config, given, interrupt, observer)?;
-    let valid = corpora::validation(config, None, observer)?;
-    let provenance = provenance(config, store.files(), valid.as_ref());
-    if let Some((dir, run)) = stored {
-        check_same_data(dir, &run.provenance, &provenance)?;
-    }
-    let validation = valid
-        .map(|valid| validation_set(config, &tokenizers, valid, observer))
-        .transpose()?;
-    stop_if_asked(interrupt)?;
+    let mut own = None;
+    let tokenizers = shared_tokenizers(config, processes, || {
+        let given = stored.map(|(_, run)| &run.tokenizers);
+        let (store, tokenizers) = store(config, given, interrupt, observer)?;
+        own = Some(store);
+        Ok(tokenizers)
+    })?;
+    // On a machine that does not share its disk with the first process, this makes the store there.
+    let find = || store(config, Some(&tokenizers), interrupt, observer).map(|(store, _)| store);
+    let store = own.map_or_else(find, Ok);
+    let store = processes.agree("the training data were encoded", store)?;
+    let mut read = || {
+        let valid = corpora::validation(config, None, observer)?;
+        let provenance = provenance(config, store.files(), valid.as_ref());
+        if let Some((dir, run)) = stored {
+            check_same_data(dir, &run.provenance, &provenance)?;
+        }
+        let validation = valid
+            .map(|valid| validation_set(config, &tokenizers, valid, observer))
+            .transpose()?;
+        stop_if_asked(interrupt)?;
+        Ok((validation, provenance))
+    };
+    let (validation, provenance) = processes.agree("the validation data were read", read())?;
+    let checked = check_same_everywhere(processes, &provenance);
+    processes.agree("the training data were compared", checked)?;
+    let start = tokenizers.tgt().special().start;
+    let n_examples = store.len();
+    let examples = Examples::Disk(store.starting_with(start));
+    let feed = batches(config, &tokenizers, examples);
     Ok(Material {
-        n_examples: store.len(),
-        feed: {
-            let start = tokenizers.tgt().special().start;
-            let examples = Examples::Disk(store.starting_with(start));
-            batches(config, &tokenizers, examples)?
-        },
+        n_examples,
+        feed: processes.agree("the training data were opened", feed)?,
         tokenizers,
         validation,
         provenance,

@@ -19,7 +19,8 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.data.hold_out = 0.5;
     config.tokenizer.kind = TokenizerKind::Word;
     config.model.family = Family::EncoderOnly;
-    let mut material = material(&config, None, &Interrupt::none(), &mut Silent).unwrap();
+    let (interrupt, alone) = (Interrupt::none(), Processes::alone());
+    let mut material = material(&config, None, &interrupt, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
         material.feed.next_batch().unwrap().src.ids,

@@ -5,9 +5,10 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 use super::MB;
 use crate::config::Config;
 
-/// The most bytes that this process may use: `train.max_memory_mb` if set, otherwise the RAM that the machine or
-/// container has free, plus what the process already uses. `None` where the system does not report it.
-pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
+/// The most bytes that this process may use: `train.max_memory_mb` if set, otherwise its share of the RAM that the machine or
+/// container has free for `processes` like it, plus what the process already uses. `None` where the system does not report
+/// it.
+pub(in crate::train) fn limit(config: &Config, processes: usize) -> Option<f64> {
     if config.train.max_memory_mb > 0 {
         return Some(config.train.max_memory_mb as f64 * MB);
     }
@@ -19,7 +20,7 @@ pub(in crate::train) fn limit(config: &Config) -> Option<f64> {
     });
     let available = system.available_memory();
     let own = resident(&mut system).unwrap_or(0);
-    let room = room(available, container, own);
+    let room = room(available, container, own, processes);
     (room > 0).then_some(room as f64)
 }
 
@@ -31,10 +32,11 @@ struct Container {
     resident: u64,
 }
 
-/// The RAM available to this process: what other processes leave free, including its `own` use.
-fn room(available: u64, container: Option<Container>, own: u64) -> u64 {
+/// The RAM available to each of `processes`: its share of what is free, and its `own` use.
+fn room(available: u64, container: Option<Container>, own: u64, processes: usize) -> u64 {
     let left = container.map(|Container { size, resident }| size.saturating_sub(resident));
-    available.min(left.unwrap_or(u64::MAX)).saturating_add(own)
+    let free = available.min(left.unwrap_or(u64::MAX));
+    (free / processes as u64).saturating_add(own)
 }
 
 /// RAM used by this process, in bytes.
@@ -68,10 +70,11 @@ mod tests {
             let size = 1000;
             Some(Container { size, resident })
         };
-        assert_eq!(room(5000, None, 70), 5070);
-        assert_eq!(room(5000, container(300), 70), 770);
-        assert_eq!(room(200, container(300), 70), 270);
-        assert_eq!(room(5000, container(1300), 70), 70);
+        assert_eq!(room(5000, None, 70, 1), 5070);
+        assert_eq!(room(5000, container(300), 70, 1), 770);
+        assert_eq!(room(200, container(300), 70, 1), 270);
+        assert_eq!(room(5000, container(1300), 70, 1), 70);
+        assert_eq!(room(5000, container(300), 70, 2), 420);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Trainer, recorded};
 use crate::checkpoint;
 use crate::device;
 use crate::error::Result;
+use crate::train::exchange::parameters_of_first;
 use crate::train::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
@@ -16,22 +17,33 @@ impl Trainer<'_> {
         if last == 0 {
             return Ok(());
         }
+        let doing = "checkpoints were averaged";
+        let processes = setup.processes.clone();
         let architecture = checkpoint::architecture(&setup.config, &setup.material.tokenizers);
-        let mut mean = setup.run.mean(last, &architecture)?;
+        let run = self.files.as_ref().map(|files| &files.run);
+        let mean = run.map(|run| run.mean(last, &architecture)).transpose();
+        let mut mean = processes.agree(doing, mean)?;
         let validation = setup.material.validation.as_ref();
         let every = setup.config.train.validate_every;
         let report = validation
             .filter(|_| validated && every > 0)
             .map(|validation| {
-                let model = checkpoint::build(&architecture, mean.weights.clone(), &device::cpu());
-                validation.measure(model, &setup.config, &setup.material.tokenizers, self.step)
+                let weights = mean.as_ref().map(|mean| mean.weights.clone());
+                let shapes = checkpoint::shapes(&architecture);
+                let weights = parameters_of_first(&processes, weights, shapes);
+                let model = checkpoint::build(&architecture, weights, &device::cpu());
+                let tokenizers = &setup.material.tokenizers;
+                validation.measure(model, &setup.config, tokenizers, self.step, &processes)
             })
             .transpose()?;
         let is_finite = |report: &ValidationReport| report.loss.is_finite();
-        if let Some(report) = report.as_ref().filter(|report| is_finite(report)) {
+        if let (Some(mean), Some(report)) = (&mut mean, report.as_ref().filter(|r| is_finite(r))) {
             mean.provenance.scores = recorded(report);
         }
-        setup.run.serve(&mean)?;
+        let served = run.zip(mean.as_ref());
+        let served = served.map_or(Ok(()), |(run, mean)| run.serve(mean));
+        processes.agree(doing, served)?;
+        let Some(mean) = mean else { return Ok(()) };
         self.observer.on(&Event::Averaged {
             steps: &mean.provenance.averaged_steps,
             validation: report.as_ref(),

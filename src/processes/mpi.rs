@@ -1,0 +1,122 @@
+//! Messages by MPI.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpi::environment::{Universe, processor_name};
+use mpi::point_to_point::{Destination, Source};
+use mpi::request::{LocalScope, Request};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator;
+use mpi::{Rank, Threading, request};
+
+use super::transport::Transport;
+use crate::error::{Error, Result};
+
+/// The most bytes of a message: MPI counts them in 31 bits.
+const MESSAGE: usize = 1 << 30;
+/// How long a process that waits stays ready to go on at once.
+const READY: Duration = Duration::from_millis(200);
+/// How long it sleeps at a time afterwards.
+const SLEEP: Duration = Duration::from_micros(50);
+
+/// The processes of an MPI program.
+pub(super) struct Mpi {
+    world: SimpleCommunicator,
+    /// Ends the use of MPI when dropped.
+    _universe: Universe,
+}
+
+impl fmt::Debug for Mpi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, count) = (self.number(), self.count());
+        write!(f, "Mpi({number} of {count})")
+    }
+}
+
+impl Mpi {
+    /// Starts MPI. Returns the name of this machine, too.
+    pub(super) fn start() -> Result<(Self, String)> {
+        let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
+            return Err(Error::usage(
+                "MPI has already been started in this process",
+                "start it only once",
+            ));
+        };
+        let host = processor_name().unwrap_or_else(|_| "an unnamed machine".into());
+        let mpi = Self {
+            world: universe.world(),
+            _universe: universe,
+        };
+        Ok((mpi, host))
+    }
+}
+
+/// A message under way, and the other process.
+type Pending<'a, 's> = (usize, Request<'a, [u8], &'s LocalScope<'a>>);
+
+impl Transport for Mpi {
+    fn count(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn number(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn exchange(
+        &self,
+        out: &[(usize, &[u8])],
+        into: &mut [(usize, &mut [u8])],
+        waiting: &mut dyn FnMut(&[usize]),
+    ) {
+        request::scope(|scope| {
+            let mut pending: Vec<Pending<'_, '_>> = Vec::new();
+            for (process, buffer) in into {
+                let other = self.world.process_at_rank(*process as Rank);
+                for part in buffer.chunks_mut(MESSAGE) {
+                    pending.push((*process, other.immediate_receive_into(scope, part)));
+                }
+            }
+            for (process, bytes) in out {
+                let other = self.world.process_at_rank(*process as Rank);
+                for part in bytes.chunks(MESSAGE) {
+                    pending.push((*process, other.immediate_send(scope, part)));
+                }
+            }
+            finish(pending, waiting);
+        });
+    }
+
+    fn abort(&self, exit_code: u8) -> ! {
+        self.world.abort(exit_code.into())
+    }
+}
+
+/// Waits until all messages have been sent and received.
+fn finish(mut pending: Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) {
+    let start = Instant::now();
+    loop {
+        let mut left = Vec::new();
+        for (process, request) in pending {
+            if let Err(request) = request.test() {
+                left.push((process, request));
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
+        pending = left;
+        let waited = start.elapsed();
+        if waited < READY {
+            thread::yield_now();
+            continue;
+        }
+        let mut missing: Vec<usize> = pending.iter().map(|(process, _)| *process).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        waiting(&missing);
+        thread::sleep(SLEEP);
+    }
+}

@@ -1,0 +1,92 @@
+//! Threads in the place of processes, for tests.
+
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::Processes;
+use super::transport::Transport;
+
+/// How long a thread may keep the others waiting.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct Threads {
+    number: usize,
+    out: Vec<Sender<Vec<u8>>>,
+    into: Vec<Receiver<Vec<u8>>>,
+}
+
+impl Transport for Threads {
+    fn count(&self) -> usize {
+        self.out.len()
+    }
+
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn exchange(
+        &self,
+        out: &[(usize, &[u8])],
+        into: &mut [(usize, &mut [u8])],
+        waiting: &mut dyn FnMut(&[usize]),
+    ) {
+        for (process, bytes) in out {
+            // Whoever has ended needs no message.
+            let _ = self.out[*process].send(bytes.to_vec());
+        }
+        for (process, buffer) in into {
+            let bytes = loop {
+                match self.into[*process].try_recv() {
+                    Ok(bytes) => break bytes,
+                    Err(TryRecvError::Empty) => waiting(&[*process]),
+                    Err(TryRecvError::Disconnected) => panic!("process {process} has ended"),
+                }
+                thread::sleep(Duration::from_micros(10));
+            };
+            buffer.copy_from_slice(&bytes);
+        }
+    }
+
+    fn abort(&self, exit_code: u8) -> ! {
+        panic!("aborted with exit code {exit_code}")
+    }
+}
+
+/// Runs `work` in `n` threads that take themselves for processes, and returns their results in order.
+pub(crate) fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Vec<R> {
+    let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) =
+        (0..n).map(|_| (Vec::new(), Vec::new())).unzip();
+    for from in 0..n {
+        for to in &mut into {
+            let (sender, receiver) = channel();
+            out[from].push(sender);
+            to.push(receiver);
+        }
+    }
+    let ends: Vec<Threads> = out
+        .into_iter()
+        .zip(into)
+        .enumerate()
+        .map(|(number, (out, into))| Threads { number, out, into })
+        .collect();
+    thread::scope(|scope| {
+        let work = &work;
+        let run = |end: Threads| {
+            let host = "a thread".to_owned();
+            move || {
+                work(Processes::connected(end, host, TIMEOUT, |error| {
+                    panic!("{error}")
+                }))
+            }
+        };
+        let threads: Vec<_> = ends.into_iter().map(|end| scope.spawn(run(end))).collect();
+        let results = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        results.collect()
+    })
+}
