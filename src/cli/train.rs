@@ -136,7 +136,7 @@ fn sentence(summary: &Summary) -> String {
     });
     let exchange = exchange.map_or(String::new(), |exchange| {
         format!(
-            ", of which process 0 of {} spent {:.0} s in exchanges",
+            ", of which process 0 of {} spent {:.1} s in exchanges",
             exchange.processes, exchange.seconds
         )
     });

@@ -12,6 +12,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("batch", &[]),
     ("plot", &[]),
     ("interrupt", &["error"]),
+    ("processes", &["count", "error"]),
     ("architecture", &["batch"]),
     ("config", &["error", "architecture"]),
     (
@@ -106,13 +107,24 @@ const RULES: &[(&str, &[&str])] = &[
             "checkpoint",
             "decode",
             "pipeline",
+            "processes",
         ],
     ),
     (
         "evaluate",
         &[
-            "count", "error", "config", "batch", "text", "data", "ops", "nn", "model", "metrics",
+            "count",
+            "error",
+            "config",
+            "batch",
+            "text",
+            "data",
+            "ops",
+            "nn",
+            "model",
+            "metrics",
             "pipeline",
+            "processes",
         ],
     ),
     (
@@ -140,6 +152,7 @@ const RULES: &[(&str, &[&str])] = &[
             "pipeline",
             "train",
             "evaluate",
+            "processes",
         ],
     ),
 ];

@@ -21,6 +21,8 @@ mod cli_output;
 mod cli_pipes;
 mod cli_plot;
 mod cli_prepare;
+#[cfg(feature = "mpi")]
+mod cli_processes;
 mod cli_profile;
 mod cli_quantize;
 mod cli_quantize_refused;

@@ -116,6 +116,7 @@ fn check(variant: &str, config: &ModelConfig) {
             learning_rate: 0.01,
             gradient_scale: 1.0 / loss.sums.n_tokens as f64,
         };
+        let gradients: Vec<Vec<f32>> = gradients.into_iter().map(|all| all.values).collect();
         model = optimizer.update(model, &gradients, scale, &device);
     }
     // The bias of keys shifts all scores of a query equally, so its true gradient is zero and Adam amplifies rounding errors.
