@@ -5,6 +5,7 @@ mod network;
 mod unused;
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::{
@@ -19,6 +20,9 @@ const MIN_VOCAB_SIZE: usize = 8;
 
 /// More generated pairs than fit into the RAM of any machine.
 const MAX_PAIRS: usize = 100_000_000;
+
+/// Weights of corpora; others are typing errors.
+const WEIGHTS: RangeInclusive<f64> = 0.001..=1000.0;
 
 /// A token and `</s>`.
 const MIN_LEN: usize = 2;
@@ -71,9 +75,11 @@ fn data(data: &DataConfig) -> Result<()> {
     path("data.dir", data.dir.as_ref())?;
     path("data.store_dir", data.store_dir.as_ref())?;
     corpus("data.train", data.training()?)?;
-    data.valid
-        .as_ref()
-        .map_or(Ok(()), |valid| corpus("data.valid", valid))
+    match &data.valid {
+        Some(CorpusSource::Mixed(_)) => refuse("data.valid", "one corpus", "a list"),
+        Some(valid) => corpus("data.valid", valid),
+        None => Ok(()),
+    }
 }
 
 fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
@@ -91,6 +97,12 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
             size(&key, *pairs, 1)?;
             at_most(&key, *pairs, MAX_PAIRS)
         }
+        CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
+            let key = format!("{section}.weight");
+            let fits = WEIGHTS.contains(&part.weight);
+            require(fits, &key, "a number from 0.001 to 1000", part.weight)?;
+            corpus(section, &part.source)
+        }),
     }
 }
 

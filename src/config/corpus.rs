@@ -17,7 +17,7 @@ pub(super) const ONE_OF: &str =
 /// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers from texts and
 /// their labels, and language models from `text`. The built-in grammar works for all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "CorpusKeys", into = "CorpusKeys")]
+#[serde(try_from = "Written", into = "Written")]
 pub enum CorpusSource {
     /// Two files aligned line by line: sentences and translations, tokens and tags separated by blanks, or texts and labels.
     Aligned {
@@ -40,9 +40,31 @@ pub enum CorpusSource {
         /// Number of pairs to generate.
         pairs: usize,
     },
+    /// Several corpora, one after another, each with a weight. Only for training.
+    Mixed(Vec<WeightedSource>),
+}
+
+/// A corpus among others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightedSource {
+    /// The corpus, which is not [`CorpusSource::Mixed`].
+    pub source: CorpusSource,
+    /// How many times an epoch contains each of its lines, on average over the epochs.
+    pub weight: f64,
 }
 
 impl CorpusSource {
+    /// The corpora that it consists of, with their weights.
+    pub fn parts(&self) -> Vec<(&Self, f64)> {
+        match self {
+            Self::Mixed(parts) => parts
+                .iter()
+                .map(|part| (&part.source, part.weight))
+                .collect(),
+            one => vec![(one, 1.0)],
+        }
+    }
+
     /// The name of the format.
     pub fn format(&self) -> &'static str {
         match self {
@@ -51,15 +73,20 @@ impl CorpusSource {
             Self::Jsonl(_) => "jsonl",
             Self::Text(_) => "text",
             Self::Builtin { .. } => "builtin",
+            Self::Mixed(_) => "mixed",
         }
     }
 
-    /// The files, as configured.
+    /// The files or patterns, as configured.
     pub fn files(&self) -> Vec<&Path> {
         match self {
             Self::Aligned { src, tgt } => vec![src, tgt],
             Self::Tsv(file) | Self::Jsonl(file) | Self::Text(file) => vec![file],
             Self::Builtin { .. } => Vec::new(),
+            Self::Mixed(parts) => {
+                let files = parts.iter().map(|part| part.source.files());
+                files.collect::<Vec<_>>().concat()
+            }
         }
     }
 }
@@ -76,6 +103,14 @@ pub enum BuiltinTask {
 }
 
 /// A [`CorpusSource`] as written in the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(CorpusKeys),
+    Several(Vec<CorpusKeys>),
+}
+
+/// The keys of one corpus.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CorpusKeys {
@@ -93,6 +128,8 @@ pub(super) struct CorpusKeys {
     builtin: Option<BuiltinTask>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
 }
 
 /// Keys that name no corpus, or more than one.
@@ -133,11 +170,8 @@ impl Mistake {
 }
 
 impl CorpusKeys {
-    /// The name of this struct in serde.
-    pub(super) const NAME: &'static str = "CorpusKeys";
-
     /// A key that is enough to name a corpus.
-    pub(super) const ONE: &'static [&'static str] = &["text"];
+    pub(super) const ONE: &'static str = "text";
 
     /// The ways in which a corpus is named here, for messages.
     fn given(&self) -> Vec<&'static str> {
@@ -150,6 +184,54 @@ impl CorpusKeys {
         ];
         let given = ways.into_iter().filter(|(_, given)| *given);
         given.map(|(way, _)| way).collect()
+    }
+}
+
+impl TryFrom<Written> for CorpusSource {
+    type Error = Mistake;
+
+    fn try_from(written: Written) -> Result<Self, Mistake> {
+        let weighted = |keys: CorpusKeys| {
+            Ok(WeightedSource {
+                weight: keys.weight.unwrap_or(1.0),
+                source: keys.try_into()?,
+            })
+        };
+        match written {
+            Written::One(CorpusKeys {
+                weight: Some(weight),
+                ..
+            }) => Err(Mistake {
+                name: Some("weight"),
+                expected: "nothing, since `weight` only applies to one of several corpora, as in `train = [{ … }, { … }]`",
+                found: weight.to_string(),
+            }),
+            Written::One(keys) => keys.try_into(),
+            Written::Several(all) if all.is_empty() => Err(Mistake {
+                name: None,
+                expected: ONE_OF,
+                found: "an empty list".into(),
+            }),
+            Written::Several(all) => {
+                let parts = all.into_iter().map(weighted);
+                parts.collect::<Result<_, _>>().map(Self::Mixed)
+            }
+        }
+    }
+}
+
+impl From<CorpusSource> for Written {
+    fn from(source: CorpusSource) -> Self {
+        match source {
+            CorpusSource::Mixed(parts) => {
+                let keys = parts.into_iter().map(|part| CorpusKeys {
+                    weight: Some(part.weight),
+                    ..part.source.into()
+                });
+                Self::Several(keys.collect())
+            }
+            one => Self::One(one.into()),
+        }
     }
 }
 
@@ -221,6 +303,8 @@ impl From<CorpusSource> for CorpusKeys {
                 pairs: Some(pairs),
                 ..none
             },
+            // Corpora are not nested.
+            CorpusSource::Mixed(_) => none,
         }
     }
 }
@@ -238,8 +322,8 @@ pub(super) fn check(config: &Table) -> Result<()> {
             continue;
         };
         // Errors of serde are ignored here, since they occur again when the whole configuration is read.
-        if let Ok(keys) = section.clone().try_into::<CorpusKeys>() {
-            CorpusSource::try_from(keys)
+        if let Ok(written) = section.clone().try_into::<Written>() {
+            CorpusSource::try_from(written)
                 .map_err(|mistake| mistake.in_section(&format!("data.{name}")))?;
         }
     }

@@ -1,6 +1,6 @@
 //! `[data]`: the corpora.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct DataConfig {
     /// The folder to which the paths of corpora are relative; by default the current directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
-    /// Training corpus. It is required in a file, but may be missing in a configuration made in a program.
+    /// Training corpus, or several with weights. It is required in a file, but may be missing in a configuration made in a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub train: Option<CorpusSource>,
     /// Validation corpus; without it, and with `hold_out` = 0, nothing is validated.
@@ -38,7 +38,8 @@ pub struct DataConfig {
     pub drop_copies: bool,
     /// Where the encoded training data are kept while training.
     pub store: StoreKind,
-    /// The folder for training data on disk; by default `.attentive` beside the first file of `train`.
+    /// The folder for training data on disk; by default `.attentive` beside the first file of `train`, or in the folder where its
+    /// pattern begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_dir: Option<PathBuf>,
 }
@@ -65,7 +66,15 @@ impl DataConfig {
             return Ok(self.path(dir));
         }
         let first = self.training()?.files().into_iter().next();
-        let beside = first.map(|file| self.path(file).with_file_name(STORES));
+        let folder = |file: &Path| -> PathBuf {
+            let is_name = |part: &Component<'_>| {
+                let part = part.as_os_str().to_string_lossy();
+                !part.contains(['*', '?', '['])
+            };
+            let folder = file.parent().unwrap_or(Path::new(""));
+            folder.components().take_while(is_name).collect()
+        };
+        let beside = first.map(|file| self.path(&folder(file)).join(STORES));
         beside.ok_or_else(|| Error::Config {
             key: "data.store_dir".into(),
             expected: "a folder, since the corpus has no files".into(),

@@ -22,7 +22,7 @@ pub use crate::architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
     Pooling, Positions, Task, TieEmbeddings,
 };
-pub use corpus::{BuiltinTask, CorpusSource};
+pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;

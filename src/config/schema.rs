@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::{Error, MapAccessDeserializer, SeqDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::Config;
@@ -114,36 +114,26 @@ impl<'de> Deserializer<'de> for Explorer<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         mut self,
-        name: &'static str,
+        _name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         let section = self.key.clone();
         self.note(Kind::Section);
-        let mut given = fields;
-        if name == CorpusKeys::NAME {
-            // All keys together do not name one corpus: they are recorded separately, and then only one is given.
-            CorpusKeys::deserialize(MapAccessDeserializer::new(Fields {
-                section: section.clone(),
-                fields: fields.iter(),
-                name: "",
-                keys: self.keys,
-            }))?;
-            given = CorpusKeys::ONE;
-        }
         visitor.visit_map(Fields {
             section,
-            fields: given.iter(),
+            fields: fields.iter(),
             name: "",
             keys: self.keys,
         })
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::custom(format!(
-            "`{}` has a type of its own",
-            self.key
-        )))
+    /// Records the keys of a corpus, the only value of which there may be a list. All keys together do not name one corpus, so
+    /// that one is given afterwards.
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        CorpusKeys::deserialize(self)?;
+        let one = [(CorpusKeys::ONE, "")];
+        visitor.visit_map(MapDeserializer::new(one.into_iter()))
     }
 
     forward_to_deserialize_any! {

@@ -5,6 +5,9 @@ use toml::{Table, Value};
 use super::schema::{Kind, SCHEMA, join};
 use crate::error::{Error, Result};
 
+/// Sections of which there may be a list.
+const LISTS: [&str; 1] = ["data.train"];
+
 /// Refuses unknown keys and wrong types in `table`, the content of `section` ("" for the whole file).
 ///
 /// # Errors
@@ -32,6 +35,9 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
     };
     match (kind, value) {
         (Kind::Section, Value::Table(table)) => check_table(key, table),
+        (Kind::Section, Value::Array(list)) if LISTS.contains(&key) => {
+            list.iter().try_for_each(|value| check_key(key, value))
+        }
         (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
         (Kind::Whole, Value::Integer(0..)) => Ok(()),
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),

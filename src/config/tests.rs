@@ -81,6 +81,39 @@ fn empty_sections_have_defaults() {
 }
 
 #[test]
+fn several_corpora_have_weights() {
+    let text = "[data]\ntrain = [{ src = 'a', tgt = 'b', weight = 2.5 }, { builtin = 'reverse', pairs = 3 }]";
+    let config = parse(text, &["data.max_len=7"]).unwrap();
+    let train = config.data.train.clone().unwrap();
+    let weights: Vec<f64> = train.parts().iter().map(|(_, weight)| *weight).collect();
+    assert_eq!(weights, [2.5, 1.0]);
+    let files = train.files();
+    assert_eq!(
+        files,
+        [std::path::Path::new("a"), std::path::Path::new("b")]
+    );
+    let written = config.to_toml();
+    assert_eq!(parse(&written, &[]).unwrap(), config);
+    let json = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    let other = parse(&text.replace("2.5", "3"), &["data.max_len=7"]).unwrap();
+    let difference = config.difference_that_matters(&other).unwrap();
+    assert_eq!(difference.key, "data.train");
+    // An override may give a list as well.
+    let list = "data.train=[{ tsv = 'x' }, { jsonl = 'y' }]";
+    assert_eq!(
+        parse(CORPUS, &[list])
+            .unwrap()
+            .data
+            .train
+            .unwrap()
+            .parts()
+            .len(),
+        2
+    );
+}
+
+#[test]
 fn a_written_configuration_reads_back_equal() {
     let overrides = [
         "data.dir=/corpora/multi 30k",

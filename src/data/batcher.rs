@@ -8,7 +8,8 @@ use super::budget::{BatchSize, Budget, Lengths};
 use super::encoded::Example;
 use super::examples::Examples;
 use super::masking::Masking;
-use super::order::{self, Order};
+use super::order::{self, Order, Window};
+use super::parts::Parts;
 use crate::batch::{Batch, Padded};
 use crate::error::{Error, Result};
 use crate::text::{Sides, SpecialTokens};
@@ -53,22 +54,23 @@ impl Position {
     }
 }
 
-/// An endless sequence of batches, with each example once per epoch.
+/// An endless sequence of batches, with each example once per epoch, or as often as the weight of its part says.
 ///
-/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of four random shards of 2¹⁷ neighbouring examples
-/// each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled. The order
+/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards of 2¹⁷ neighbouring
+/// examples each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled. The order
 /// depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Examples,
+    parts: Parts,
     budget: Budget,
     seed: u64,
     special: Sides,
     /// For masked language models.
     masking: Option<Masking>,
     position: Position,
-    /// The shards of each window of the current epoch.
-    windows: Vec<Vec<usize>>,
+    /// The windows of the current epoch.
+    windows: Vec<Window>,
     /// The current window.
     order: Order,
 }
@@ -87,9 +89,35 @@ impl Batcher {
         masking: Option<Masking>,
     ) -> Result<Self> {
         let examples = examples.into();
+        let parts = Parts::whole(examples.len());
+        Self::of_parts(examples, parts, budget, seed, special, masking)
+    }
+
+    /// [`Batcher::new`] for examples in several parts.
+    ///
+    /// # Errors
+    /// Those of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
+    pub fn of_parts(
+        examples: impl Into<Examples>,
+        parts: Parts,
+        budget: Budget,
+        seed: u64,
+        special: impl Into<Sides>,
+        masking: Option<Masking>,
+    ) -> Result<Self> {
+        let examples = examples.into();
         budget.check(examples.least_batch_tokens())?;
+        if parts.n_examples() == 0 {
+            return Err(Error::Config {
+                key: "data.train.weight".into(),
+                expected: "weights that leave at least one example for an epoch".into(),
+                found: format!("so small ones for {} examples", examples.len()),
+                hint: None,
+            });
+        }
         let mut batcher = Self {
             examples,
+            parts,
             budget,
             seed,
             special: special.into(),
@@ -98,7 +126,8 @@ impl Batcher {
             windows: Vec::new(),
             order: Order::default(),
         };
-        batcher.seek(Position::default())?;
+        batcher.lay_out(Position::default())?;
+        batcher.skip_empty_windows()?;
         Ok(batcher)
     }
 
@@ -113,10 +142,9 @@ impl Batcher {
     /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus; those of a damaged
     /// corpus on disk.
     pub fn seek(&mut self, position: Position) -> Result<()> {
-        self.windows = order::windows(self.examples.len(), self.seed, position.epoch);
         let mut position = position;
         if position.window == Position::UNKNOWN_WINDOW {
-            if self.windows.len() > 1 {
+            if order::windows(&self.parts, self.seed, position.epoch).len() > 1 {
                 return Err(Error::Data {
                     problem: "the run was begun by version 0.1.0, which ordered so large a corpus in another way".into(),
                     hint: Some("go on with version 0.1.0, or start a new run".into()),
@@ -124,13 +152,46 @@ impl Batcher {
             }
             position.window = 0;
         }
-        let shards = self.windows.get(position.window);
-        let shards = shards.map_or(&[][..], Vec::as_slice);
-        self.examples.load(shards)?;
-        self.order = self.order_of(shards, self.budget, position);
-        position.check(self.order.len())?;
+        self.lay_out(position)?;
+        position.check(self.order.len())
+    }
+
+    /// Makes the window of `position` the current one.
+    fn lay_out(&mut self, position: Position) -> Result<()> {
+        self.windows = order::windows(&self.parts, self.seed, position.epoch);
+        let window = self
+            .windows
+            .get(position.window)
+            .cloned()
+            .unwrap_or_default();
+        self.examples.load(&window.shards())?;
+        self.order = self.order_of(&window, self.budget, position);
         self.position = position;
         Ok(())
+    }
+
+    /// Moves on to the next window that has examples, unless the current one has. Small weights can leave some without.
+    fn skip_empty_windows(&mut self) -> Result<()> {
+        while self.order.len() == 0 {
+            self.lay_out(self.next_window())?;
+        }
+        Ok(())
+    }
+
+    /// The first position of the next window.
+    fn next_window(&self) -> Position {
+        let Position { epoch, window, .. } = self.position;
+        match window + 1 < self.windows.len() {
+            true => Position {
+                epoch,
+                window: window + 1,
+                batch: 0,
+            },
+            false => Position {
+                epoch: epoch + 1,
+                ..Position::default()
+            },
+        }
     }
 
     /// The next batch.
@@ -145,33 +206,18 @@ impl Batcher {
 
     /// Moves on to the batch after the next one.
     pub(super) fn skip_batch(&mut self) -> Result<()> {
-        let Position {
-            epoch,
-            window,
-            batch,
-        } = self.position;
-        if batch + 1 < self.order.len() {
-            self.position.batch += 1;
+        self.position.batch += 1;
+        if self.position.batch < self.order.len() {
             return Ok(());
         }
-        let is_last = window + 1 == self.windows.len();
-        self.seek(match is_last {
-            true => Position {
-                epoch: epoch + 1,
-                ..Position::default()
-            },
-            false => Position {
-                epoch,
-                window: window + 1,
-                batch: 0,
-            },
-        })
+        self.lay_out(self.next_window())?;
+        self.skip_empty_windows()
     }
 
     /// Number of batches in the current epoch, estimated from its current window. It varies slightly between epochs, as different
     /// examples are grouped.
     pub fn batches_per_epoch(&self) -> usize {
-        let (here, all) = (self.order.n_examples(), self.examples.len());
+        let (here, all) = (self.order.n_examples(), self.parts.n_examples());
         (self.order.len() * all).div_ceil(here)
     }
 
@@ -182,8 +228,8 @@ impl Batcher {
 
     /// The result of [`Batcher::largest`] for another budget, into which every example must fit.
     pub fn largest_within(&self, budget: Budget) -> BatchSize {
-        let shards = &self.windows[self.position.window];
-        self.largest_of(&self.order_of(shards, budget, self.position))
+        let window = &self.windows[self.position.window];
+        self.largest_of(&self.order_of(window, budget, self.position))
     }
 
     /// The smallest `batch_tokens` with which every example fits.
@@ -214,8 +260,9 @@ impl Batcher {
         batch
     }
 
-    fn order_of(&self, shards: &[usize], budget: Budget, position: Position) -> Order {
-        Order::of(&self.examples, shards, budget, self.seed, position)
+    fn order_of(&self, window: &Window, budget: Budget, position: Position) -> Order {
+        let (examples, parts) = (&self.examples, &self.parts);
+        Order::of(examples, parts, window, budget, self.seed, position)
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Corpus {
     intake: Intake,
     entries: Vec<Entry>,
     sources: Vec<SourceFile>,
+    /// The number of the last line of each of its parts.
+    ends: Vec<usize>,
 }
 
 impl Corpus {
@@ -25,6 +27,7 @@ impl Corpus {
             intake: Intake::new(form),
             entries: Vec::new(),
             sources,
+            ends: Vec::new(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Corpus {
             intake: self.intake.clone(),
             entries: sample.into_entries(),
             sources: self.sources.clone(),
+            ends: self.ends.clone(),
         })
     }
 
@@ -77,6 +81,11 @@ impl Corpus {
     /// Its lines in order; a [`Form::Stream`] has a single one.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The number of the last line of each of its parts, if it was read from several.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
     }
 
     /// Statistics of lines read and dropped.
@@ -211,6 +220,7 @@ impl Corpus {
     /// Takes over the statistics and files of the reader that all lines came from.
     pub(super) fn finish(&mut self, reader: Reader) {
         self.intake.stats = reader.stats();
+        self.ends = reader.ends().to_vec();
         self.sources = reader.finish();
     }
 

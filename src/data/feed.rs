@@ -12,7 +12,7 @@ use crate::error::Result;
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// Batches of lines.
-    Lines(Batcher),
+    Lines(Box<Batcher>),
     /// Batches of windows of one text.
     Stream(Stream),
 }

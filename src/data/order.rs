@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::batcher::Position;
 use super::budget::Budget;
 use super::examples::{Examples, SHARD};
+use super::parts::{Part, Parts};
 use crate::random::Random;
 
 /// Base of the random streams that shuffle the epochs; window `w` of epoch `n` uses this plus `n` plus 2³²·`w`, and the shards of
@@ -18,16 +19,70 @@ const SHARDS_PER_WINDOW: usize = 4;
 /// Examples are sorted by length within groups of about this many batches.
 const BATCHES_PER_GROUP: usize = 100;
 
-/// The shards of each window of `epoch`: all in one window if there are few, and otherwise some random ones in each.
-pub(super) fn windows(n_examples: usize, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
-    let mut shards: Vec<usize> = (0..n_examples.div_ceil(SHARD)).collect();
-    if shards.len() > SHARDS_PER_WINDOW {
-        Random::new(seed, FIRST_SHARD_STREAM.wrapping_add(epoch)).shuffle(&mut shards);
+/// The examples of a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Window {
+    /// The indices of examples, with the number of their part.
+    ranges: Vec<(usize, Range<usize>)>,
+}
+
+impl Window {
+    /// The shards that hold its examples.
+    pub(super) fn shards(&self) -> Vec<usize> {
+        let of_range =
+            |(_, range): &(usize, Range<usize>)| range.start / SHARD..range.end.div_ceil(SHARD);
+        let mut shards: Vec<usize> = self.ranges.iter().flat_map(of_range).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        shards
     }
+}
+
+/// The windows of `epoch`: a single one if there are few examples; otherwise each has an equal share of each part, from random
+/// shards.
+pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
+    let n: usize = parts.iter().map(|part| part.range.len()).sum();
+    let n_windows = n
+        .max(parts.n_examples())
+        .div_ceil(SHARDS_PER_WINDOW * SHARD)
+        .max(1);
+    let mut windows = vec![Window::default(); n_windows];
+    for (number, part) in parts.iter().enumerate() {
+        let mut shards = shards(&part.range);
+        if n_windows > 1 {
+            let stream = FIRST_SHARD_STREAM.wrapping_add(epoch);
+            Random::new(seed, stream.wrapping_add((number as u64) << 32)).shuffle(&mut shards);
+        }
+        let length = part.range.len();
+        let bound = |window: usize| window * length / n_windows;
+        for (place, window) in windows.iter_mut().enumerate() {
+            let ranges = slice(&shards, bound(place)..bound(place + 1));
+            window.ranges.extend(ranges.map(|range| (number, range)));
+        }
+    }
+    windows
+}
+
+/// `range`, divided where shards begin.
+fn shards(range: &Range<usize>) -> Vec<Range<usize>> {
+    let Range { start, end } = *range;
+    let shards = start / SHARD..end.div_ceil(SHARD);
     shards
-        .chunks(SHARDS_PER_WINDOW)
-        .map(<[_]>::to_vec)
+        .map(|shard| start.max(shard * SHARD)..end.min((shard + 1) * SHARD))
+        .filter(|range| !range.is_empty())
         .collect()
+}
+
+/// What has these positions in the sequence of all `ranges`.
+fn slice(ranges: &[Range<usize>], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut before = 0;
+    ranges.iter().filter_map(move |range| {
+        let first = before;
+        before += range.len();
+        let at = |position: usize| range.start + position.clamp(first, before) - first;
+        let part = at(positions.start)..at(positions.end);
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// The batches of a window, in their order.
@@ -40,10 +95,11 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Shuffles the examples of the shards, groups those of similar length into batches, and shuffles the batches.
+    /// Shuffles the examples of `window`, groups those of similar length into batches, and shuffles the batches.
     pub(super) fn of(
         examples: &Examples,
-        shards: &[usize],
+        parts: &Parts,
+        window: &Window,
         budget: Budget,
         seed: u64,
         position: Position,
@@ -52,9 +108,14 @@ impl Order {
             .wrapping_add(position.epoch)
             .wrapping_add((position.window as u64) << 32);
         let mut random = Random::new(seed, stream);
-        let of_shard = |&shard: &usize| shard * SHARD..examples.len().min((shard + 1) * SHARD);
-        let indices = shards.iter().flat_map(of_shard);
-        let mut order: Vec<u32> = indices.map(|index| index as u32).collect();
+        let parts: Vec<&Part> = parts.iter().collect();
+        let mut order: Vec<u32> = Vec::new();
+        for (number, range) in &window.ranges {
+            for index in range.clone() {
+                let repeats = parts[*number].repeats(index, position.epoch);
+                order.extend(std::iter::repeat_n(index as u32, repeats));
+            }
+        }
         random.shuffle(&mut order);
         let lengths = |&index: &u32| examples.lengths(index as usize);
         let tokens: usize = order.iter().map(|index| lengths(index).tgt).sum();
@@ -103,18 +164,52 @@ fn group_len(n_examples: usize, tgt_tokens: usize, budget: Budget) -> usize {
 mod tests {
     use super::*;
 
+    /// How many windows contain each example.
+    fn contained(windows: &[Window], n: usize) -> Vec<usize> {
+        let mut found = vec![0; n];
+        for (_, range) in windows.iter().flat_map(|window| &window.ranges) {
+            found[range.clone()]
+                .iter_mut()
+                .for_each(|found| *found += 1);
+        }
+        found
+    }
+
     #[test]
-    fn windows_have_each_shard_once() {
-        for (examples, n_windows) in [(1, 1), (4 * SHARD, 1), (4 * SHARD + 1, 2), (13 * SHARD, 4)] {
-            for epoch in 0..3 {
-                let windows = windows(examples, 7, epoch);
-                assert_eq!(windows.len(), n_windows);
-                let mut all = windows.concat();
-                all.sort_unstable();
-                assert!(all.into_iter().eq(0..examples.div_ceil(SHARD)));
+    fn windows_contain_each_example_once() {
+        for (n, n_windows) in [
+            (1, 1),
+            (4 * SHARD, 1),
+            (4 * SHARD + 1, 2),
+            (13 * SHARD - 5, 4),
+        ] {
+            for cut in [0, 1, n / 3, n] {
+                let parts = Parts::new(&[cut, n], &[1.0, 1.0]);
+                for epoch in 0..3 {
+                    let windows = windows(&parts, 7, epoch);
+                    assert_eq!(windows.len(), n_windows);
+                    assert!(contained(&windows, n).iter().all(|&found| found == 1));
+                    for window in &windows {
+                        assert!(window.shards().len() <= SHARDS_PER_WINDOW + 3);
+                    }
+                }
             }
         }
-        assert_ne!(windows(13 * SHARD, 7, 0), windows(13 * SHARD, 7, 1));
-        assert_ne!(windows(13 * SHARD, 7, 0), windows(13 * SHARD, 8, 0));
+        let of = |seed, epoch| windows(&Parts::whole(13 * SHARD), seed, epoch);
+        assert_ne!(of(7, 0), of(7, 1));
+        assert_ne!(of(7, 0), of(8, 0));
+    }
+
+    #[test]
+    fn each_window_has_its_share_of_a_small_part() {
+        let (small, large) = (1000, 9 * SHARD);
+        let parts = Parts::new(&[small, small + large], &[1.0, 1.0]);
+        let windows = windows(&parts, 7, 0);
+        assert_eq!(windows.len(), 3);
+        for window in windows {
+            let of_small = window.ranges.iter().filter(|(part, _)| *part == 0);
+            let n: usize = of_small.map(|(_, range)| range.len()).sum();
+            assert!((333..=334).contains(&n), "{n}");
+        }
     }
 }

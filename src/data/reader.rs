@@ -1,6 +1,6 @@
 //! Reading corpora line by line from files and generators.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::form::Form;
@@ -8,7 +8,7 @@ use super::intake::{Filters, Intake, ReadStats};
 use super::item::{Entry, Fault, Item, TagInput};
 use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
 use super::stored::{Hashed, SourceFile};
-use super::{builtin, json};
+use super::{builtin, json, patterns};
 use crate::config::CorpusSource;
 use crate::error::{Error, Result};
 
@@ -16,11 +16,22 @@ use crate::error::{Error, Result};
 const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 
 /// Reads the usable lines of a corpus one by one, except those of a [`Form::Stream`] in a file. Unusable lines are dropped and
-/// counted in [`ReadStats`]. At most one line is buffered.
+/// counted in [`ReadStats`]. At most one line is buffered. Several corpora are read one after another, and their lines are
+/// numbered throughout.
 #[derive(Debug)]
 pub struct Reader {
     intake: Intake,
     records: Records,
+    /// For built-in corpora.
+    seed: u64,
+    /// What is read after `records`, with the number of its part; the next one is last.
+    rest: Vec<(usize, CorpusSource)>,
+    /// The part that is being read.
+    part: usize,
+    /// The number of the last line of each part that has been read.
+    ends: Vec<usize>,
+    /// The files that have been read.
+    files: Vec<SourceFile>,
 }
 
 /// Where lines come from.
@@ -50,39 +61,30 @@ impl Reader {
     /// corpora.
     ///
     /// # Errors
-    /// [`Error::Io`] if a file cannot be read, and [`Error::Config`] if `source` cannot provide `form`.
+    /// [`Error::Io`] if a file cannot be read, [`Error::Config`] if `source` cannot provide `form`, and [`Error::Data`] if a
+    /// pattern fits no file.
     pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
-        let at = |path: &PathBuf| dir.map_or_else(|| path.clone(), |dir| dir.join(path));
-        let each = |path: &PathBuf, limit, parse| -> Result<Records> {
-            let lines = Box::new(Lines::open(&at(path), limit)?);
-            Ok(Records::Each { lines, parse })
-        };
-        let has_columns = matches!(
-            form,
-            Form::Translations | Form::TaggedTokens | Form::Labelled
-        );
-        let records = match source {
-            CorpusSource::Aligned { src, tgt } if has_columns => Records::Aligned {
-                src: Box::new(Lines::open(&at(src), MAX_LINE_BYTES)?),
-                tgt: Box::new(Lines::open(&at(tgt), MAX_LINE_BYTES)?),
-            },
-            CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv)?,
-            CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
-                each(jsonl, MAX_RECORD_BYTES, json::parse)?
-            }
-            CorpusSource::Text(text) if form == Form::Lines => {
-                each(text, MAX_LINE_BYTES, |line, _| {
-                    Ok(Item::Text(line.to_owned()))
-                })?
-            }
-            CorpusSource::Builtin { task, pairs } => {
-                Records::Generated(builtin::generate(*task, seed, *pairs))
-            }
-            _ => return Err(unfit(form, "another corpus")),
+        let mut rest = Vec::new();
+        for (part, (source, _)) in source.parts().into_iter().enumerate() {
+            let expanded = patterns::expand(source, dir)?.into_iter();
+            rest.extend(expanded.map(|source| (part, source)));
+        }
+        rest.reverse();
+        // Reports any missing file at once. Opening it would disturb a pipe.
+        for file in rest.iter().flat_map(|(_, source)| source.files()) {
+            fs::metadata(file).map_err(Error::io("read", file))?;
+        }
+        let Some((part, first)) = rest.pop() else {
+            return Err(unfit(form, "none"));
         };
         Ok(Self {
             intake: Intake::new(form),
-            records,
+            records: Records::open(&first, form, seed)?,
+            seed,
+            rest,
+            part,
+            ends: Vec::new(),
+            files: Vec::new(),
         })
     }
 
@@ -101,9 +103,14 @@ impl Reader {
     /// tags, and [`Error::Unaligned`] if aligned files differ in length.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
-            let Self { intake, records } = self;
+            let Self {
+                intake, records, ..
+            } = self;
             let admitted = match records.next(intake.form)? {
-                Next::End => return Ok(None),
+                Next::End => match self.begin_next()? {
+                    true => continue,
+                    false => return Ok(None),
+                },
                 Next::Fault(fault) => {
                     intake.skip(fault);
                     Ok(None)
@@ -117,6 +124,26 @@ impl Reader {
         }
     }
 
+    /// Goes on with what follows; false if nothing does.
+    fn begin_next(&mut self) -> Result<bool> {
+        let lines = self.intake.stats.lines;
+        let Some((part, source)) = self.rest.pop() else {
+            self.ends.resize(self.part + 1, lines);
+            return Ok(false);
+        };
+        self.ends.resize(part, lines);
+        self.part = part;
+        let next = Records::open(&source, self.intake.form, self.seed)?;
+        let read = std::mem::replace(&mut self.records, next);
+        self.files.extend(read.finish());
+        Ok(true)
+    }
+
+    /// The number of the last line of each part that has been read.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
     /// Rejects a corpus of which no line was usable.
     ///
     /// # Errors
@@ -125,14 +152,9 @@ impl Reader {
         if self.stats().kept() > 0 {
             return Ok(());
         }
-        let names: Vec<String> = match &self.records {
-            Records::Aligned { src, tgt } => vec![src.path(), tgt.path()],
-            Records::Each { lines, .. } => vec![lines.path()],
-            Records::Generated(_) => Vec::new(),
-        }
-        .into_iter()
-        .map(|path| format!("`{}`", path.display()))
-        .collect();
+        let read = self.files.iter().map(|file| file.path.as_path());
+        let names = read.chain(self.records.paths());
+        let names: Vec<String> = names.map(|path| format!("`{}`", path.display())).collect();
         Err(Error::Data {
             problem: format!(
                 "no usable data in {}: {}",
@@ -170,6 +192,11 @@ impl Reader {
     /// An error about a line.
     pub fn error(&self, line: usize, problem: String) -> Error {
         match &self.records {
+            // The line may be one of an earlier file.
+            _ if !self.files.is_empty() => Error::Data {
+                problem: format!("line {line} of all training data: {problem}"),
+                hint: None,
+            },
             Records::Aligned { tgt: lines, .. } | Records::Each { lines, .. } => {
                 Error::line(lines.path(), line, problem)
             }
@@ -182,16 +209,65 @@ impl Reader {
 
     /// The files that were read, after the last line; none for a built-in corpus.
     pub fn finish(self) -> Vec<SourceFile> {
-        let files = match self.records {
-            Records::Aligned { src, tgt } => vec![src.finish(), tgt.finish()],
-            Records::Each { lines, .. } => vec![lines.finish()],
-            Records::Generated(_) => Vec::new(),
-        };
-        files.into_iter().flatten().collect()
+        let mut files = self.files;
+        files.extend(self.records.finish());
+        files
     }
 }
 
 impl Records {
+    /// Opens one corpus, whose paths are resolved.
+    fn open(source: &CorpusSource, form: Form, seed: u64) -> Result<Self> {
+        let each = |path: &PathBuf, limit, parse| -> Result<Self> {
+            let lines = Box::new(Lines::open(path, limit)?);
+            Ok(Self::Each { lines, parse })
+        };
+        let has_columns = matches!(
+            form,
+            Form::Translations | Form::TaggedTokens | Form::Labelled
+        );
+        match source {
+            CorpusSource::Aligned { src, tgt } if has_columns => Ok(Self::Aligned {
+                src: Box::new(Lines::open(src, MAX_LINE_BYTES)?),
+                tgt: Box::new(Lines::open(tgt, MAX_LINE_BYTES)?),
+            }),
+            CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv),
+            CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
+                each(jsonl, MAX_RECORD_BYTES, json::parse)
+            }
+            CorpusSource::Text(text) if form == Form::Lines => {
+                each(text, MAX_LINE_BYTES, |line, _| {
+                    Ok(Item::Text(line.to_owned()))
+                })
+            }
+            CorpusSource::Builtin { task, pairs } => {
+                let examples = builtin::generate(*task, seed, *pairs);
+                Ok(Self::Generated(examples))
+            }
+            _ => Err(unfit(form, "another corpus")),
+        }
+    }
+
+    /// The files.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let paths = match self {
+            Self::Aligned { src, tgt } => [Some(src.path()), Some(tgt.path())],
+            Self::Each { lines, .. } => [Some(lines.path()), None],
+            Self::Generated(_) => [None, None],
+        };
+        paths.into_iter().flatten()
+    }
+
+    /// The files that were read to the end.
+    fn finish(self) -> impl Iterator<Item = SourceFile> {
+        let files = match self {
+            Self::Aligned { src, tgt } => [src.finish(), tgt.finish()],
+            Self::Each { lines, .. } => [lines.finish(), None],
+            Self::Generated(_) => [None, None],
+        };
+        files.into_iter().flatten()
+    }
+
     fn next(&mut self, form: Form) -> Result<Next> {
         match self {
             Self::Aligned { src, tgt } => next_aligned(src, tgt, form),

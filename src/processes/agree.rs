@@ -82,9 +82,9 @@ impl Processes {
         self.exchange(
             doing,
             &self.to_others(&head),
-            &mut self.from_others(&mut heads),
+            &mut self.for_others(&mut heads),
         );
-        let lengths = heads.iter().map(|head| length(head));
+        let lengths = heads.iter().map(length);
         let mut all: Vec<Vec<u8>> = heads
             .iter()
             .zip(lengths)
@@ -111,7 +111,11 @@ impl Processes {
     }
 
     /// What the first process makes; the others get a copy. If it fails, so do all.
-    fn from_first(&self, doing: &str, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+    fn made_by_first(
+        &self,
+        doing: &str,
+        make: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
         if self.is_alone() {
             return make();
         }
@@ -170,7 +174,7 @@ impl Processes {
             return make();
         }
         let mut own = None;
-        let said = self.from_first(doing, || {
+        let said = self.made_by_first(doing, || {
             let value = own.insert(make()?);
             Ok(serde_json::to_vec(value).unwrap_or_default())
         })?;
@@ -241,7 +245,7 @@ impl Processes {
     }
 
     /// The parts of `buffers`, one for each process, for the other processes.
-    fn from_others<'a, const N: usize>(
+    fn for_others<'a, const N: usize>(
         &self,
         buffers: &'a mut [[u8; N]],
     ) -> Vec<(usize, &'a mut [u8])> {
@@ -289,7 +293,7 @@ mod tests {
     fn all_get_what_the_first_makes() {
         let heard = in_threads(3, |processes| {
             let make = || Ok(vec![7; 100]);
-            processes.from_first("testing", make).unwrap()
+            processes.made_by_first("testing", make).unwrap()
         });
         assert_eq!(heard, vec![vec![7; 100]; 3]);
     }

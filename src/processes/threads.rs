@@ -58,10 +58,10 @@ impl Transport for Threads {
 pub(crate) fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Vec<R> {
     let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) =
         (0..n).map(|_| (Vec::new(), Vec::new())).unzip();
-    for from in 0..n {
+    for from in &mut out {
         for to in &mut into {
             let (sender, receiver) = channel();
-            out[from].push(sender);
+            from.push(sender);
             to.push(receiver);
         }
     }

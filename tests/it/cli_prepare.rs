@@ -108,22 +108,71 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         assert!(first.stderr.contains("dropped"), "{first:?}");
         let again = train(&format!("{family}-again"), "disk");
         assert!(again.stderr.contains("examples in `"), "{again:?}");
-        // Half a run from each.
-        let half = format!("{family}-half");
-        let set = format!("--set model.family={family} --out {half}");
-        succeeds(
-            &folder,
-            &format!("train f.toml {set} --set train.max_steps=3"),
-        );
-        succeeds(
-            &folder,
-            &format!("train f.toml {set} --resume --set data.store=memory"),
-        );
-        assert!(
-            weights(&folder, &half) == weights(&folder, &memory),
-            "{family}"
-        );
+        for (begin, end) in [("disk", "memory"), ("memory", "disk")] {
+            let half = format!("{family}-{begin}-{end}");
+            let set = format!("--set model.family={family} --out {half} --set data.store=");
+            succeeds(
+                &folder,
+                &format!("train f.toml {set}{begin} --set train.max_steps=3"),
+            );
+            succeeds(&folder, &format!("train f.toml {set}{end} --resume"));
+            assert!(
+                weights(&folder, &half) == weights(&folder, &memory),
+                "{family}, {begin}, then {end}"
+            );
+        }
     }
+}
+
+#[test]
+fn several_corpora_are_read_alike_from_disk_and_from_memory() {
+    let folder = prepared();
+    let side = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    for (side, text) in [("src", side("a.src")), ("tgt", side("a.tgt"))] {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for (name, range) in [("b1", 0..400), ("b2", 400..1100), ("c", 1100..3000)] {
+            folder.write(&format!("{name}.{side}"), lines[range].concat());
+        }
+    }
+    let parts = "[{ src = 'b?.src', tgt = 'b?.tgt', weight = 2.5 }, { src = 'c.src', tgt = 'c.tgt', weight = 0.3 }]";
+    let several = CONFIG.replace("{ src = 'a.src', tgt = 'a.tgt' }", parts);
+    folder.write("c.toml", several);
+    // Several epochs.
+    let set = "--set train.max_steps=60 --set train.batch_tokens=2000";
+    let memory = succeeds(
+        &folder,
+        &format!("train c.toml --out memory {set} --set data.store=memory"),
+    );
+    assert!(
+        memory.stderr.contains("3 000 lines") || memory.stderr.contains("3000 lines"),
+        "{memory:?}"
+    );
+    succeeds(&folder, &format!("train c.toml --out disk {set}"));
+    assert!(weights(&folder, "memory") == weights(&folder, "disk"));
+    // Other weights need no other corpus.
+    let others = folder.path("c.toml");
+    fs::write(
+        &others,
+        fs::read_to_string(&others).unwrap().replace("2.5", "1"),
+    )
+    .unwrap();
+    let again = succeeds(&folder, &format!("train c.toml --out others {set}"));
+    assert!(again.stderr.contains("examples in `"), "{again:?}");
+    assert!(weights(&folder, "memory") != weights(&folder, "others"));
+    // One more file that fits the pattern is another corpus.
+    folder.write("b3.src", "w1 w2\n").write("b3.tgt", "w2 w1\n");
+    let complaint = ["started with 6 files of training data, and now there are 8"];
+    stops(
+        &folder,
+        &format!("train c.toml --out others --resume {set}"),
+        &complaint,
+    );
+    folder.write("b4.src", "w1\n");
+    stops(
+        &folder,
+        "train c.toml --out x",
+        &["`b?.src` fits 4 files, `b?.tgt` fits 3"],
+    );
 }
 
 #[test]

@@ -58,7 +58,11 @@ fn pids(launcher: &Child) -> HashMap<usize, u32> {
     let mut found = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let path = entry.path();
-        let Some(pid) = entry.file_name().to_str().and_then(|pid| pid.parse::<u32>().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|pid| pid.parse::<u32>().ok())
+        else {
             continue;
         };
         let stat = fs::read_to_string(path.join("stat")).unwrap_or_default();

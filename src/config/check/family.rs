@@ -23,13 +23,17 @@ pub(super) fn check(config: &Config) -> Result<()> {
 /// Refuses corpora that the family cannot learn from.
 fn corpora(config: &Config) -> Result<()> {
     let data = &config.data;
-    let corpora = [
-        ("data.train", data.train.as_ref()),
-        ("data.valid", data.valid.as_ref()),
-    ];
+    let parts = |source: &'_ Option<CorpusSource>| -> Vec<CorpusSource> {
+        let parts = source.iter().flat_map(CorpusSource::parts);
+        parts.map(|(source, _)| source.clone()).collect()
+    };
+    let train = parts(&data.train).into_iter();
+    let valid = parts(&data.valid).into_iter();
+    let corpora = train
+        .map(|source| ("data.train", source))
+        .chain(valid.map(|source| ("data.valid", source)));
     let reads_vectors = config.model.recurrent.d_input > 0;
     for (section, source) in corpora {
-        let Some(source) = source else { continue };
         let is_text = matches!(source, CorpusSource::Text(_));
         let is_jsonl = matches!(source, CorpusSource::Jsonl(_));
         let (expected, found) = match (config.model.family.task(), source) {
@@ -65,6 +69,13 @@ fn corpora(config: &Config) -> Result<()> {
 
 fn stream(config: &Config) -> Result<()> {
     let task = config.model.family.task();
+    let is_mixed = matches!(config.data.train, Some(CorpusSource::Mixed(_)));
+    require(
+        config.data.units == Units::Lines || !is_mixed,
+        "data.train",
+        "one corpus, since `data.units` is `stream`",
+        "a list",
+    )?;
     let fits = config.data.units == Units::Lines || task == Task::Generate;
     require(
         fits,

@@ -54,6 +54,46 @@ fn a_corpus_has_exactly_one_source() {
             "data.valid",
             "found none (`x.toml`, line 3)",
         ),
+        (
+            "train = { tsv = 'a', weight = 2 }",
+            "data.train.weight",
+            "since `weight` only applies to one of several corpora",
+        ),
+        (
+            "train = []",
+            "data.train",
+            "and `builtin`, found an empty list",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { tsv = 'b', jsonl = 'c' }]",
+            "data.train",
+            "found `tsv` and `jsonl`",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { tsv = 'b', weight = 0 }]",
+            "data.train.weight",
+            "from 0.001 to 1000, found 0",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { tvs = 'b' }]",
+            "data.train.tvs",
+            "did you mean `data.train.tsv`?",
+        ),
+        (
+            "train = [{ tsv = 'a' }, 'b']",
+            "data.train",
+            "a section of keys, found the string `b`",
+        ),
+        (
+            "train = { tsv = 'a' }\nvalid = [{ tsv = 'b' }]",
+            "data.valid",
+            "a section of keys, found an array",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { text = 'b' }]",
+            "data.train",
+            "pairs, since this family learns from two sides",
+        ),
     ]);
     for form in [
         "tsv = 'a'",

@@ -39,6 +39,8 @@ pub struct Making {
     width: Width,
     draft: Draft,
     shards: Vec<ShardFacts>,
+    /// The number of examples up to the end of each part that is complete.
+    ends: Vec<usize>,
     least_batch_tokens: usize,
 }
 
@@ -53,6 +55,8 @@ pub struct Settings {
     pub encoded: EncodeStats,
     /// The files that were read.
     pub files: Vec<SourceFile>,
+    /// The number of parts, of which the last ones may have no examples.
+    pub n_parts: usize,
 }
 
 impl Making {
@@ -96,15 +100,19 @@ impl Making {
             width: Width::of_vocabulary(size(tokenizers.src()).max(size(tokenizers.tgt()))),
             draft: Draft::default(),
             shards: Vec::new(),
+            ends: Vec::new(),
             least_batch_tokens: 0,
         })
     }
 
-    /// Adds an example, which has no vectors.
+    /// Adds an example, which has no vectors. `ends` are the last lines of the parts that come before it, and perhaps of its
+    /// own and later ones.
     ///
     /// # Errors
     /// [`Error::Io`] if a shard cannot be written.
-    pub fn push(&mut self, example: &Example) -> Result<()> {
+    pub fn push(&mut self, example: &Example, ends: &[usize]) -> Result<()> {
+        let n_parts = ends.partition_point(|&end| end < example.line);
+        self.ends.resize(n_parts.max(self.ends.len()), self.len());
         if self.shards.len() == MOST_SHARDS {
             return Err(Error::Data {
                 problem: format!("the corpus has more than {} examples", MOST_SHARDS * SHARD),
@@ -125,21 +133,24 @@ impl Making {
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
     pub fn finish(mut self, settings: Settings) -> Result<Store> {
-        if self.draft.len() > 0 {
-            self.write_shard()?;
-        }
         let Settings {
             key,
             read,
             encoded,
             files,
+            n_parts,
         } = settings;
+        self.ends.resize(n_parts, self.len());
+        if self.draft.len() > 0 {
+            self.write_shard()?;
+        }
         let manifest = Manifest {
             key,
             layout: self.layout,
             read,
             encoded,
             files,
+            ends: self.ends,
             least_batch_tokens: self.least_batch_tokens,
             shards: self.shards,
         };
@@ -168,6 +179,11 @@ impl Making {
             Err(_) if self.dir.join(MANIFEST).exists() => Store::open(&self.dir),
             Err(error) => Err(Error::io("write", &self.dir)(error)),
         }
+    }
+
+    /// The number of examples so far.
+    fn len(&self) -> usize {
+        self.shards.len() * SHARD + self.draft.len()
     }
 
     /// Leaves everything as a process does that is killed.

@@ -9,23 +9,24 @@ use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
 use super::making::MOST_SHARDS;
-use crate::config::{Config, TokenizerConfig};
+use crate::config::{Config, CorpusSource, TokenizerConfig};
 use crate::data::encoded::EncodeStats;
 use crate::data::examples::SHARD;
 use crate::data::intake::ReadStats;
+use crate::data::patterns;
 use crate::data::stored::SourceFile;
 use crate::error::{Error, Result};
 use crate::text::Tokenizers;
 
 /// The version of the files.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a corpus on disk was made from. Another key means another corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreKey {
     version: u32,
-    /// The format of the files.
-    format: String,
+    /// The format of each part, and the number of its files or pairs of files.
+    parts: Vec<(String, usize)>,
     /// The files as they were.
     sources: Vec<Identity>,
     /// What the examples are for, which decides on their special tokens.
@@ -57,12 +58,18 @@ impl StoreKey {
     /// # Errors
     /// [`Error::Io`] if a file of the corpus cannot be accessed, and [`Error::Config`] without a corpus.
     pub fn of(config: &Config) -> Result<Self> {
-        let files = config.data.training()?.files().into_iter();
-        let sources = files.map(|file| Identity::of(&config.data.path(file)));
+        let (mut parts, mut sources) = (Vec::new(), Vec::new());
+        for (source, _) in config.data.training()?.parts() {
+            let expanded = patterns::expand(source, config.data.dir.as_deref())?;
+            parts.push((source.format().to_owned(), expanded.len()));
+            for file in expanded.iter().flat_map(CorpusSource::files) {
+                sources.push(Identity::of(file)?);
+            }
+        }
         Ok(Self {
             version: VERSION,
-            format: config.data.training()?.format().into(),
-            sources: sources.collect::<Result<_>>()?,
+            parts,
+            sources,
             task: format!("{:?}", config.model.family.task()),
             tokenizer: config.tokenizer.clone(),
             given: None,
@@ -143,6 +150,8 @@ pub(super) struct Manifest {
     pub(super) read: ReadStats,
     pub(super) encoded: EncodeStats,
     pub(super) files: Vec<SourceFile>,
+    /// The number of examples up to the end of each part.
+    pub(super) ends: Vec<usize>,
     /// The smallest `batch_tokens` into which each example fits.
     pub(super) least_batch_tokens: usize,
     pub(super) shards: Vec<ShardFacts>,
@@ -168,7 +177,9 @@ impl Manifest {
         let fits = shards.len() <= MOST_SHARDS
             && others.iter().all(is_full)
             && last <= SHARD
-            && others.len() * SHARD + last == n;
+            && others.len() * SHARD + last == n
+            && self.ends.is_sorted()
+            && self.ends.last() == Some(&n);
         match fits {
             true => Ok(()),
             false => Err(format!("{n} examples in {} shards", shards.len())),

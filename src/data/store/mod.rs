@@ -143,6 +143,11 @@ impl Store {
         &self.manifest.files
     }
 
+    /// The number of examples up to the end of each of its parts.
+    pub fn ends(&self) -> &[usize] {
+        &self.manifest.ends
+    }
+
     /// The size of its shards in bytes.
     pub fn disk_bytes(&self) -> u64 {
         self.manifest.shards.iter().map(|shard| shard.bytes).sum()

@@ -39,7 +39,7 @@ fn store(
 ) -> Store {
     let mut making = Making::begin(folder, key, tokenizers, layout).unwrap();
     for example in examples {
-        making.push(example).unwrap();
+        making.push(example, &[]).unwrap();
     }
     let settings = Settings {
         key: key.clone(),
@@ -49,6 +49,7 @@ fn store(
             ..EncodeStats::default()
         },
         files: Vec::new(),
+        n_parts: 1,
     };
     let start = tokenizers.tgt().special().start;
     making.finish(settings).unwrap().starting_with(start)

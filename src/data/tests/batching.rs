@@ -1,5 +1,5 @@
 use crate::batch::Batch;
-use crate::data::{Batcher, Budget, Example, Position, fixed_batches};
+use crate::data::{Batcher, Budget, Example, Parts, Position, fixed_batches};
 use crate::error::Error;
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -215,4 +215,77 @@ fn the_byte_estimate_grows_with_the_corpus() {
     assert!((3.5..4.5).contains(&(many / few)), "{few}, {many} bytes");
     // About 52 tokens of four bytes, plus their containers.
     assert!((200.0..500.0).contains(&(few / 1000.0)), "{few} bytes");
+}
+
+/// How often each line occurs in each of the first `n_epochs` epochs.
+fn counts(batcher: &mut Batcher, n: usize, n_epochs: u64) -> Vec<Vec<usize>> {
+    let mut counts = vec![vec![0; n]; n_epochs as usize];
+    while batcher.position().epoch < n_epochs {
+        let epoch = batcher.position().epoch as usize;
+        for line in batcher.next_batch().unwrap().lines {
+            counts[epoch][line - 1] += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn weighted_parts_have_their_shares_of_each_epoch() {
+    let (bounds, weights) = ([300, 300, 900, 1000], [2.0, 9.0, 0.5, 1.3]);
+    let examples = pairs(1000);
+    let parts = Parts::by_line(&examples, &bounds, &weights);
+    let (budget, n_epochs) = (Budget::new(300), 20);
+    let mut batcher = Batcher::of_parts(examples, parts, budget, 3, SPECIAL, None).unwrap();
+    let counts = counts(&mut batcher, 1000, n_epochs);
+    for line in 0..1000 {
+        let part = bounds.iter().position(|&bound| line < bound).unwrap();
+        for (epoch, _) in counts.iter().enumerate() {
+            let seen: usize = counts[..=epoch].iter().map(|counts| counts[line]).sum();
+            let exact = weights[part] * (epoch + 1) as f64;
+            assert!(
+                (seen as f64 - exact).abs() < 1.0,
+                "line {line}: {seen}, not {exact}"
+            );
+        }
+    }
+    for counts in &counts {
+        for (part, range) in [(0, 0..300), (2, 300..900), (3, 900..1000)] {
+            let exact = weights[part] * range.len() as f64;
+            let seen: usize = counts[range].iter().sum();
+            assert!(
+                (seen as f64 - exact).abs() <= 1.0,
+                "part {part}: {seen}, not {exact}"
+            );
+        }
+    }
+}
+
+#[test]
+fn weighted_parts_are_resumed_exactly() {
+    let parts = Parts::new(&[300, 1000], &[2.5, 0.3]);
+    let budget = Budget::new(300);
+    let begin = || Batcher::of_parts(pairs(1000), parts.clone(), budget, 3, SPECIAL, None).unwrap();
+    let mut whole = begin();
+    for _ in 0..700 {
+        let mut resumed = begin();
+        resumed.seek(whole.position()).unwrap();
+        assert_eq!(resumed.next_batch().unwrap(), whole.next_batch().unwrap());
+        for _ in 0..whole.position().batch % 13 {
+            whole.next_batch().unwrap();
+        }
+    }
+    assert!(whole.position().epoch > 2);
+}
+
+#[test]
+fn epochs_without_examples_are_passed_over() {
+    let parts = Parts::new(&[1, 10], &[0.1, 0.1]);
+    let budget = Budget::new(300);
+    let mut batcher = Batcher::of_parts(pairs(10), parts, budget, 3, SPECIAL, None).unwrap();
+    let counts = counts(&mut batcher, 10, 10);
+    let seen = |line: usize| -> usize { counts.iter().map(|counts| counts[line]).sum() };
+    assert!((0..10).all(|line| seen(line) == 1), "{counts:?}");
+    let none = Parts::new(&[1, 10], &[0.04, 0.04]);
+    let error = Batcher::of_parts(pairs(10), none, budget, 3, SPECIAL, None).unwrap_err();
+    assert!(error.to_string().contains("data.train.weight"), "{error}");
 }

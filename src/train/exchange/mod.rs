@@ -60,10 +60,13 @@ impl AddAssign for Numbers {
     }
 }
 
+/// Sums of losses, as bits.
+type LossNodes = Vec<Node<[u64; 4]>>;
+
 /// What a process tells the others about its micro-batches. Numbers as bits, as JSON has no NaN.
 #[derive(Serialize, Deserialize)]
 enum Report {
-    Sums(Vec<Node<[u64; 4]>>),
+    Sums(LossNodes),
     NotFinite {
         step: u64,
         loss: u64,
@@ -127,7 +130,7 @@ impl Exchange {
     fn reports(
         &self,
         computed: &Result<PartialSums<Gathered>, Box<NotFinite>>,
-    ) -> Vec<Result<Vec<Node<[u64; 4]>>, Box<NotFinite>>> {
+    ) -> Vec<Result<LossNodes, Box<NotFinite>>> {
         let report = match computed {
             Ok(partial) => {
                 let nodes = partial.nodes().iter();
@@ -164,11 +167,7 @@ impl Exchange {
     }
 
     /// The sum of all gradients for the parts that this process updates. `nodes` are the sums of each process.
-    fn gradients(
-        &self,
-        partial: PartialSums<Gathered>,
-        nodes: &[Vec<Node<[u64; 4]>>],
-    ) -> Vec<Vec<f32>> {
+    fn gradients(&self, partial: PartialSums<Gathered>, nodes: &[LossNodes]) -> Vec<Vec<f32>> {
         let own = self.processes.number();
         let others: Vec<usize> = self.others().collect();
         let mut out = Vec::new();

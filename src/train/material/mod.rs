@@ -14,8 +14,9 @@ use super::validate::ValidationSet;
 use super::{Learner, Memory};
 use crate::checkpoint::{DataFile, Provenance};
 use crate::config::{Config, CorpusSource, Task};
+use crate::count::count;
 use crate::data::{
-    self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, Masking,
+    self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, Masking, Parts,
     SourceFile, Stream,
 };
 use crate::error::{Error, Result};
@@ -206,7 +207,17 @@ fn feed(
     )?;
     note_dropped(TRAINING, encoded, observer);
     let n_examples = examples.len();
-    Ok((batches(config, tokenizers, examples)?, n_examples))
+    let parts = match train.ends() {
+        [] => Parts::whole(n_examples),
+        ends => Parts::by_line(&examples, ends, &weights(config)?),
+    };
+    Ok((batches(config, tokenizers, examples, parts)?, n_examples))
+}
+
+/// The weight of each part of the training data.
+fn weights(config: &Config) -> Result<Vec<f64>> {
+    let parts = config.data.training()?.parts();
+    Ok(parts.into_iter().map(|(_, weight)| weight).collect())
 }
 
 /// Batches of these examples.
@@ -214,11 +225,13 @@ fn batches(
     config: &Config,
     tokenizers: &Tokenizers,
     examples: impl Into<Examples>,
+    parts: Parts,
 ) -> Result<Feed> {
     let budget = Budget::new(config.train.batch_tokens);
     let (seed, special) = (config.seed, tokenizers.sides());
     let masking = Masking::new(tokenizers.tgt(), seed);
-    Batcher::new(examples, budget, seed, special, masking).map(Feed::Lines)
+    let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
+    Ok(Feed::Lines(Box::new(batcher)))
 }
 
 fn note_dropped(what: &str, encoded: EncodeStats, observer: &mut dyn Observer) {
@@ -267,7 +280,8 @@ fn validation_set(
 
 fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> Provenance {
     let files_of = |role: &str, files: &[SourceFile], source: &CorpusSource| -> Vec<DataFile> {
-        let builtin = match source {
+        let parts = source.parts().into_iter();
+        let builtin = parts.filter_map(|(part, _)| match part {
             CorpusSource::Builtin { task, .. } => Some(DataFile {
                 role: role.into(),
                 path: format!("builtin:{task:?}").to_lowercase(),
@@ -275,14 +289,14 @@ fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> 
                 bytes: 0,
             }),
             _ => None,
-        };
+        });
         let read = files.iter().map(|file| DataFile {
             role: role.into(),
             path: file.path.display().to_string(),
             sha256: file.sha256.clone(),
             bytes: file.bytes,
         });
-        builtin.into_iter().chain(read).collect()
+        builtin.chain(read).collect()
     };
     let corpora = [
         ("train", Some(train), &config.data.train),
@@ -328,6 +342,17 @@ fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<
             .collect()
     };
     let (before, now) = (trained_on(before), trained_on(now));
+    if before.len() != now.len() {
+        return Err(Error::Data {
+            problem: format!(
+                "the run in `{}` started with {} of training data, and now there are {}",
+                dir.display(),
+                count(before.len(), "file"),
+                now.len()
+            ),
+            hint: Some("restore them, or start a new run with another `RunOptions::out`".into()),
+        });
+    }
     match before
         .iter()
         .zip(&now)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::{
     Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
-    shared_tokenizers, stop_if_asked, validation_set,
+    shared_tokenizers, stop_if_asked, validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
 use crate::data::{
-    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Progress, Reader, Sample, Settings,
-    Store, StoreKey,
+    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample,
+    Settings, Store, StoreKey, training_files,
 };
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
@@ -58,6 +58,10 @@ fn check_possible(config: &Config) -> Result<()> {
     }
 }
 
+fn is_generated(source: &CorpusSource) -> bool {
+    matches!(source, CorpusSource::Builtin { .. })
+}
+
 /// Whether there is a file at `path` that can be read only once.
 fn is_stream(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file())
@@ -76,15 +80,10 @@ pub(in crate::train) fn encode_corpus(
 /// Why the training data cannot be kept on disk, if so.
 fn obstacle(config: &Config) -> Result<Option<&'static str>> {
     Ok(match (config.data.training()?, Form::of(config)) {
-        (CorpusSource::Builtin { .. }, _) => Some("the corpus is generated"),
-        (source, _)
-            if source
-                .files()
-                .iter()
-                .any(|file| is_stream(&config.data.path(file))) =>
-        {
-            Some("a file is a pipe")
+        (source, _) if source.parts().iter().any(|(part, _)| is_generated(part)) => {
+            Some("the corpus is generated")
         }
+        _ if training_files(config)?.iter().any(|file| is_stream(file)) => Some("a file is a pipe"),
         _ if matches!(config.data.valid, Some(CorpusSource::Builtin { .. })) => {
             Some("the validation data are generated")
         }
@@ -133,8 +132,9 @@ pub(super) fn material(
     processes.agree("the training data were compared", checked)?;
     let start = tokenizers.tgt().special().start;
     let n_examples = store.len();
+    let parts = Parts::new(store.ends(), &weights(config)?);
     let examples = Examples::Disk(store.starting_with(start));
-    let feed = batches(config, &tokenizers, examples);
+    let feed = batches(config, &tokenizers, examples, parts);
     Ok(Material {
         n_examples,
         feed: processes.agree("the training data were opened", feed)?,
@@ -210,11 +210,14 @@ fn make(
     let mut encoder = encoder.within_ratio(config.data.max_ratio);
     let reader = read(config, interrupt, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
-        examples.iter().try_for_each(|example| making.push(example))
+        examples
+            .iter()
+            .try_for_each(|example| making.push(example, reader.ends()))
     })?;
     reader.check_not_empty()?;
     let encoded = encoder.finish()?;
-    let (read, files) = (reader.stats(), reader.finish());
+    let (read, n_parts) = (reader.stats(), reader.ends().len());
+    let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     note_dropped(TRAINING, encoded, observer);
     making.finish(Settings {
@@ -222,6 +225,7 @@ fn make(
         read,
         encoded,
         files,
+        n_parts,
     })
 }
 
