@@ -106,8 +106,9 @@ pub enum BuiltinTask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
-    One(CorpusKeys),
+    // First, as a struct can be read from a list, too.
     Several(Vec<CorpusKeys>),
+    One(CorpusKeys),
 }
 
 /// The keys of one corpus.

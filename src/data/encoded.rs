@@ -1,6 +1,7 @@
 //! Corpora as token ids.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::batch::TokenId;
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
-use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers};
+use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers, WordCache};
 
 /// Lines encoded in parallel between two calls of a [`Watch`].
 pub(super) const LINES_PER_CALL: usize = 1 << 14;
@@ -206,6 +207,15 @@ pub struct Encoder<'a> {
     /// The most tokens of one side for each of the other.
     max_ratio: f64,
     stats: EncodeStats,
+    /// For each thread.
+    words: Vec<Mutex<Words>>,
+}
+
+/// The words that a thread has encoded.
+#[derive(Debug)]
+struct Words {
+    src: WordCache,
+    tgt: WordCache,
 }
 
 impl<'a> Encoder<'a> {
@@ -215,11 +225,18 @@ impl<'a> Encoder<'a> {
             max_len,
             ..EncodeStats::default()
         };
+        let words = || {
+            Mutex::new(Words {
+                src: WordCache::new(tokenizers.src()),
+                tgt: WordCache::new(tokenizers.tgt()),
+            })
+        };
         Self {
             task,
             tokenizers,
             max_ratio: f64::INFINITY,
             stats,
+            words: (0..rayon::current_num_threads()).map(|_| words()).collect(),
         }
     }
 
@@ -247,7 +264,11 @@ impl<'a> Encoder<'a> {
     ) -> Result<Vec<Example>> {
         let special = self.tokenizers.tgt().special();
         let encode_one = |entry: &Entry| {
-            let example = encode_entry(entry, self.task, self.tokenizers)?;
+            let thread = rayon::current_thread_index().unwrap_or(0) % self.words.len();
+            let mut words = self.words[thread]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let example = encode_entry(entry, self.task, self.tokenizers, &mut words)?;
             check_known(&example.tgt_out, entry, special)
                 .map_err(|problem| error(entry.line, problem))?;
             let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;
@@ -309,13 +330,18 @@ pub fn encode(
 }
 
 /// Encodes one line.
-fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Example> {
+fn encode_entry(
+    entry: &Entry,
+    task: Task,
+    tokenizers: &Tokenizers,
+    words: &mut Words,
+) -> Result<Example> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
     let line = entry.line;
     Ok(match &entry.item {
         Item::Translation { src: from, tgt: to } => {
-            let (from, to) = (src.encode(from)?, tgt.encode(to)?);
+            let (from, to) = (words.src.encode(from)?, words.tgt.encode(to)?);
             Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
@@ -333,10 +359,12 @@ fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers) -> Result<Ex
         }
         Item::Labelled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
-            ..Example::unlabelled(src.encode(text)?, src.special(), line)
+            ..Example::unlabelled(words.src.encode(text)?, src.special(), line)
         },
-        Item::Text(text) if task == Task::Fill => Example::whole(tgt.encode(text)?, special, line),
-        Item::Text(text) => Example::text(&tgt.encode(text)?, special, line),
+        Item::Text(text) if task == Task::Fill => {
+            Example::whole(words.tgt.encode(text)?, special, line)
+        }
+        Item::Text(text) => Example::text(&words.tgt.encode(text)?, special, line),
     })
 }
 

@@ -70,16 +70,17 @@ impl Reader {
             rest.extend(expanded.map(|source| (part, source)));
         }
         rest.reverse();
+        let Some((part, first)) = rest.pop() else {
+            return Err(unfit(form, "none"));
+        };
+        let records = Records::open(&first, form, seed)?;
         // Reports any missing file at once. Opening it would disturb a pipe.
         for file in rest.iter().flat_map(|(_, source)| source.files()) {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
-        let Some((part, first)) = rest.pop() else {
-            return Err(unfit(form, "none"));
-        };
         Ok(Self {
             intake: Intake::new(form),
-            records: Records::open(&first, form, seed)?,
+            records,
             seed,
             rest,
             part,

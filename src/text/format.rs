@@ -61,15 +61,22 @@ fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
         steps.push(json!({"type": "Lowercase"}));
     }
     if let TokenizerKind::Bpe | TokenizerKind::Unigram = config.kind {
-        // Spaces become word marks, so all other white space is first replaced by a single space.
-        let pattern = json!({"Regex": r"\s{2,}|[^\S ]"});
-        steps.push(json!({"type": "Replace", "pattern": pattern, "content": " "}));
-        steps.push(json!({"type": "Strip", "strip_left": true, "strip_right": true}));
+        steps.extend(space_normalizers());
     }
     steps
 }
 
-fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
+/// Spaces become word marks, so all other white space is first replaced by a single space.
+pub(super) fn space_normalizers() -> [Value; 2] {
+    let pattern = json!({"Regex": r"\s{2,}|[^\S ]"});
+    [
+        json!({"type": "Replace", "pattern": pattern, "content": " "}),
+        json!({"type": "Strip", "strip_left": true, "strip_right": true}),
+    ]
+}
+
+/// The division of texts into words, without `special` tokens in them.
+pub(super) fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
     match kind {
         TokenizerKind::Bpe | TokenizerKind::Unigram => {
             vec![metaspace(), special_text_splitter(special)]

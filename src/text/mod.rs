@@ -12,6 +12,7 @@ mod special;
 mod tests;
 mod tokenizer;
 mod tokenizers;
+mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
@@ -19,3 +20,4 @@ pub use learn::{Masks, learn, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer};
 pub use tokenizers::Tokenizers;
+pub use words::WordCache;

@@ -19,7 +19,7 @@ use crate::batch::TokenId;
 use crate::error::{Error, Result};
 
 /// Prefix of the first token of a word in subword vocabularies.
-const WORD_MARK: char = '▁';
+pub(super) const WORD_MARK: char = '▁';
 
 /// How a token is joined to the text before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

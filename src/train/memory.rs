@@ -17,8 +17,8 @@ use crate::ops::Precision;
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
-/// RAM used without a model: code and tokenizer.
-const PROGRAM: f64 = 56.0 * MB;
+/// RAM used without a model: code, libraries and tokenizer.
+const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 56.0 } * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
 /// Rows of logits held at a time.

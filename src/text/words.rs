@@ -1,0 +1,225 @@
+//! Encoding word by word, with a memory for words.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::format;
+use super::tokenizer::{Tokenizer, WORD_MARK};
+use crate::batch::TokenId;
+use crate::config::TokenizerKind;
+use crate::error::Result;
+
+/// Longer words are seldom repeated.
+const MOST_BYTES: usize = 64;
+/// When there are more words, all are forgotten.
+const MOST_WORDS: usize = 1 << 16;
+
+/// Encodes texts as their tokenizer does, but looks up words that it has encoded before. For each thread one, as it changes with
+/// each text.
+#[derive(Debug)]
+pub struct WordCache {
+    tokenizer: Tokenizer,
+    separable: Separable,
+    words: HashMap<Box<str>, Box<[TokenId]>>,
+}
+
+/// Which texts are encoded like their words, one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separable {
+    None,
+    Ascii,
+    /// Those without the mark that stands for a space.
+    Unmarked,
+    All,
+}
+
+impl WordCache {
+    /// Without any words yet.
+    pub fn new(tokenizer: &Tokenizer) -> Self {
+        Self {
+            tokenizer: tokenizer.clone(),
+            separable: Separable::by(tokenizer),
+            words: HashMap::new(),
+        }
+    }
+
+    /// The result of [`Tokenizer::encode`].
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn encode(&mut self, text: &str) -> Result<Vec<TokenId>> {
+        if !self.separable.includes(text) {
+            return self.tokenizer.encode(text);
+        }
+        let mut ids = Vec::new();
+        for word in text.split_whitespace() {
+            if let Some(known) = self.words.get(word) {
+                ids.extend_from_slice(known);
+                continue;
+            }
+            let new = self.tokenizer.encode(word)?;
+            ids.extend_from_slice(&new);
+            if word.len() <= MOST_BYTES {
+                if self.words.len() == MOST_WORDS {
+                    self.words.clear();
+                }
+                self.words.insert(word.into(), new.into());
+            }
+        }
+        ids.shrink_to_fit();
+        Ok(ids)
+    }
+}
+
+impl Separable {
+    /// Recognises tokenizers that were learned here. All their steps work on words alone, but NFKC can make spaces of other
+    /// characters.
+    fn by(tokenizer: &Tokenizer) -> Self {
+        let Ok(document) = serde_json::from_slice::<Value>(tokenizer.to_json()) else {
+            return Self::None;
+        };
+        let is = |step: &Value, names: &[&str]| {
+            step["type"]
+                .as_str()
+                .is_some_and(|name| names.contains(&name))
+        };
+        let special = document["added_tokens"].as_array().into_iter().flatten();
+        let special: Vec<&str> = special
+            .filter_map(|token| token["content"].as_str())
+            .collect();
+        let splits_as = |kind| {
+            let steps = Value::Array(format::pre_tokenizers(kind, &special));
+            document["pre_tokenizer"]["pretokenizers"] == steps
+        };
+        let normalizers = match document["normalizer"]["normalizers"].as_array() {
+            Some(steps) if document["post_processor"].is_null() => steps.as_slice(),
+            _ => return Self::None,
+        };
+        let spaces = format::space_normalizers();
+        let is_known =
+            |step: &Value| is(step, &["NFC", "NFKC", "Lowercase"]) || spaces.contains(step);
+        let is_subword = splits_as(TokenizerKind::Bpe) && normalizers.ends_with(&spaces);
+        let is_word = splits_as(TokenizerKind::Word);
+        if !normalizers.iter().all(is_known) || !(is_subword || is_word) {
+            return Self::None;
+        }
+        match (
+            normalizers.iter().any(|step| is(step, &["NFKC"])),
+            is_subword,
+        ) {
+            (true, _) => Self::Ascii,
+            (false, true) => Self::Unmarked,
+            (false, false) => Self::All,
+        }
+    }
+
+    fn includes(self, text: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Ascii => text.is_ascii(),
+            Self::Unmarked => !text.contains(WORD_MARK),
+            Self::All => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Normalization, TokenizerConfig};
+    use crate::random::Random;
+    use crate::text::{Masks, learn};
+
+    /// What could be read differently in another neighbourhood: white space of all kinds, marks, combining characters, special
+    /// tokens and their beginnings, characters that normalization changes.
+    const PIECES: [&str; 42] = [
+        " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b",
+        "ab", "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>",
+        "<", "[MASK]", "´", "ﬁ", "Σ", "ΑΣ", "ß", "İ", "한", "ᄒ", "ᅡ", "日本", "😀", "\u{200d}",
+        "\u{ad}", "\u{1f}", "1", ".",
+    ];
+
+    fn text(random: &mut Random) -> String {
+        let n = random.below(14);
+        (0..n).map(|_| PIECES[random.below(PIECES.len())]).collect()
+    }
+
+    #[test]
+    fn words_are_encoded_as_in_their_text() {
+        let mut random = Random::new(1, 2);
+        let corpus: Vec<String> = (0..300).map(|_| text(&mut random)).collect();
+        let corpus: Vec<&str> = corpus.iter().map(String::as_str).collect();
+        for kind in [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Word,
+            TokenizerKind::Char,
+        ] {
+            for normalization in [Normalization::None, Normalization::Nfc, Normalization::Nfkc] {
+                for lowercase in [false, true] {
+                    let config = TokenizerConfig {
+                        kind,
+                        normalization,
+                        lowercase,
+                        vocab_size: 80,
+                        min_frequency: 1,
+                        ..TokenizerConfig::default()
+                    };
+                    let learned = learn(&config, Masks::With, &corpus, &[]).unwrap();
+                    let tokenizer = learned.src();
+                    let mut cache = WordCache::new(tokenizer);
+                    let is_separable = cache.separable != Separable::None;
+                    assert_eq!(is_separable, kind != TokenizerKind::Char, "{kind:?}");
+                    for _ in 0..1500 {
+                        let text = text(&mut random);
+                        let expected = tokenizer.encode(&text).unwrap();
+                        assert_eq!(
+                            cache.encode(&text).unwrap(),
+                            expected,
+                            "{config:?}: {text:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_tokenizers_encode_whole_texts() {
+        let config = TokenizerConfig {
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
+        let of = |change: &dyn Fn(&mut Value)| {
+            let mut document: Value = serde_json::from_slice(learned.src().to_json()).unwrap();
+            change(&mut document);
+            let json = serde_json::to_vec(&document).unwrap();
+            Separable::by(&Tokenizer::from_json(json).unwrap())
+        };
+        assert_eq!(of(&|_| ()), Separable::Unmarked);
+        assert_eq!(
+            of(&|document| document["normalizer"] = Value::Null),
+            Separable::None
+        );
+        let scheme = "/pre_tokenizer/pretokenizers/0/prepend_scheme";
+        let first = |document: &mut Value| *document.pointer_mut(scheme).unwrap() = "first".into();
+        assert_eq!(of(&first), Separable::None);
+    }
+
+    #[test]
+    fn words_are_forgotten_when_there_are_too_many() {
+        let config = TokenizerConfig {
+            kind: TokenizerKind::Word,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
+        let mut cache = WordCache::new(learned.src());
+        for word in 0..MOST_WORDS + 10 {
+            cache.encode(&word.to_string()).unwrap();
+        }
+        assert_eq!(cache.words.len(), 10);
+    }
+}
