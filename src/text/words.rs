@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use tokenizers::NormalizedString;
 
 use super::format;
 use super::tokenizer::{Tokenizer, WORD_MARK};
@@ -20,18 +21,20 @@ const MOST_WORDS: usize = 1 << 16;
 #[derive(Debug)]
 pub struct WordCache {
     tokenizer: Tokenizer,
-    separable: Separable,
+    /// Without it, no text is divided.
+    conditions: Option<Conditions>,
     words: HashMap<Box<str>, Box<[TokenId]>>,
+    /// Whether NFKC makes white space of a character.
+    spacing: HashMap<char, bool>,
 }
 
-/// Which texts are encoded like their words, one after another.
+/// When a text is encoded like its words, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Separable {
-    None,
-    Ascii,
-    /// Those without the mark that stands for a space.
-    Unmarked,
-    All,
+struct Conditions {
+    /// Only if it does not contain the mark that stands for a space.
+    unmarked: bool,
+    /// Only if NFKC makes white space of nothing else.
+    solid: bool,
 }
 
 impl WordCache {
@@ -39,8 +42,9 @@ impl WordCache {
     pub fn new(tokenizer: &Tokenizer) -> Self {
         Self {
             tokenizer: tokenizer.clone(),
-            separable: Separable::by(tokenizer),
+            conditions: Conditions::of(tokenizer),
             words: HashMap::new(),
+            spacing: HashMap::new(),
         }
     }
 
@@ -49,7 +53,7 @@ impl WordCache {
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn encode(&mut self, text: &str) -> Result<Vec<TokenId>> {
-        if !self.separable.includes(text) {
+        if !self.can_divide(text) {
             return self.tokenizer.encode(text);
         }
         let mut ids = Vec::new();
@@ -70,21 +74,34 @@ impl WordCache {
         ids.shrink_to_fit();
         Ok(ids)
     }
+
+    fn can_divide(&mut self, text: &str) -> bool {
+        let Some(Conditions { unmarked, solid }) = self.conditions else {
+            return false;
+        };
+        if text.is_ascii() {
+            return true;
+        }
+        let mut others = text.chars().filter(|char| !char.is_ascii());
+        let spacing = &mut self.spacing;
+        others.all(|char| {
+            let mut is_spacing = || *spacing.entry(char).or_insert_with(|| is_spacing(char));
+            !(unmarked && char == WORD_MARK || solid && is_spacing())
+        })
+    }
 }
 
-impl Separable {
-    /// Recognises tokenizers that were learned here. All their steps work on words alone, but NFKC can make spaces of other
-    /// characters.
-    fn by(tokenizer: &Tokenizer) -> Self {
-        let Ok(document) = serde_json::from_slice::<Value>(tokenizer.to_json()) else {
-            return Self::None;
-        };
-        let is = |step: &Value, names: &[&str]| {
-            step["type"]
-                .as_str()
-                .is_some_and(|name| names.contains(&name))
-        };
-        let special = document["added_tokens"].as_array().into_iter().flatten();
+/// Whether NFKC makes white space of `char`, which is something else.
+fn is_spacing(char: char) -> bool {
+    let mut text = NormalizedString::from(char.to_string());
+    !char.is_whitespace() && text.nfkc().get().contains(char::is_whitespace)
+}
+
+impl Conditions {
+    /// Recognises tokenizers that were learned here, all of whose steps work on words alone under these conditions.
+    fn of(tokenizer: &Tokenizer) -> Option<Self> {
+        let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
+        let special = document["added_tokens"].as_array()?.iter();
         let special: Vec<&str> = special
             .filter_map(|token| token["content"].as_str())
             .collect();
@@ -92,35 +109,24 @@ impl Separable {
             let steps = Value::Array(format::pre_tokenizers(kind, &special));
             document["pre_tokenizer"]["pretokenizers"] == steps
         };
-        let normalizers = match document["normalizer"]["normalizers"].as_array() {
-            Some(steps) if document["post_processor"].is_null() => steps.as_slice(),
-            _ => return Self::None,
+        let normalizers = document["normalizer"]["normalizers"].as_array()?;
+        let is = |step: &Value, names: &[&str]| {
+            step["type"]
+                .as_str()
+                .is_some_and(|name| names.contains(&name))
         };
         let spaces = format::space_normalizers();
         let is_known =
             |step: &Value| is(step, &["NFC", "NFKC", "Lowercase"]) || spaces.contains(step);
         let is_subword = splits_as(TokenizerKind::Bpe) && normalizers.ends_with(&spaces);
         let is_word = splits_as(TokenizerKind::Word);
-        if !normalizers.iter().all(is_known) || !(is_subword || is_word) {
-            return Self::None;
-        }
-        match (
-            normalizers.iter().any(|step| is(step, &["NFKC"])),
-            is_subword,
-        ) {
-            (true, _) => Self::Ascii,
-            (false, true) => Self::Unmarked,
-            (false, false) => Self::All,
-        }
-    }
-
-    fn includes(self, text: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::Ascii => text.is_ascii(),
-            Self::Unmarked => !text.contains(WORD_MARK),
-            Self::All => true,
-        }
+        let is_ours = document["post_processor"].is_null()
+            && normalizers.iter().all(is_known)
+            && (is_subword || is_word);
+        is_ours.then(|| Self {
+            unmarked: is_subword,
+            solid: normalizers.iter().any(|step| is(step, &["NFKC"])),
+        })
     }
 }
 
@@ -169,8 +175,8 @@ mod tests {
                     let learned = learn(&config, Masks::With, &corpus, &[]).unwrap();
                     let tokenizer = learned.src();
                     let mut cache = WordCache::new(tokenizer);
-                    let is_separable = cache.separable != Separable::None;
-                    assert_eq!(is_separable, kind != TokenizerKind::Char, "{kind:?}");
+                    let divides = cache.conditions.is_some();
+                    assert_eq!(divides, kind != TokenizerKind::Char, "{kind:?}");
                     for _ in 0..1500 {
                         let text = text(&mut random);
                         let expected = tokenizer.encode(&text).unwrap();
@@ -186,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn only_few_characters_contain_spaces() {
+        let spacing = ['¨', '¯', '´', '¸', '˘', 'ͺ', '΄', '‗', '゛', '￣'];
+        assert!(spacing.into_iter().all(is_spacing));
+        let solid = "äßéłžЖяαω„“–…’½½²日本한글😀\u{a0}\u{3000}";
+        assert!(!solid.chars().any(is_spacing));
+    }
+
+    #[test]
     fn other_tokenizers_encode_whole_texts() {
         let config = TokenizerConfig {
             min_frequency: 1,
@@ -196,16 +210,17 @@ mod tests {
             let mut document: Value = serde_json::from_slice(learned.src().to_json()).unwrap();
             change(&mut document);
             let json = serde_json::to_vec(&document).unwrap();
-            Separable::by(&Tokenizer::from_json(json).unwrap())
+            Conditions::of(&Tokenizer::from_json(json).unwrap())
         };
-        assert_eq!(of(&|_| ()), Separable::Unmarked);
-        assert_eq!(
-            of(&|document| document["normalizer"] = Value::Null),
-            Separable::None
-        );
+        let unchanged = Conditions {
+            unmarked: true,
+            solid: true,
+        };
+        assert_eq!(of(&|_| ()), Some(unchanged));
+        assert_eq!(of(&|document| document["normalizer"] = Value::Null), None);
         let scheme = "/pre_tokenizer/pretokenizers/0/prepend_scheme";
         let first = |document: &mut Value| *document.pointer_mut(scheme).unwrap() = "first".into();
-        assert_eq!(of(&first), Separable::None);
+        assert_eq!(of(&first), None);
     }
 
     #[test]

@@ -75,9 +75,9 @@ fn a_corpus_has_exactly_one_source() {
             "from 0.001 to 1000, found 0",
         ),
         (
-            "train = [{ tsv = 'a' }, { tvs = 'b' }]",
-            "data.train.tvs",
-            "did you mean `data.train.tsv`?",
+            "train = [{ tsv = 'a' }, { pears = 3 }]",
+            "data.train.pears",
+            "did you mean `data.train.pairs`?",
         ),
         (
             "train = [{ tsv = 'a' }, 'b']",
