@@ -10,7 +10,7 @@ use crate::cli_model::{CONFIG, trained};
 use crate::run::{Folder, Outcome};
 
 /// A run with dropout that is long enough to be stopped midway, with pauses for validation and saving.
-const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
+pub(crate) const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
     --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
     --set train.accumulate=2 --set data.train.pairs=1000";
 

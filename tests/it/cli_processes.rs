@@ -5,8 +5,9 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cli_damage::{long, signal, wait_for_updates, weights};
-use crate::run::{Folder, Outcome};
+use crate::cli_damage::{LONG, long, signal, wait_for_updates, weights};
+use crate::cli_model::CONFIG;
+use crate::run::{Folder, Outcome, for_family};
 
 /// `mpirun` with the program as one of its arguments, and whatever it needs on a machine with few CPUs and as root.
 fn mpirun(folder: &Folder) -> Command {
@@ -96,42 +97,53 @@ fn errors(outcome: &Outcome) -> Vec<&str> {
     lines.filter(|line| line.starts_with("error: ")).collect()
 }
 
+/// One, two and four processes, and two that become four after a kill.
+fn check_same_bits(family: &str, matmul: &str) {
+    let folder = Folder::new();
+    folder.write("c.toml", for_family(CONFIG, family));
+    let used = match family {
+        "seq2seq" => LONG.replace(
+            "--set model.attention_dropout=0.1",
+            "--set model.recurrent.cell=lstm --set model.recurrent.attention=additive",
+        ),
+        _ => LONG.to_owned(),
+    };
+    let train = |out: &str| {
+        format!(
+            "train c.toml --out {out} {used} --threads 1 --resume --set model.family={family} \
+             --set train.accumulate=4 --set train.matmul={matmul}"
+        )
+    };
+    let alone = folder.run(&train("1"));
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    let alone = weights(&folder, "1");
+    for n in [2, 4] {
+        let outcome = succeeds(&folder, n, &train(&n.to_string()));
+        let words = format!("of which process 0 of {n} spent");
+        assert!(outcome.stderr.contains(&words), "{outcome:?}");
+        let notes = outcome.stderr.matches("note: 60 updates").count();
+        assert_eq!(notes, 1, "{outcome:?}");
+        assert!(
+            weights(&folder, &n.to_string()) == alone,
+            "{n} processes, {matmul}, {family}"
+        );
+    }
+    let child = start(&folder, 2, &train("killed"));
+    wait_for_updates(&folder, "killed", 20);
+    send(pids(&child)[&1], "-9");
+    let outcome = finish(child);
+    assert!(outcome.code != Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("process rank 1"), "{outcome:?}");
+    succeeds(&folder, 4, &train("killed"));
+    assert!(weights(&folder, "killed") == alone, "{matmul}, {family}");
+}
+
 #[test]
 fn the_number_of_processes_changes_no_bit() {
-    let folder = Folder::new();
-    for matmul in ["f32", "bf16"] {
-        let train = |out: &str, more: &str| {
-            let more = format!(
-                "--threads 1 --resume --set train.accumulate=4 --set train.matmul={matmul} {more}"
-            );
-            long(&folder, &format!("{matmul}-{out}"), &more)
-        };
-        let alone = folder.run(&train("1", ""));
-        assert_eq!(alone.code, Some(0), "{alone:?}");
-        let alone = weights(&folder, &format!("{matmul}-1"));
-        for n in [2, 4] {
-            let outcome = succeeds(&folder, n, &train(&n.to_string(), ""));
-            let words = format!("of which process 0 of {n} spent");
-            assert!(outcome.stderr.contains(&words), "{outcome:?}");
-            let notes = outcome.stderr.matches("note: 60 updates").count();
-            assert_eq!(notes, 1, "{outcome:?}");
-            assert!(
-                weights(&folder, &format!("{matmul}-{n}")) == alone,
-                "{matmul}, {n}"
-            );
+    for family in ["transformer", "seq2seq", "decoder_only"] {
+        for matmul in ["f32", "bf16"] {
+            check_same_bits(family, matmul);
         }
-        // Two processes, one of which is killed; then four.
-        let child = start(&folder, 2, &train("killed", ""));
-        wait_for_updates(&folder, &format!("{matmul}-killed"), 20);
-        send(pids(&child)[&1], "-9");
-        let outcome = finish(child);
-        assert!(outcome.code != Some(0), "{outcome:?}");
-        assert!(outcome.stderr.contains("process rank 1"), "{outcome:?}");
-        succeeds(&folder, 4, &train("killed", ""));
-        assert!(
-            weights(&folder, &format!("{matmul}-killed")) == alone,
-            "{matmul}"
-        );
     }
 }
 
