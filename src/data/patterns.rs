@@ -48,7 +48,8 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
 /// The files of the training corpus, with patterns replaced by what fits them.
 ///
 /// # Errors
-/// Those of [`expand`]; [`Error::Config`] without a training corpus.
+/// [`Error::Data`] if a pattern fits no file, or two aligned patterns fit different numbers of files; [`Error::Io`] if a folder
+/// cannot be read; [`Error::Config`] without a training corpus.
 pub fn training_files(config: &Config) -> Result<Vec<PathBuf>> {
     let sources = expand(config.data.training()?, config.data.dir.as_deref())?;
     let files = sources.iter().flat_map(CorpusSource::files);
