@@ -14,6 +14,7 @@ mod ensemble;
 mod evaluate;
 mod existing;
 mod fill;
+mod fingerprint;
 mod generate;
 mod info;
 mod input;

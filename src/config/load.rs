@@ -63,7 +63,7 @@ impl Config {
         for Override { key, value } in &overrides {
             let key = current_name(key);
             check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
-            set(&mut table, &key, value.clone());
+            set(&mut table, &key, value.clone())?;
         }
 
         corpus::check(&table)
@@ -155,17 +155,25 @@ fn is_within(key: &str, section: &str) -> bool {
 }
 
 /// Sets the known key `key` of `table`, whose sections have been checked.
-fn set(table: &mut Table, key: &str, value: Value) {
+///
+/// # Errors
+/// [`Error::Usage`] if a section is a list.
+fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
     match key.split_once('.') {
         None => {
             table.insert(key.to_owned(), value);
+            Ok(())
         }
-        Some((section, rest)) => {
+        Some((name, rest)) => {
             let section = table
-                .entry(section)
+                .entry(name)
                 .or_insert_with(|| Value::Table(Table::new()));
-            if let Value::Table(section) = section {
-                set(section, rest, value);
+            match section {
+                Value::Table(section) => set(section, rest, value),
+                _ => Err(Error::usage(
+                    format!("the override `…{name}.{rest}` sets a key of a list"),
+                    format!("override the whole list, as in `…{name}=[{{ … }}, {{ … }}]`"),
+                )),
             }
         }
     }

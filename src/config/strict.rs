@@ -36,19 +36,26 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
     match (kind, value) {
         (Kind::Section, Value::Table(table)) => check_table(key, table),
         (Kind::Section, Value::Array(list)) if LISTS.contains(&key) => {
-            list.iter().try_for_each(|value| check_key(key, value))
+            list.iter().try_for_each(|value| match value {
+                Value::Array(_) => Err(wrong_type(key, kind, value)),
+                value => check_key(key, value),
+            })
         }
         (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
         (Kind::Whole, Value::Integer(0..)) => Ok(()),
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
         (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
         (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
-        _ => Err(Error::Config {
-            key: key.to_owned(),
-            expected: expected(kind),
-            found: described(value),
-            hint: hint(kind, value),
-        }),
+        _ => Err(wrong_type(key, kind, value)),
+    }
+}
+
+fn wrong_type(key: &str, kind: Kind, value: &Value) -> Error {
+    Error::Config {
+        key: key.to_owned(),
+        expected: expected(kind),
+        found: described(value),
+        hint: hint(kind, value),
     }
 }
 

@@ -11,6 +11,7 @@ use super::masking::Masking;
 use super::order::{self, Order, Window};
 use super::parts::Parts;
 use crate::batch::{Batch, Padded};
+use crate::count::count;
 use crate::error::{Error, Result};
 use crate::text::{Sides, SpecialTokens};
 
@@ -111,7 +112,10 @@ impl Batcher {
             return Err(Error::Config {
                 key: "data.train.weight".into(),
                 expected: "weights that leave at least one example for an epoch".into(),
-                found: format!("so small ones for {} examples", examples.len()),
+                found: format!(
+                    "weights that are too small for {}",
+                    count(examples.len(), "example")
+                ),
                 hint: None,
             });
         }

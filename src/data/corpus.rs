@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::form::Form;
 use super::intake::{Intake, ReadStats};
 use super::item::{Entry, Fault, Item, TagInput, has_control};
-use super::reader::Reader;
+use super::reader::{Places, Reader};
 use super::sample::Sample;
 use super::stored::SourceFile;
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ pub struct Corpus {
     sources: Vec<SourceFile>,
     /// The number of the last line of each of its parts.
     ends: Vec<usize>,
+    places: Places,
 }
 
 impl Corpus {
@@ -28,6 +29,7 @@ impl Corpus {
             entries: Vec::new(),
             sources,
             ends: Vec::new(),
+            places: Places::default(),
         }
     }
 
@@ -70,6 +72,7 @@ impl Corpus {
             entries: sample.into_entries(),
             sources: self.sources.clone(),
             ends: self.ends.clone(),
+            places: self.places.clone(),
         })
     }
 
@@ -165,13 +168,7 @@ impl Corpus {
 
     /// An error about a line.
     pub(super) fn error(&self, line: usize, problem: String) -> Error {
-        match self.sources.last() {
-            Some(file) => Error::line(&file.path, line, problem),
-            None => Error::Data {
-                problem: format!("line {line} of the corpus: {problem}"),
-                hint: None,
-            },
-        }
+        self.places.error(line, problem)
     }
 
     /// Rejects an empty corpus.
@@ -221,6 +218,7 @@ impl Corpus {
     pub(super) fn finish(&mut self, reader: Reader) {
         self.intake.stats = reader.stats();
         self.ends = reader.ends().to_vec();
+        self.places = reader.places().clone();
         self.sources = reader.finish();
     }
 
@@ -260,6 +258,7 @@ impl Corpus {
     /// [`Error::Config`] if one of the two parts would be empty.
     pub fn hold_out(&mut self, share: f64) -> Result<Self> {
         let mut held = Self::new(self.form(), self.sources.clone());
+        held.places = self.places.clone();
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
         match (self.form(), self.entries.as_mut_slice()) {
             (

@@ -212,7 +212,7 @@ pub struct Encoder<'a> {
 }
 
 /// The words that a thread has encoded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Words {
     src: WordCache,
     tgt: WordCache,
@@ -225,18 +225,17 @@ impl<'a> Encoder<'a> {
             max_len,
             ..EncodeStats::default()
         };
-        let words = || {
-            Mutex::new(Words {
-                src: WordCache::new(tokenizers.src()),
-                tgt: WordCache::new(tokenizers.tgt()),
-            })
+        let threads = rayon::current_num_threads();
+        let words = Words {
+            src: WordCache::new(tokenizers.src(), threads),
+            tgt: WordCache::new(tokenizers.tgt(), threads),
         };
         Self {
             task,
             tokenizers,
             max_ratio: f64::INFINITY,
             stats,
-            words: (0..rayon::current_num_threads()).map(|_| words()).collect(),
+            words: (0..threads).map(|_| Mutex::new(words.clone())).collect(),
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use glob::{MatchOptions, Pattern};
+
 use crate::config::{Config, CorpusSource};
+use crate::count::count;
 use crate::error::{Error, Result};
 
 /// The corpora that `source` names, one for each file or pair of files that fits its patterns. Relative paths are resolved against `dir`.
@@ -18,11 +21,11 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
             if sources.len() != targets.len() {
                 return Err(Error::Data {
                     problem: format!(
-                        "`{}` fits {} files, `{}` fits {}",
+                        "{} fit `{}`, and {} fit `{}`",
+                        count(sources.len(), "file"),
                         src.display(),
-                        sources.len(),
-                        tgt.display(),
-                        targets.len()
+                        targets.len(),
+                        tgt.display()
                     ),
                     hint: Some(
                         "file n of one pattern, by name, belongs to file n of the other".into(),
@@ -58,18 +61,26 @@ pub fn training_files(config: &Config) -> Result<Vec<PathBuf>> {
 
 /// The files that fit `path`, by name. A file that exists is no pattern, whatever its name.
 fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
-    let path = dir.map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
-    let text = path.to_string_lossy();
-    if !text.contains(['*', '?', '[']) || path.exists() {
-        return Ok(vec![path]);
+    let place = dir.map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
+    let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
+    if !is_pattern || place.exists() {
+        return Ok(vec![place]);
     }
+    // The folder is no pattern.
+    let folder = dir.map(|dir| Pattern::escape(&dir.to_string_lossy()));
+    let text = Path::new(&folder.unwrap_or_default()).join(path);
+    let text = text.to_string_lossy();
     let unusable = |problem: String| {
         Error::Data {
         problem,
         hint: Some("in a pattern, `*` stands for any characters, `?` for one, `[ab]` for one of these, and `**/` for any folders".into()),
     }
     };
-    let found = glob::glob(&text)
+    let visible = MatchOptions {
+        require_literal_leading_dot: true,
+        ..MatchOptions::new()
+    };
+    let found = glob::glob_with(&text, visible)
         .map_err(|error| unusable(format!("`{text}` is not a pattern: {error}")))?
         .map(|file| {
             file.map_err(|error| {
@@ -95,11 +106,13 @@ mod tests {
     #[test]
     fn patterns_stand_for_all_files_that_fit_in_order() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["b.en", "a.en", "a.de", "b.de", "c.de", "[x]"] {
-            fs::write(folder.path().join(name), "").unwrap();
+        let folder = folder.path().join("[folder]");
+        fs::create_dir(&folder).unwrap();
+        for name in ["b.en", "a.en", ".c.en", "a.de", "b.de", "c.de", "[x]"] {
+            fs::write(folder.join(name), "").unwrap();
         }
-        fs::create_dir(folder.path().join("d.en")).unwrap();
-        let expanded = |source: &CorpusSource| expand(source, Some(folder.path()));
+        fs::create_dir(folder.join("d.en")).unwrap();
+        let expanded = |source: &CorpusSource| expand(source, Some(&folder));
         let names = |source: CorpusSource| -> Vec<String> {
             let expanded = expanded(&source).unwrap();
             let files = expanded.iter().flat_map(CorpusSource::files);
@@ -125,7 +138,10 @@ mod tests {
             ["b.en", "a.en", "b.en"]
         );
         let uneven = expanded(&aligned("*.en", "*.de")).unwrap_err();
-        assert!(uneven.to_string().contains("fits 2 files"), "{uneven}");
+        assert!(
+            uneven.to_string().starts_with("2 files fit `*.en`"),
+            "{uneven}"
+        );
         let none = expanded(&CorpusSource::Tsv("*.tsv".into())).unwrap_err();
         assert!(
             none.to_string().contains("no file fits the pattern"),

@@ -32,6 +32,32 @@ pub struct Reader {
     ends: Vec<usize>,
     /// The files that have been read.
     files: Vec<SourceFile>,
+    /// For messages, the files with their last lines.
+    places: Places,
+}
+
+/// Which lines of a corpus come from which file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    /// In order; a line is numbered throughout.
+    files: Vec<(PathBuf, usize)>,
+}
+
+impl Places {
+    /// An error about line `number` of the corpus.
+    pub(super) fn error(&self, number: usize, problem: String) -> Error {
+        let file = self.files.partition_point(|(_, last)| *last < number);
+        match (self.files.get(file), file.checked_sub(1)) {
+            (None, _) => Error::Data {
+                problem: format!("line {number} of the corpus: {problem}"),
+                hint: None,
+            },
+            (Some((path, _)), None) => Error::line(path, number, problem),
+            (Some((path, _)), Some(before)) => {
+                Error::line(path, number - self.files[before].1, problem)
+            }
+        }
+    }
 }
 
 /// Where lines come from.
@@ -86,6 +112,7 @@ impl Reader {
             part,
             ends: Vec::new(),
             files: Vec::new(),
+            places: Places::default(),
         })
     }
 
@@ -128,6 +155,9 @@ impl Reader {
     /// Goes on with what follows; false if nothing does.
     fn begin_next(&mut self) -> Result<bool> {
         let lines = self.intake.stats.lines;
+        if let Some(path) = self.records.paths().last() {
+            self.places.files.push((path.to_path_buf(), lines));
+        }
         let Some((part, source)) = self.rest.pop() else {
             self.ends.resize(self.part + 1, lines);
             return Ok(false);
@@ -190,22 +220,18 @@ impl Reader {
         self.intake.stats
     }
 
-    /// An error about a line.
+    /// An error about a line, which has been read.
     pub fn error(&self, line: usize, problem: String) -> Error {
-        match &self.records {
-            // The line may be one of an earlier file.
-            _ if !self.files.is_empty() => Error::Data {
-                problem: format!("line {line} of all training data: {problem}"),
-                hint: None,
-            },
-            Records::Aligned { tgt: lines, .. } | Records::Each { lines, .. } => {
-                Error::line(lines.path(), line, problem)
-            }
-            Records::Generated(_) => Error::Data {
-                problem: format!("line {line} of the corpus: {problem}"),
-                hint: None,
-            },
+        let mut places = self.places.clone();
+        if let Some(path) = self.records.paths().last() {
+            places.files.push((path.to_path_buf(), usize::MAX));
         }
+        places.error(line, problem)
+    }
+
+    /// Which lines come from which file, after the last line.
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// The files that were read, after the last line; none for a built-in corpus.

@@ -72,7 +72,7 @@ pub fn evaluate(
     let translations = pipeline.best_with(share, &options.translate);
     let translations = processes.gather_lines(doing, translations)?;
     let seconds = start.elapsed().as_secs_f64();
-    let forced = teacher_forcing(pipeline, src, first)?;
+    let forced = processes.agree(doing, teacher_forcing(pipeline, src, first))?;
     let chrf_plus_plus = Chrf {
         word_order: 2,
         ..Chrf::default()

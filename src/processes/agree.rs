@@ -119,8 +119,12 @@ impl Processes {
         if self.is_alone() {
             return make();
         }
+        // What takes the first process long is its own affair, such as reading what a user types.
+        let limited = self.set_limited(false);
         let made = self.is_first().then(make).transpose();
-        let made = self.agree(doing, made)?;
+        let made = self.agree(doing, made);
+        self.set_limited(limited);
+        let made = made?;
         match made {
             Some(made) => {
                 self.exchange(doing, &self.to_others(&head(&made)), &mut []);
@@ -195,6 +199,23 @@ impl Processes {
         let read =
             |said: Vec<u8>| -> Vec<String> { serde_json::from_slice(&said).expect(SAME_PROGRAM) };
         Ok(all.flat_map(read).collect())
+    }
+
+    /// Refuses to go on if `description` is not the same in all processes. It describes `what`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], which names the first process in which it differs.
+    pub fn require_same(&self, what: &str, description: &str) -> Result<()> {
+        let doing = "the processes were compared";
+        let all = self.gather(doing, description.as_bytes());
+        let result = match description.as_bytes() == all[0] {
+            true => Ok(()),
+            false => Err(Error::usage(
+                format!("{what} differs from that of process 0"),
+                "give all processes the same files, version and options",
+            )),
+        };
+        self.agree(doing, result)
     }
 
     /// Refuses to go on with several processes.

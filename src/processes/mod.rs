@@ -135,11 +135,15 @@ impl Processes {
         bound(process)..bound(process + 1)
     }
 
-    /// From now on no process may keep others waiting for longer than the time-out, as while data are prepared.
+    /// From now on no process may keep others waiting for longer than the time-out. Before, while data are prepared, it may.
     pub fn limit_waits(&self) {
-        if let Some(group) = &self.group {
-            group.limited.set(true);
-        }
+        self.set_limited(true);
+    }
+
+    /// Sets whether the time-out applies, and returns whether it did.
+    fn set_limited(&self, limited: bool) -> bool {
+        let group = self.group.as_ref();
+        group.is_some_and(|group| group.limited.replace(limited))
     }
 
     /// The time that this process has spent in exchanges so far, waiting included.

@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// The most bytes of a message: MPI counts them in 31 bits.
 const MESSAGE: usize = 1 << 30;
+/// The exit code of a Rust program after a panic.
+const PANIC: u8 = 101;
 /// How long a process that waits stays ready to go on at once.
 const READY: Duration = Duration::from_millis(200);
 /// How long it sleeps at a time afterwards.
@@ -50,6 +52,15 @@ impl Mpi {
             _universe: universe,
         };
         Ok((mpi, host))
+    }
+}
+
+impl Drop for Mpi {
+    /// After a panic the others would wait for this process for ever.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.abort(PANIC);
+        }
     }
 }
 

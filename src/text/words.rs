@@ -13,17 +13,20 @@ use crate::error::Result;
 
 /// Longer words are seldom repeated.
 const MOST_BYTES: usize = 64;
-/// When there are more words, all are forgotten.
-const MOST_WORDS: usize = 1 << 16;
+/// Words in the caches of all threads. When a cache is full, it forgets all.
+const MOST_WORDS: usize = 1 << 18;
+/// Words in a cache.
+const MOST_WORDS_EACH: usize = 1 << 16;
 
 /// Encodes texts as their tokenizer does, but looks up words that it has encoded before. For each thread one, as it changes with
 /// each text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WordCache {
     tokenizer: Tokenizer,
     /// Without it, no text is divided.
     conditions: Option<Conditions>,
     words: HashMap<Box<str>, Box<[TokenId]>>,
+    most: usize,
     /// Whether NFKC makes white space of a character.
     spacing: HashMap<char, bool>,
 }
@@ -38,12 +41,13 @@ struct Conditions {
 }
 
 impl WordCache {
-    /// Without any words yet.
-    pub fn new(tokenizer: &Tokenizer) -> Self {
+    /// Without any words yet, to be cloned for each of `threads`.
+    pub fn new(tokenizer: &Tokenizer, threads: usize) -> Self {
         Self {
             tokenizer: tokenizer.clone(),
             conditions: Conditions::of(tokenizer),
             words: HashMap::new(),
+            most: (MOST_WORDS / threads.max(1)).min(MOST_WORDS_EACH),
             spacing: HashMap::new(),
         }
     }
@@ -65,7 +69,7 @@ impl WordCache {
             let new = self.tokenizer.encode(word)?;
             ids.extend_from_slice(&new);
             if word.len() <= MOST_BYTES {
-                if self.words.len() == MOST_WORDS {
+                if self.words.len() >= self.most {
                     self.words.clear();
                 }
                 self.words.insert(word.into(), new.into());
@@ -174,7 +178,7 @@ mod tests {
                     };
                     let learned = learn(&config, Masks::With, &corpus, &[]).unwrap();
                     let tokenizer = learned.src();
-                    let mut cache = WordCache::new(tokenizer);
+                    let mut cache = WordCache::new(tokenizer, 1);
                     let divides = cache.conditions.is_some();
                     assert_eq!(divides, kind != TokenizerKind::Char, "{kind:?}");
                     for _ in 0..1500 {
@@ -231,8 +235,8 @@ mod tests {
             ..TokenizerConfig::default()
         };
         let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
-        let mut cache = WordCache::new(learned.src());
-        for word in 0..MOST_WORDS + 10 {
+        let mut cache = WordCache::new(learned.src(), 1);
+        for word in 0..MOST_WORDS_EACH + 10 {
             cache.encode(&word.to_string()).unwrap();
         }
         assert_eq!(cache.words.len(), 10);

@@ -7,7 +7,7 @@ pub(super) use machine::{high_water_mark, limit};
 
 use self::activations::floats;
 use super::optimizer::slots;
-use super::sum::most_at_once;
+use super::sum::{most_at_once, most_nodes};
 use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
 use crate::config::{Config, Matmul};
 use crate::data::BatchSize;
@@ -68,7 +68,10 @@ impl Memory {
         let processes = subject.processes as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
         // What is sent and what is received.
-        let exchanged = if subject.processes > 1 { 2.0 } else { 0.0 };
+        let exchanged = match subject.processes {
+            1 => 0.0,
+            n => 2.0 * most_nodes(config.train.accumulate as u64, n as u64) as f64,
+        };
         let copies = 2.0 + gradients + slots + exchanged;
         let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);

@@ -10,7 +10,7 @@ use super::report::{Event, Observer};
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
-use crate::config::{Config, Difference};
+use crate::config::{Config, Difference, Matmul};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::model::{Model, Parameter};
@@ -71,6 +71,17 @@ pub(super) fn prepare(
         }
         None => fresh_model(config, &architecture, &device),
     };
+    let learner = Learner::among(processes.clone(), model, config, device);
+    let products = learner.products();
+    // Products in f32 have the same bits on all machines.
+    let products = match products.matmul {
+        Matmul::F32 => "f32".into(),
+        _ => products.to_string(),
+    };
+    processes.require_same(
+        "the precision of products (`train.matmul`) or the CPU's instructions",
+        &products,
+    )?;
     let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
     let claimed = opened.map(|Opened { found, lock }| {
         directory::claim(dir, found, config, tokenizers, provenance)?;
@@ -81,7 +92,7 @@ pub(super) fn prepare(
         config: config.clone(),
         processes: processes.clone(),
         dir: dir.to_path_buf(),
-        learner: Learner::among(processes.clone(), model, config, device),
+        learner,
         material,
         memory,
         resume_at,

@@ -118,6 +118,25 @@ pub(super) fn most_at_once(n: u64) -> u32 {
     n.max(1).ilog2() + 1
 }
 
+/// The largest number of sums that one of `processes` is left with, if each adds an equal block of `n` micro-batches.
+pub(super) fn most_nodes(n: u64, processes: u64) -> u32 {
+    let of_block = |process: u64| {
+        let (mut first, end) = (process * n / processes, (process + 1) * n / processes);
+        let mut nodes = 0;
+        while first < end {
+            let aligned = if first == 0 {
+                63
+            } else {
+                first.trailing_zeros()
+            };
+            first += 1 << aligned.min((end - first).ilog2());
+            nodes += 1;
+        }
+        nodes
+    };
+    (0..processes).map(of_block).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +188,26 @@ mod tests {
                     }
                     assert_eq!(written(all), alone, "{n} in {bounds:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_of_sums_is_predicted() {
+        assert_eq!(
+            (most_nodes(4, 4), most_nodes(8, 2), most_nodes(6, 2)),
+            (1, 1, 2)
+        );
+        for n in 1..=40 {
+            for processes in 1..=n {
+                let bound = |process: u64| process * n / processes;
+                let nodes = |process| of(bound(process)..bound(process + 1)).nodes.len() as u32;
+                let most = (0..processes).map(nodes).max();
+                assert_eq!(
+                    Some(most_nodes(n, processes)),
+                    most,
+                    "{n} among {processes}"
+                );
             }
         }
     }

@@ -236,7 +236,10 @@ impl<'a> Trainer<'a> {
                         "after update {} the weights of process {process} differ from those of process 0",
                         self.step
                     ),
-                    hint: Some("look for faulty memory, and for machines with other CPU instructions if `train.matmul` is not `f32`; the last checkpoint is from before".into()),
+                    hint: Some(
+                        "look for faulty memory or network; the last checkpoint is from before"
+                            .into(),
+                    ),
                 })
             }
         }

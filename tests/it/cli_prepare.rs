@@ -171,7 +171,7 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
     stops(
         &folder,
         "train c.toml --out x",
-        &["`b?.src` fits 4 files, `b?.tgt` fits 3"],
+        &["4 files fit `b?.src`, and 3 fit `b?.tgt`"],
     );
 }
 

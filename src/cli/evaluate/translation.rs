@@ -9,6 +9,7 @@ use attentive::pipeline::Pipeline;
 use attentive::processes::Processes;
 
 use super::{Args, percentage};
+use crate::cli::fingerprint::fingerprint;
 use crate::cli::input;
 use crate::cli::output::Output;
 
@@ -30,6 +31,9 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Re
     let translations = processes.is_first().then(open).transpose();
     let translations = processes.agree(doing, translations)?.flatten();
 
+    processes.require_same("the model", &fingerprint(&args.model))?;
+    processes.require_same("the test set", &src.join("\n"))?;
+    processes.limit_waits();
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options, processes)?;
     if !processes.is_first() {
         return Ok(());

@@ -16,6 +16,7 @@ use attentive::pipeline::{Pipeline, TranslateOptions};
 use attentive::processes::Processes;
 
 use super::ensemble::EnsembleArgs;
+use super::fingerprint::fingerprint;
 use super::lines::LinesArgs;
 use super::output::Output;
 use super::search::SearchArgs;
@@ -157,6 +158,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let (pipeline, options) = processes.agree(doing, load(args))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
+    processes.require_same("the model", &fingerprint(&args.lines.model))?;
     let others = args.prefix.iter().chain(&args.constraints);
     let others = others.chain(args.ensemble.models());
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
@@ -174,6 +176,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         constrained: args.constraints.is_some(),
         out: Output::memory(),
     };
+    processes.limit_waits();
     translate_lines(&options, demands.as_ref(), &mut shared, writer)?;
     Ok(pipeline)
 }

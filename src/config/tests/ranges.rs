@@ -80,6 +80,11 @@ fn a_corpus_has_exactly_one_source() {
             "did you mean `data.train.pairs`?",
         ),
         (
+            "train = [[{ tsv = 'a' }]]",
+            "data.train",
+            "a section of keys, found an array",
+        ),
+        (
             "train = [{ tsv = 'a' }, 'b']",
             "data.train",
             "a section of keys, found the string `b`",

@@ -169,45 +169,31 @@ impl Exchange {
     /// The sum of all gradients for the parts that this process updates. `nodes` are the sums of each process.
     fn gradients(&self, partial: PartialSums<Gathered>, nodes: &[LossNodes]) -> Vec<Vec<f32>> {
         let own = self.processes.number();
-        let others: Vec<usize> = self.others().collect();
-        let mut out = Vec::new();
-        let mut mine = Vec::new();
-        for &process in &others {
-            let n = self.partition.len(process) * partial.nodes().len();
-            let mut wire = Wire::with_capacity(self.format, n);
-            for node in partial.nodes() {
-                let gradients = node.sum.gradients.iter();
-                for (gradient, part) in gradients.zip(self.partition.of(process)) {
-                    wire.extend(&gradient.values[part.clone()]);
-                }
-            }
-            out.push((process, wire));
-        }
-        for node in partial.nodes() {
-            let mut numbers = Vec::with_capacity(self.partition.len(own));
-            for (gradient, part) in node.sum.gradients.iter().zip(self.parts()) {
-                numbers.extend_from_slice(&gradient.values[part.clone()]);
-            }
-            mine.push(node.with(Numbers(numbers)));
-        }
-        partial.recycle();
         let length = self.partition.len(own);
-        let mut into: Vec<(usize, Wire)> = others
+        let out: Vec<(usize, Wire)> = self
+            .others()
+            .map(|process| (process, self.sent(&partial, process)))
+            .collect();
+        let mine: Vec<Node<Numbers>> = partial
+            .nodes()
             .iter()
-            .map(|&process| {
+            .map(|node| node.with(Numbers(self.part_of(&node.sum, own).concat())))
+            .collect();
+        partial.recycle();
+        let mut into: Vec<(usize, Wire)> = self
+            .others()
+            .map(|process| {
                 let n = length * nodes[process].len();
                 (process, Wire::zeros(self.format, n))
             })
             .collect();
         self.exchange("gradients were summed", &out, &mut into);
         drop(out);
-        let mut total = PartialSums::default();
-        let mut mine = Some(mine);
-        let mut received = into.into_iter();
+        let (mut mine, mut total) = (mine.into_iter(), PartialSums::default());
+        let mut received = into.iter();
         for (process, nodes) in nodes.iter().enumerate() {
             if process == own {
-                let mine = mine.take().unwrap_or_default();
-                mine.into_iter().for_each(|node| total.add(node));
+                mine.by_ref().for_each(|node| total.add(node));
                 continue;
             }
             let (_, wire) = received.next().expect("a message from each other process");
@@ -217,15 +203,40 @@ impl Exchange {
             }
         }
         let Numbers(total) = total.total().expect("at least one micro-batch");
-        let mut rest = total.as_slice();
-        let parts = self.parts().iter();
+        self.by_parameter(&total)
+    }
+
+    /// What `process` is sent of the gradients.
+    fn sent(&self, partial: &PartialSums<Gathered>, process: usize) -> Wire {
+        let nodes = partial.nodes();
+        let n = self.partition.len(process) * nodes.len();
+        let mut wire = Wire::with_capacity(self.format, n);
+        for node in nodes {
+            for part in self.part_of(&node.sum, process) {
+                wire.extend(part);
+            }
+        }
+        wire
+    }
+
+    /// The gradient of the part of each parameter that `process` updates.
+    fn part_of<'a>(&self, gathered: &'a Gathered, process: usize) -> Vec<&'a [f32]> {
+        let gradients = gathered.gradients.iter();
+        let parts = gradients.zip(self.partition.of(process));
         parts
-            .map(|part| {
-                let (gradient, others) = rest.split_at(part.len());
-                rest = others;
-                gradient.to_vec()
-            })
+            .map(|(gradient, part)| &gradient.values[part.clone()])
             .collect()
+    }
+
+    /// `numbers`, divided by the parameters that they belong to.
+    fn by_parameter(&self, numbers: &[f32]) -> Vec<Vec<f32>> {
+        let mut rest = numbers;
+        let of = |part: &Range<usize>| {
+            let (own, others) = rest.split_at(part.len());
+            rest = others;
+            own.to_vec()
+        };
+        self.parts().iter().map(of).collect()
     }
 
     /// The sums of squares of each chunk of each parameter's gradient, from those for the parts of this process.

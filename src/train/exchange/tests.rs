@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::checkpoint::{Run, files};
-use crate::config::Config;
+use crate::config::{Config, CorpusSource, StoreKind, Units, WeightedSource};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::processes::{Processes, in_threads};
@@ -244,4 +244,55 @@ fn an_update_needs_a_micro_batch_for_each_process() {
         assert_eq!(error, expected);
     }
     assert!(!dir.exists());
+}
+
+#[test]
+fn other_kinds_of_runs_are_shared_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut runs = Vec::new();
+    let text = config(folder.path(), LANGUAGE_MODEL, 4);
+    let part = |weight: f64| WeightedSource {
+        source: CorpusSource::Text("text".into()),
+        weight,
+    };
+    for store in [StoreKind::Memory, StoreKind::Disk] {
+        let mut mixed = text.clone();
+        mixed.data.hold_out = 0.0;
+        mixed.train.validate_every = 0;
+        mixed.data.train = Some(CorpusSource::Mixed(vec![part(0.5), part(2.0)]));
+        mixed.data.store = store;
+        runs.push(mixed);
+    }
+    let mut stream = text;
+    stream.data.units = Units::Stream;
+    runs.push(stream);
+    let mut mean = config(folder.path(), TRANSFORMER, 4);
+    mean.train.average_last = 2;
+    runs.push(mean);
+    let mut weights = Vec::new();
+    for (number, config) in runs.iter().enumerate() {
+        let served = [1, 3].map(|n| {
+            let dir = folder.path().join(format!("{number}-{n}"));
+            run(config, &dir, n, 8);
+            fs::read(dir.join(files::WEIGHTS)).unwrap()
+        });
+        assert!(served[0] == served[1], "run {number}");
+        weights.push(served[0].clone());
+    }
+    assert!(weights[0] == weights[1], "from memory and from disk");
+}
+
+#[test]
+fn an_infinite_loss_in_one_process_stops_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path(), TRANSFORMER, 4);
+    config.train.optimizer.learning_rate = 1e30;
+    config.train.clip_norm = 0.0;
+    let dir = folder.path().join("run");
+    let errors = in_threads(2, |processes| {
+        train(&config, &options(&dir, processes), &mut Silent).unwrap_err()
+    });
+    let texts = errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(matches!(errors[0], Error::NotFinite(_)), "{texts:?}");
+    assert_eq!(texts[0], texts[1]);
 }

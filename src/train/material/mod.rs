@@ -75,10 +75,10 @@ pub(super) fn material(
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    let is_on_disk = processes.agree(
-        "the training data were looked for",
-        on_disk::is_chosen(config),
-    );
+    // One machine may have more memory than another, but all have to do the same.
+    let is_on_disk = processes.value_of_first("the training data were looked for", || {
+        on_disk::is_chosen(config, processes.on_this_machine())
+    });
     if is_on_disk? {
         return on_disk::material(config, stored, interrupt, processes, observer);
     }
@@ -320,6 +320,16 @@ fn check_same_everywhere(processes: &Processes, ours: &Provenance) -> Result<()>
     let said = serde_json::to_vec(&ours.data).unwrap_or_default();
     let said = processes.gather("the training data were compared", &said);
     let first: Vec<DataFile> = serde_json::from_slice(&said[0]).unwrap_or_default();
+    if first.len() != ours.data.len() {
+        return Err(Error::Data {
+            problem: format!(
+                "there are {} of data, and {} in process 0",
+                count(ours.data.len(), "file"),
+                first.len()
+            ),
+            hint: Some("copy the data of process 0 to all machines".into()),
+        });
+    }
     let differs = |(first, ours): &(&DataFile, &DataFile)| first.sha256 != ours.sha256;
     match first.iter().zip(&ours.data).find(differs) {
         Some((first, ours)) => Err(Error::Data {

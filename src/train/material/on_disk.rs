@@ -26,11 +26,11 @@ const SHARE_OF_MEMORY: f64 = 0.125;
 /// Lines that are encoded at a time.
 const LINES: usize = 1 << 14;
 
-/// Whether the training data are kept on disk.
+/// Whether the training data are kept on disk, with so many processes on this machine.
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
-pub(super) fn is_chosen(config: &Config) -> Result<bool> {
+pub(super) fn is_chosen(config: &Config, processes: usize) -> Result<bool> {
     match config.data.store {
         StoreKind::Memory => Ok(false),
         StoreKind::Disk => check_possible(config).map(|()| true),
@@ -40,7 +40,7 @@ pub(super) fn is_chosen(config: &Config) -> Result<bool> {
             let is_made = Store::find(&config.data.stores()?, &key)?.is_some();
             let bytes = key.source_bytes() as f64;
             let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
-            Ok(is_made || memory::limit(config, 1).is_some_and(is_large))
+            Ok(is_made || memory::limit(config, processes).is_some_and(is_large))
         }
     }
 }
