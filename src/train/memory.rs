@@ -18,7 +18,9 @@ const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
 /// RAM used without a model: code, libraries and tokenizer.
-const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 56.0 } * MB;
+const PROGRAM: f64 = if cfg!(feature = "mpi") { 59.0 } else { 56.0 } * MB;
+/// RAM that an MPI library uses for its connections.
+const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
 /// Rows of logits held at a time.
@@ -64,13 +66,17 @@ impl Memory {
         let architecture = subject.architecture;
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
-        let gradients = most_at_once(config.train.accumulate as u64) as f64;
-        let processes = subject.processes as f64;
+        let (n_batches, n) = (config.train.accumulate as u64, subject.processes as u64);
+        let gradients = match n {
+            1 => most_at_once(n_batches),
+            n => most_nodes(n_batches, n) + 1,
+        } as f64;
+        let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
         // What is sent and what is received.
-        let exchanged = match subject.processes {
-            1 => 0.0,
-            n => 2.0 * most_nodes(config.train.accumulate as u64, n as u64) as f64,
+        let (exchanged, connections) = match n {
+            1 => (0.0, 0.0),
+            n => (2.0 * most_nodes(n_batches, n) as f64, CONNECTIONS),
         };
         let copies = 2.0 + gradients + slots + exchanged;
         let tied = tied(architecture) as f64;
@@ -80,7 +86,7 @@ impl Memory {
             model: FLOAT * (copies * architecture.n_weights() as f64 + tied * vocab * d),
             activations: FLOAT * SLACK * floats(architecture, batch),
             data: subject.data as f64,
-            rest: PROGRAM + threads + FLOAT * logits + packed(subject, batch),
+            rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batch),
         }
     }
 
