@@ -3,6 +3,8 @@
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
+use crate::ops::{self, Leaf};
+
 /// A parameter, or anything of its shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -32,6 +34,20 @@ pub fn shapes<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     let mut found = Vec::new();
     visit(model, |name, tensor| found.push((name, tensor.shape)));
     found
+}
+
+/// What identifies each parameter in a forward and the following backward pass, in the order of [`parameters`]. See
+/// [`ops::leaf`].
+pub fn leaves<M: Module>(model: &M) -> Vec<Option<Leaf>> {
+    struct Finder(Vec<Option<Leaf>>);
+    impl ModuleVisitor for Finder {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(ops::leaf(&param.val()));
+        }
+    }
+    let mut finder = Finder(Vec::new());
+    model.visit(&mut finder);
+    finder.0
 }
 
 /// The gradient of each parameter, in the order of [`parameters`], removed from `gradients`; zeros if there is none.

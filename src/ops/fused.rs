@@ -13,6 +13,7 @@ use burn_flex::{FlexTensor, Layout};
 use burn_std::{Bytes, Shape};
 
 use super::buffers;
+use super::completion::{self, Leaf};
 use super::operands::Operands;
 use super::profile::{Spent, timed};
 
@@ -134,6 +135,16 @@ pub(crate) fn applies<const D: usize>(tensor: &Tensor<D>) -> bool {
     tensor.dtype() == DType::F32 && tensor.device() == Device::flex()
 }
 
+/// The node of `tensor` in the graph of Burn's autodiff on the CPU, if it has one.
+pub(super) fn node<const D: usize>(tensor: Tensor<D>) -> Option<Leaf> {
+    let Operand(tensor) = tensor.into();
+    if !tensor.is_autodiff() {
+        return None;
+    }
+    let primitive = tensor.autodiff().try_into_primitive::<Autodiff<Flex>>();
+    Some(primitive.ok()?.node().id().value)
+}
+
 /// Runs `kernel` and records its backward rule if any operand is under autodiff.
 ///
 /// # Panics
@@ -218,7 +229,10 @@ fn track<const N: usize, K: Kernel>(
     operands: Vec<FloatTensor<Autodiff<Flex>>>,
     shape: Vec<usize>,
 ) -> (FloatTensor<Autodiff<Flex>>, K::Side) {
-    let nodes = std::array::from_fn(|i| operands[i].node());
+    let nodes: [_; N] = std::array::from_fn(|i| operands[i].node());
+    for node in &nodes {
+        completion::used(node.id().value);
+    }
     let inputs: Vec<_> = operands
         .into_iter()
         .map(|operand| contiguous(operand.into_primitive()))
@@ -307,6 +321,11 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 grads.register::<Flex>(parent.id, flex_tensor(gradient, shape));
+                if parent.order == 0 {
+                    completion::contributed(parent.id.value, |see| {
+                        see(slice(&contiguous(grads.consume::<Flex>(&parent))));
+                    });
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ mod operands;
 mod attention;
 mod attentive_recurrent;
 mod buffers;
+mod completion;
 mod cross_entropy;
 mod dropout;
 mod embedding;
@@ -41,6 +42,7 @@ pub use attentive_recurrent::{
     AttentiveRecurrence, attentive_recurrent, attentive_recurrent_weights,
 };
 pub use buffers::give as recycle;
+pub use completion::{Leaf, Uses, count_uses, leaf, watch_gradients};
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::dropout_add;
 pub use embedding::{PositionRows, embedding};

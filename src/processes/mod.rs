@@ -22,6 +22,7 @@ pub use launcher::n_on_this_machine;
 #[cfg(test)]
 pub(crate) use threads::in_threads;
 
+pub(crate) use self::transport::Message;
 use self::transport::Transport;
 use crate::count::count;
 use crate::error::{Error, Result};
@@ -146,7 +147,7 @@ impl Processes {
         group.is_some_and(|group| group.limited.replace(limited))
     }
 
-    /// The time that this process has spent in exchanges so far, waiting included.
+    /// The time that this process has spent in exchanges so far, waiting included, but not what it computed meanwhile.
     pub fn time(&self) -> Duration {
         self.group
             .as_ref()
@@ -205,16 +206,45 @@ impl Processes {
         out: &[(usize, &[u8])],
         into: &mut [(usize, &mut [u8])],
     ) {
-        let Some(group) = &self.group else { return };
-        let start = Instant::now();
+        let out = out.iter().map(|&(to, bytes)| Message::ready(to, bytes));
+        let out: Vec<Message<'_>> = out.collect();
+        self.exchange_during(doing, &out, into, |_| ());
+    }
+
+    /// Like [`Processes::exchange`], while `work` goes on, which fills those of `out` that are not ready. It calls the
+    /// function that it is given now and then, so that they are sent.
+    pub(crate) fn exchange_during(
+        &self,
+        doing: &str,
+        out: &[Message<'_>],
+        into: &mut [(usize, &mut [u8])],
+        work: impl FnOnce(&mut dyn FnMut()),
+    ) {
+        let Some(group) = &self.group else {
+            return work(&mut || ());
+        };
+        let (spent, start) = (Cell::new(Duration::ZERO), Cell::new(Instant::now()));
+        let mut work = Some(work);
+        let mut timed = |progress: &mut dyn FnMut()| {
+            let work = work.take().expect("a transport calls it once");
+            work(&mut || {
+                let start = Instant::now();
+                progress();
+                spent.set(spent.get() + start.elapsed());
+            });
+            start.set(Instant::now());
+        };
         let mut waiting = |missing: &[usize]| {
             if group.limited.get() {
-                group.wait(doing, start.elapsed(), missing);
+                group.wait(doing, start.get().elapsed(), missing);
             }
         };
-        group.transport.exchange(out, into, &mut waiting);
-        group.time.set(group.time.get() + start.elapsed());
-        let sent: usize = out.iter().map(|(_, bytes)| bytes.len()).sum();
+        group
+            .transport
+            .exchange(out, into, &mut timed, &mut waiting);
+        let spent = spent.get() + start.get().elapsed();
+        group.time.set(group.time.get() + spent);
+        let sent: usize = out.iter().filter_map(Message::bytes).map(<[u8]>::len).sum();
         group.sent.set(group.sent.get() + sent as u64);
     }
 }

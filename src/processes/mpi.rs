@@ -1,6 +1,7 @@
 //! Messages by MPI.
 
 use std::fmt;
+use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use mpi::{Rank, Threading, request};
 
-use super::transport::Transport;
+use super::transport::{Message, Transport};
 use crate::error::{Error, Result};
 
 /// The most bytes of a message: MPI counts them in 31 bits.
@@ -78,8 +79,9 @@ impl Transport for Mpi {
 
     fn exchange(
         &self,
-        out: &[(usize, &[u8])],
+        out: &[Message<'_>],
         into: &mut [(usize, &mut [u8])],
+        work: &mut dyn FnMut(&mut dyn FnMut()),
         waiting: &mut dyn FnMut(&[usize]),
     ) {
         request::scope(|scope| {
@@ -90,12 +92,21 @@ impl Transport for Mpi {
                     pending.push((*process, other.immediate_receive_into(scope, part)));
                 }
             }
-            for (process, bytes) in out {
-                let other = self.world.process_at_rank(*process as Rank);
-                for part in bytes.chunks(MESSAGE) {
-                    pending.push((*process, other.immediate_send(scope, part)));
+            let mut unsent = out.iter().peekable();
+            let mut send = |pending: &mut Vec<_>| {
+                while let Some(message) = unsent.next_if(|message| message.bytes().is_some()) {
+                    let other = self.world.process_at_rank(message.to as Rank);
+                    for part in message.bytes().unwrap_or_default().chunks(MESSAGE) {
+                        pending.push((message.to, other.immediate_send(scope, part)));
+                    }
                 }
-            }
+            };
+            work(&mut || {
+                send(&mut pending);
+                advance(&mut pending);
+            });
+            send(&mut pending);
+            assert!(unsent.next().is_none(), "a message was not filled");
             finish(pending, waiting);
         });
     }
@@ -109,16 +120,10 @@ impl Transport for Mpi {
 fn finish(mut pending: Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) {
     let start = Instant::now();
     loop {
-        let mut left = Vec::new();
-        for (process, request) in pending {
-            if let Err(request) = request.test() {
-                left.push((process, request));
-            }
-        }
-        if left.is_empty() {
+        advance(&mut pending);
+        if pending.is_empty() {
             return;
         }
-        pending = left;
         let waited = start.elapsed();
         if waited < READY {
             thread::yield_now();
@@ -129,5 +134,14 @@ fn finish(mut pending: Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) 
         missing.dedup();
         waiting(&missing);
         thread::sleep(SLEEP);
+    }
+}
+
+/// Lets MPI work on the messages, and removes those that are done.
+fn advance(pending: &mut Vec<Pending<'_, '_>>) {
+    for (process, request) in mem::take(pending) {
+        if let Err(request) = request.test() {
+            pending.push((process, request));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Processes;
-use super::transport::Transport;
+use super::transport::{Message, Transport};
 
 /// How long a thread may keep the others waiting.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -28,14 +28,22 @@ impl Transport for Threads {
 
     fn exchange(
         &self,
-        out: &[(usize, &[u8])],
+        out: &[Message<'_>],
         into: &mut [(usize, &mut [u8])],
+        work: &mut dyn FnMut(&mut dyn FnMut()),
         waiting: &mut dyn FnMut(&[usize]),
     ) {
-        for (process, bytes) in out {
-            // Whoever has ended needs no message.
-            let _ = self.out[*process].send(bytes.to_vec());
-        }
+        let mut unsent = out.iter().peekable();
+        let mut send = || {
+            while let Some(message) = unsent.next_if(|message| message.bytes().is_some()) {
+                let bytes = message.bytes().unwrap_or_default().to_vec();
+                // Whoever has ended needs no message.
+                let _ = self.out[message.to].send(bytes);
+            }
+        };
+        work(&mut send);
+        send();
+        assert!(unsent.next().is_none(), "a message was not filled");
         for (process, buffer) in into {
             let bytes = loop {
                 match self.into[*process].try_recv() {

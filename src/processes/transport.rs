@@ -1,5 +1,6 @@
 //! What carries bytes between processes.
 
+use std::cell::OnceCell;
 use std::fmt;
 
 /// A connection of several processes.
@@ -10,16 +11,76 @@ pub(super) trait Transport: fmt::Debug {
     /// The number of this process.
     fn number(&self) -> usize;
 
-    /// Sends each of `out` to its process and fills each of `into` from its process. Messages from one process to another
-    /// keep their order, and arrive with the length with which they were sent. As long as it is not done, calls `waiting`
-    /// again and again with the processes that it waits for.
+    /// Runs `work`, sends each of `out` to its process and fills each of `into` from its process.
+    ///
+    /// `work` fills the messages that are not ready, and now and then calls the function that it is given, which sends
+    /// those that have become ready, in the order of `out`. Messages from one process to another keep their order, and
+    /// arrive with the length with which they were sent. After `work`, as long as not all has been sent and received,
+    /// calls `waiting` again and again with the processes that it waits for.
+    ///
+    /// # Panics
+    /// If `work` has not filled all messages.
     fn exchange(
         &self,
-        out: &[(usize, &[u8])],
+        out: &[Message<'_>],
         into: &mut [(usize, &mut [u8])],
+        work: &mut dyn FnMut(&mut dyn FnMut()),
         waiting: &mut dyn FnMut(&[usize]),
     );
 
     /// Ends all processes by force.
     fn abort(&self, exit_code: u8) -> !;
+}
+
+/// A message to another process.
+#[derive(Debug)]
+pub(crate) struct Message<'a> {
+    /// The number of the process.
+    pub(super) to: usize,
+    bytes: Bytes<'a>,
+}
+
+#[derive(Debug)]
+enum Bytes<'a> {
+    Ready(&'a [u8]),
+    /// Empty until the message is ready.
+    Later(OnceCell<Vec<u8>>),
+}
+
+impl<'a> Message<'a> {
+    /// A message that is ready.
+    pub(super) fn ready(to: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            to,
+            bytes: Bytes::Ready(bytes),
+        }
+    }
+
+    /// A message to process `to` that will be ready later.
+    pub(crate) fn later(to: usize) -> Self {
+        Self {
+            to,
+            bytes: Bytes::Later(OnceCell::new()),
+        }
+    }
+
+    /// Makes the message ready.
+    ///
+    /// # Panics
+    /// If it is.
+    pub(crate) fn fill(&self, bytes: Vec<u8>) {
+        let filled = match &self.bytes {
+            Bytes::Ready(_) => Err(bytes),
+            Bytes::Later(cell) => cell.set(bytes),
+        };
+        assert!(filled.is_ok(), "a message is filled once");
+    }
+
+    /// What is sent; `None` if it is not ready.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        match &self.bytes {
+            Bytes::Ready(bytes) => Some(bytes),
+            Bytes::Later(cell) => cell.get().map(Vec::as_slice),
+        }
+    }
 }

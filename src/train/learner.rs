@@ -15,9 +15,9 @@ use crate::batch::Batch;
 use crate::checkpoint::Products;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
-use crate::model::{Loss, Model, Parameter, parameters, shapes, take_gradients};
+use crate::model::{Loss, Model, Parameter, leaves, parameters, shapes, take_gradients};
 use crate::nn::Pass;
-use crate::ops::{self, LossSums, Precision};
+use crate::ops::{self, Leaf, Precision, Uses};
 use crate::processes::Processes;
 
 /// A model in training.
@@ -29,7 +29,6 @@ pub struct Learner {
     pub(super) exchange: Exchange,
     seed: u64,
     pub(super) label_smoothing: f64,
-    pub(super) accumulate: u64,
     pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
     precision: Precision,
@@ -38,14 +37,9 @@ pub struct Learner {
     places: Vec<usize>,
 }
 
-/// Sums over micro-batches of one update.
+/// A gradient for each parameter, in the order of [`crate::model::parameters`].
 #[derive(Debug)]
-pub(super) struct Gathered {
-    /// Losses and token counts.
-    pub(super) sums: LossSums,
-    /// Gradients, in the order of [`crate::model::parameters`].
-    pub(super) gradients: Vec<Parameter>,
-}
+pub(super) struct Gradients(pub(super) Vec<Parameter>);
 
 impl Learner {
     /// Trains `model`, whose parameters live on `device` under autodiff, according to `config`.
@@ -60,7 +54,8 @@ impl Learner {
         config: &Config,
         device: Device,
     ) -> Self {
-        let exchange = Exchange::new(&model, processes, config.train.exchange);
+        let n_batches = config.train.accumulate.max(1);
+        let exchange = Exchange::new(&model, processes, config.train.exchange, n_batches);
         let parts = exchange.parts().to_vec();
         Self {
             optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
@@ -69,7 +64,6 @@ impl Learner {
             model: Some(model),
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
-            accumulate: config.train.accumulate.max(1) as u64,
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
             precision: match config.train.matmul {
@@ -128,12 +122,12 @@ impl Learner {
 
     /// The number of micro-batches of an update, over all processes.
     pub fn n_batches(&self) -> usize {
-        self.accumulate as usize
+        self.exchange.n_batches()
     }
 
     /// The numbers of those that this process computes, counted from 0.
     pub fn share(&self) -> Range<usize> {
-        self.exchange.processes().share(self.n_batches())
+        self.exchange.share()
     }
 
     /// The loss of `batch`, with the dropout of micro-batch `number`, which counts over the whole run.
@@ -170,12 +164,29 @@ impl Learner {
         Pass::training(self.seed, number, self.precision)
     }
 
-    /// The sums and gradients of a micro-batch, by a backward pass.
-    pub(super) fn gradients(&self, loss: Loss) -> Gathered {
-        Gathered {
-            sums: loss.sums,
-            gradients: take_gradients(self.model(), &mut loss.loss.backward()),
-        }
+    /// The gradients of a micro-batch, by a backward pass.
+    pub(super) fn gradients(&self, loss: Loss) -> Gradients {
+        Gradients(take_gradients(self.model(), &mut loss.loss.backward()))
+    }
+
+    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of a parameter as soon as it is
+    /// complete, as far as this can be told. `uses` are those of the forward pass.
+    pub(super) fn watched_gradients(
+        &self,
+        loss: Loss,
+        uses: Uses,
+        complete: &mut dyn FnMut(usize, &[f32]),
+    ) -> Gradients {
+        let leaves = leaves(self.model()).into_iter().zip(0..);
+        let places: HashMap<Leaf, usize> = leaves
+            .filter_map(|(leaf, place)| Some((leaf?, place)))
+            .collect();
+        let see = &mut |leaf: Leaf, gradient: &[f32]| {
+            if let Some(&place) = places.get(&leaf) {
+                complete(place, gradient);
+            }
+        };
+        ops::watch_gradients(uses, see, || self.gradients(loss))
     }
 
     /// Updates the model by the mean gradient over all tokens, times `scale`.
@@ -195,7 +206,7 @@ impl Learner {
         let model = self
             .optimizer
             .update_parts(model, gradients, scale, device, see);
-        self.model = Some(self.exchange.share(model, &updated, device));
+        self.model = Some(self.exchange.share_parameters(model, &updated, device));
         reduced.gradients.into_iter().for_each(ops::recycle);
     }
 }
@@ -210,12 +221,21 @@ fn places(model: &Model) -> Vec<usize> {
     parameters.map(|parameter| names[&parameter.name]).collect()
 }
 
-impl AddAssign for Gathered {
-    fn add_assign(&mut self, other: Self) {
-        self.sums += other.sums;
-        for (total, new) in self.gradients.iter_mut().zip(other.gradients) {
-            elementwise::add(&mut total.values, &new.values);
-            ops::recycle(new.values);
+impl Gradients {
+    /// Gives their memory back.
+    pub(super) fn recycle(self) {
+        let Self(gradients) = self;
+        for gradient in gradients {
+            ops::recycle(gradient.values);
         }
+    }
+}
+
+impl AddAssign for Gradients {
+    fn add_assign(&mut self, other: Self) {
+        for (total, new) in self.0.iter_mut().zip(&other.0) {
+            elementwise::add(&mut total.values, &new.values);
+        }
+        other.recycle();
     }
 }

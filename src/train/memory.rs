@@ -68,9 +68,9 @@ impl Memory {
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
         let (n_batches, n) = (config.train.accumulate as u64, subject.processes as u64);
         let gradients = match n {
-            1 => most_at_once(n_batches),
-            n => most_nodes(n_batches, n) + 1,
-        } as f64;
+            1 => f64::from(most_at_once(n_batches)),
+            n => most_nodes(n_batches, n) as f64 + 1.0,
+        };
         let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
         // What is sent and what is received.

@@ -1,6 +1,6 @@
 //! The order in which the micro-batches of an update are summed.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub(super) struct PartialSums<T> {
 }
 
 /// The sum of `2^level` micro-batches.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Node<T> {
     /// The number of the first micro-batch in its update.
     first: u64,
@@ -118,23 +118,31 @@ pub(super) fn most_at_once(n: u64) -> u32 {
     n.max(1).ilog2() + 1
 }
 
+/// What is left if these micro-batches are added: the nodes, without their sums.
+pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
+    let (mut first, mut nodes) = (numbers.start, Vec::new());
+    while first < numbers.end {
+        let aligned = if first == 0 {
+            u32::MAX
+        } else {
+            first.trailing_zeros()
+        };
+        let level = aligned.min((numbers.end - first).ilog2());
+        nodes.push(Node {
+            first,
+            level,
+            sum: (),
+        });
+        first += 1 << level;
+    }
+    nodes
+}
+
 /// The largest number of sums that one of `processes` is left with, if each adds an equal block of `n` micro-batches.
-pub(super) fn most_nodes(n: u64, processes: u64) -> u32 {
-    let of_block = |process: u64| {
-        let (mut first, end) = (process * n / processes, (process + 1) * n / processes);
-        let mut nodes = 0;
-        while first < end {
-            let aligned = if first == 0 {
-                63
-            } else {
-                first.trailing_zeros()
-            };
-            first += 1 << aligned.min((end - first).ilog2());
-            nodes += 1;
-        }
-        nodes
-    };
-    (0..processes).map(of_block).max().unwrap_or(0)
+pub(super) fn most_nodes(n: u64, processes: u64) -> usize {
+    let block = |process: u64| process * n / processes..(process + 1) * n / processes;
+    let nodes = (0..processes).map(|process| nodes_of(block(process)).len());
+    nodes.max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -202,7 +210,13 @@ mod tests {
         for n in 1..=40 {
             for processes in 1..=n {
                 let bound = |process: u64| process * n / processes;
-                let nodes = |process| of(bound(process)..bound(process + 1)).nodes.len() as u32;
+                let nodes = |process| {
+                    let numbers = bound(process)..bound(process + 1);
+                    let of = of(numbers.clone()).nodes;
+                    let nodes: Vec<Node<()>> = of.iter().map(|node| node.with(())).collect();
+                    assert_eq!(nodes, nodes_of(numbers));
+                    nodes.len()
+                };
                 let most = (0..processes).map(nodes).max();
                 assert_eq!(
                     Some(most_nodes(n, processes)),

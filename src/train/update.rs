@@ -4,14 +4,13 @@ use attentive_kernels::optimizer::first_non_finite;
 use burn::module::Module;
 
 use super::exchange::Reduced;
-use super::learner::Gathered;
 use super::sum::PartialSums;
 use super::{Learner, UpdateScale};
 use crate::batch::Batch;
 use crate::error::NotFinite;
 use crate::model::{Parameter, parameters};
 use crate::nn::Probe;
-use crate::ops::LossSums;
+use crate::ops::{self, LossSums};
 
 /// A part of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub enum Part {
     Data,
     /// A forward pass.
     Forward,
-    /// A backward pass.
+    /// A backward pass, and sending gradients to other processes.
     Backward,
     /// The gradient norm and the optimizer.
     Optimizer,
@@ -67,9 +66,8 @@ impl Learner {
         batches: &[Batch],
         watch: &mut impl Watch,
     ) -> Result<Update, Box<NotFinite>> {
-        let computed = self.compute(step, batches, watch);
+        let reduced = self.compute(step, batches, watch)?;
         watch.part(Part::Optimizer, || {
-            let reduced = self.exchange.reduce(computed)?;
             let gradient_norm = self.gradient_norm(&reduced);
             if !gradient_norm.is_finite() {
                 return Err(self.damaged_gradient(step, &reduced, batches));
@@ -94,28 +92,56 @@ impl Learner {
         })
     }
 
-    /// The sums over the micro-batches of this process.
+    /// The sums over all micro-batches, those of other processes included.
     fn compute(
         &self,
         step: u64,
         batches: &[Batch],
         watch: &mut impl Watch,
-    ) -> Result<PartialSums<Gathered>, Box<NotFinite>> {
+    ) -> Result<Reduced, Box<NotFinite>> {
         let share = self.share();
         assert_eq!(batches.len(), share.len(), "one batch per micro-batch");
-        let mut partial = PartialSums::default();
-        for (place, batch) in share.zip(batches) {
-            let number = (step - 1) * self.accumulate + place as u64;
-            let loss = watch.part(Part::Forward, || self.loss(batch, number));
-            if !loss.sums.loss.is_finite() {
-                let layer = self.first_non_finite_layer(batch, number);
-                let value = loss.sums.loss / loss.sums.n_tokens.max(1) as f64;
-                return Err(not_finite(step, value, layer, batch.lines.clone()));
+        let (mut losses, mut gradients) = (PartialSums::default(), PartialSums::default());
+        let mut damage = None;
+        let mut forward = |place: usize, watch: &mut _| {
+            let batch = &batches[place - share.start];
+            let number = (step - 1) * self.n_batches() as u64 + place as u64;
+            let loss = Watch::part(watch, Part::Forward, || self.loss(batch, number));
+            losses.push(place as u64, loss.sums);
+            if damage.is_none() && !loss.sums.loss.is_finite() {
+                damage = Some(self.damaged_loss(step, loss.sums, batch, number));
             }
-            let gradients = || self.gradients(loss);
-            partial.push(place as u64, watch.part(Part::Backward, gradients));
+            loss
+        };
+        let last = share.end - 1;
+        for place in share.start..last {
+            let loss = forward(place, watch);
+            let backward = || self.gradients(loss);
+            gradients.push(place as u64, watch.part(Part::Backward, backward));
         }
-        Ok(partial)
+        // The other processes count on the gradients even if the loss is NaN.
+        let (loss, uses) = ops::count_uses(|| forward(last, watch));
+        let gradients = watch.part(Part::Backward, || {
+            self.exchange.sum(gradients, |complete| {
+                self.watched_gradients(loss, uses, complete)
+            })
+        });
+        Ok(Reduced {
+            sums: self.exchange.losses(damage.map_or(Ok(losses), Err))?,
+            gradients,
+        })
+    }
+
+    fn damaged_loss(
+        &self,
+        step: u64,
+        sums: LossSums,
+        batch: &Batch,
+        number: u64,
+    ) -> Box<NotFinite> {
+        let layer = self.first_non_finite_layer(batch, number);
+        let value = sums.loss / sums.n_tokens.max(1) as f64;
+        not_finite(step, value, layer, batch.lines.clone())
     }
 
     fn damaged_gradient(&self, step: u64, reduced: &Reduced, batches: &[Batch]) -> Box<NotFinite> {

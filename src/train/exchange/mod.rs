@@ -2,29 +2,28 @@
 //!
 //! Each process computes the gradients of some micro-batches and updates a part of each parameter ([`Partition`]). The
 //! sums of gradients are sent to those who update these parts, who add them in the order of [`PartialSums`] and keep the
-//! optimizer's state for them; the new parameters are sent to all. (Rajbhandari et al. 2020, *ZeRO*, stage 1; the order
-//! of all sums is ours, and does not depend on the number of processes.)
+//! optimizer's state for them; the new parameters are sent to all. (Rajbhandari et al. 2020, *ZeRO*, stage 1; Li et al.
+//! 2020, *PyTorch Distributed*, for sending gradients in buckets during the backward pass. The order of all sums is
+//! ours, and does not depend on the number of processes.)
 
+mod gradients;
 mod partition;
 mod wire;
 
 use std::borrow::Cow;
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 
-use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
-use self::wire::Wire;
 use super::Optimizer;
-use super::learner::Gathered;
 use super::sum::{Node, PartialSums};
 use crate::config::ExchangeFormat;
 use crate::device::Device;
 use crate::error::NotFinite;
 use crate::model::{Model, Parameter, map_parameters, shapes};
-use crate::ops::{self, LossSums};
+use crate::ops::LossSums;
 use crate::processes::Processes;
 
 /// What processes do together during an update.
@@ -33,6 +32,8 @@ pub(super) struct Exchange {
     processes: Processes,
     partition: Partition,
     format: ExchangeFormat,
+    /// The number of micro-batches of an update, over all processes.
+    n_batches: usize,
 }
 
 /// The sums over all micro-batches of an update.
@@ -48,15 +49,6 @@ impl Reduced {
     /// The number of target tokens, at least 1.
     pub(super) fn n_tokens(&self) -> f64 {
         self.sums.n_tokens.max(1) as f64
-    }
-}
-
-/// Numbers that are summed one by one.
-struct Numbers(Vec<f32>);
-
-impl AddAssign for Numbers {
-    fn add_assign(&mut self, other: Self) {
-        elementwise::add(&mut self.0, &other.0);
     }
 }
 
@@ -76,8 +68,13 @@ enum Report {
 }
 
 impl Exchange {
-    /// Among `processes`, which send gradients in `format`.
-    pub(super) fn new(model: &Model, processes: Processes, format: ExchangeFormat) -> Self {
+    /// Among `processes`, which send gradients in `format` and share `n_batches` micro-batches of each update.
+    pub(super) fn new(
+        model: &Model,
+        processes: Processes,
+        format: ExchangeFormat,
+        n_batches: usize,
+    ) -> Self {
         let lengths: Vec<usize> = shapes(model)
             .into_iter()
             .map(|(_, shape)| shape.iter().product())
@@ -86,7 +83,18 @@ impl Exchange {
             partition: Partition::new(&lengths, &processes),
             processes,
             format,
+            n_batches,
         }
+    }
+
+    /// The number of micro-batches of an update, over all processes.
+    pub(super) fn n_batches(&self) -> usize {
+        self.n_batches
+    }
+
+    /// The numbers of those that this process computes, counted from 0.
+    pub(super) fn share(&self) -> Range<usize> {
+        self.processes.share(self.n_batches)
     }
 
     pub(super) fn processes(&self) -> &Processes {
@@ -98,49 +106,42 @@ impl Exchange {
         self.partition.of(self.processes.number())
     }
 
-    /// The sums over all micro-batches, given those over the micro-batches of this process.
+    /// The sums of losses over all micro-batches, given those of this process.
     ///
     /// # Errors
     /// A NaN or infinite loss in any process: that of the first one, for all.
-    pub(super) fn reduce(
+    pub(super) fn losses(
         &self,
-        computed: Result<PartialSums<Gathered>, Box<NotFinite>>,
-    ) -> Result<Reduced, Box<NotFinite>> {
+        own: Result<PartialSums<LossSums>, Box<NotFinite>>,
+    ) -> Result<LossSums, Box<NotFinite>> {
+        let mut all = PartialSums::default();
         if self.processes.is_alone() {
-            let total = computed?.total().expect("at least one micro-batch");
-            return Ok(Reduced {
-                sums: total.sums,
-                gradients: total.gradients.into_iter().map(|all| all.values).collect(),
-            });
+            all = own?;
+        } else {
+            let reports: Result<Vec<LossNodes>, _> = self.reports(own).into_iter().collect();
+            let reports = reports.inspect_err(|_| self.processes.fail_together())?;
+            for node in reports.iter().flatten() {
+                all.add(node.with(loss_sums(node.sum)));
+            }
         }
-        let reports = self.reports(&computed).into_iter();
-        let reports: Result<Vec<_>, _> = reports.collect();
-        let reports = reports.inspect_err(|_| self.processes.fail_together())?;
-        let mut sums = PartialSums::default();
-        for node in reports.iter().flatten() {
-            sums.add(node.with(loss_sums(node.sum)));
-        }
-        Ok(Reduced {
-            sums: sums.total().expect("at least one micro-batch"),
-            gradients: self.gradients(computed?, &reports),
-        })
+        Ok(all.total().expect("at least one micro-batch"))
     }
 
     /// The sums of losses of each process.
     fn reports(
         &self,
-        computed: &Result<PartialSums<Gathered>, Box<NotFinite>>,
+        own: Result<PartialSums<LossSums>, Box<NotFinite>>,
     ) -> Vec<Result<LossNodes, Box<NotFinite>>> {
-        let report = match computed {
-            Ok(partial) => {
-                let nodes = partial.nodes().iter();
-                Report::Sums(nodes.map(|node| node.with(bits(node.sum.sums))).collect())
+        let report = match own {
+            Ok(sums) => {
+                let nodes = sums.nodes().iter();
+                Report::Sums(nodes.map(|node| node.with(bits(node.sum))).collect())
             }
             Err(damage) => Report::NotFinite {
                 step: damage.step,
                 loss: damage.loss.to_bits(),
-                layer: damage.layer.clone(),
-                lines: damage.lines.clone(),
+                layer: damage.layer,
+                lines: damage.lines,
             },
         };
         let report = serde_json::to_vec(&report).expect("integers and strings");
@@ -164,79 +165,6 @@ impl Exchange {
             }
         };
         reports.into_iter().map(read).collect()
-    }
-
-    /// The sum of all gradients for the parts that this process updates. `nodes` are the sums of each process.
-    fn gradients(&self, partial: PartialSums<Gathered>, nodes: &[LossNodes]) -> Vec<Vec<f32>> {
-        let own = self.processes.number();
-        let length = self.partition.len(own);
-        let out: Vec<(usize, Wire)> = self
-            .others()
-            .map(|process| (process, self.sent(&partial, process)))
-            .collect();
-        let mine: Vec<Node<Numbers>> = partial
-            .nodes()
-            .iter()
-            .map(|node| node.with(Numbers(self.part_of(&node.sum, own).concat())))
-            .collect();
-        partial.recycle();
-        let mut into: Vec<(usize, Wire)> = self
-            .others()
-            .map(|process| {
-                let n = length * nodes[process].len();
-                (process, Wire::zeros(self.format, n))
-            })
-            .collect();
-        self.exchange("gradients were summed", &out, &mut into);
-        drop(out);
-        let (mut mine, mut total) = (mine.into_iter(), PartialSums::default());
-        let mut received = into.iter();
-        for (process, nodes) in nodes.iter().enumerate() {
-            if process == own {
-                mine.by_ref().for_each(|node| total.add(node));
-                continue;
-            }
-            let (_, wire) = received.next().expect("a message from each other process");
-            for (place, node) in nodes.iter().enumerate() {
-                let numbers = wire.numbers(place * length, length);
-                total.add(node.with(Numbers(numbers)));
-            }
-        }
-        let Numbers(total) = total.total().expect("at least one micro-batch");
-        self.by_parameter(&total)
-    }
-
-    /// What `process` is sent of the gradients.
-    fn sent(&self, partial: &PartialSums<Gathered>, process: usize) -> Wire {
-        let nodes = partial.nodes();
-        let n = self.partition.len(process) * nodes.len();
-        let mut wire = Wire::with_capacity(self.format, n);
-        for node in nodes {
-            for part in self.part_of(&node.sum, process) {
-                wire.extend(part);
-            }
-        }
-        wire
-    }
-
-    /// The gradient of the part of each parameter that `process` updates.
-    fn part_of<'a>(&self, gathered: &'a Gathered, process: usize) -> Vec<&'a [f32]> {
-        let gradients = gathered.gradients.iter();
-        let parts = gradients.zip(self.partition.of(process));
-        parts
-            .map(|(gradient, part)| &gradient.values[part.clone()])
-            .collect()
-    }
-
-    /// `numbers`, divided by the parameters that they belong to.
-    fn by_parameter(&self, numbers: &[f32]) -> Vec<Vec<f32>> {
-        let mut rest = numbers;
-        let of = |part: &Range<usize>| {
-            let (own, others) = rest.split_at(part.len());
-            rest = others;
-            own.to_vec()
-        };
-        self.parts().iter().map(of).collect()
     }
 
     /// The sums of squares of each chunk of each parameter's gradient, from those for the parts of this process.
@@ -281,7 +209,7 @@ impl Exchange {
     }
 
     /// `model` with the parts that the other processes have updated; `updated` are those of this process.
-    pub(super) fn share(&self, model: Model, updated: &[f32], device: &Device) -> Model {
+    pub(super) fn share_parameters(&self, model: Model, updated: &[f32], device: &Device) -> Model {
         if self.processes.is_alone() {
             return model;
         }
@@ -382,26 +310,6 @@ impl Exchange {
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let own = self.processes.number();
         (0..self.processes.count()).filter(move |&process| process != own)
-    }
-
-    fn exchange(&self, doing: &str, out: &[(usize, Wire)], into: &mut [(usize, Wire)]) {
-        let out: Vec<(usize, &[u8])> = out
-            .iter()
-            .map(|(process, wire)| (*process, wire.bytes()))
-            .collect();
-        let mut into: Vec<(usize, &mut [u8])> = into
-            .iter_mut()
-            .map(|(process, wire)| (*process, wire.bytes_mut()))
-            .collect();
-        self.processes.exchange(doing, &out, &mut into);
-    }
-}
-
-impl PartialSums<Gathered> {
-    /// Gives the memory of the gradients back.
-    fn recycle(self) {
-        let gradients = self.into_nodes().flat_map(|node| node.sum.gradients);
-        gradients.for_each(|gradient| ops::recycle(gradient.values));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which process updates which parameters.
+//! Which process updates which parameters, and which gradients travel together.
 
 use std::ops::Range;
 
@@ -6,12 +6,19 @@ use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::processes::Processes;
 
+/// The number of buckets, as far as there are enough parameters.
+const BUCKETS: usize = 16;
+
 /// The division of all parameters among the processes: a part of each parameter, possibly empty, for each process.
 ///
 /// Parts begin at multiples of the chunks in which the squares of a gradient are summed, so that its norm has the same
 /// bits whoever sums which chunk.
 #[derive(Debug)]
 pub(super) struct Partition {
+    /// Neighbouring parameters, whose gradients are sent together, from the last to the first: a backward pass completes
+    /// gradients roughly in this order. Each bucket is divided evenly among the processes, so that all receive as much of
+    /// it.
+    buckets: Vec<Range<usize>>,
     /// For each process, the part of each parameter.
     parts: Vec<Vec<Range<usize>>>,
 }
@@ -19,24 +26,28 @@ pub(super) struct Partition {
 impl Partition {
     /// Divides parameters with these numbers of elements.
     pub(super) fn new(lengths: &[usize], processes: &Processes) -> Self {
-        let n_chunks = lengths
-            .iter()
-            .map(|length| length.div_ceil(SUM_CHUNK))
-            .sum();
-        let parts_of = |process| {
-            let chunks = processes.share_of(process, n_chunks);
-            let mut first = 0;
-            let part = |&length: &usize| {
-                let bound = |chunk: usize| (chunk.saturating_sub(first) * SUM_CHUNK).min(length);
-                let part = bound(chunks.start)..bound(chunks.end);
-                first += length.div_ceil(SUM_CHUNK);
-                part
-            };
-            lengths.iter().map(part).collect()
-        };
-        Self {
-            parts: (0..processes.count()).map(parts_of).collect(),
+        let buckets = buckets(lengths);
+        let mut parts = vec![vec![0..0; lengths.len()]; processes.count()];
+        for bucket in &buckets {
+            let n_chunks = lengths[bucket.clone()].iter().copied().map(chunks).sum();
+            for (process, parts) in parts.iter_mut().enumerate() {
+                let chosen = processes.share_of(process, n_chunks);
+                let mut first = 0;
+                for parameter in bucket.clone() {
+                    let length = lengths[parameter];
+                    let bound =
+                        |chunk: usize| (chunk.saturating_sub(first) * SUM_CHUNK).min(length);
+                    parts[parameter] = bound(chosen.start)..bound(chosen.end);
+                    first += chunks(length);
+                }
+            }
         }
+        Self { buckets, parts }
+    }
+
+    /// The parameters that are sent together, in the order in which they are sent.
+    pub(super) fn buckets(&self) -> &[Range<usize>] {
+        &self.buckets
     }
 
     /// The part of each parameter that `process` updates.
@@ -46,8 +57,34 @@ impl Partition {
 
     /// The number of elements that `process` updates.
     pub(super) fn len(&self, process: usize) -> usize {
-        self.of(process).iter().map(ExactSizeIterator::len).sum()
+        elements(self.of(process))
     }
+
+    /// The number of elements of `parameters`, some neighbours, that `process` updates.
+    pub(super) fn len_within(&self, process: usize, parameters: Range<usize>) -> usize {
+        elements(&self.of(process)[parameters])
+    }
+}
+
+fn elements(parts: &[Range<usize>]) -> usize {
+    parts.iter().map(ExactSizeIterator::len).sum()
+}
+
+fn chunks(length: usize) -> usize {
+    length.div_ceil(SUM_CHUNK)
+}
+
+fn buckets(lengths: &[usize]) -> Vec<Range<usize>> {
+    let size = lengths.iter().sum::<usize>().div_ceil(BUCKETS);
+    let (mut buckets, mut end, mut elements) = (Vec::new(), lengths.len(), 0);
+    for first in (0..lengths.len()).rev() {
+        elements += lengths[first];
+        if elements >= size || first == 0 {
+            buckets.push(first..end);
+            (end, elements) = (first, 0);
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
@@ -55,13 +92,14 @@ mod tests {
     use super::*;
     use crate::processes::in_threads;
 
+    const LENGTHS: [usize; 6] = [1, 4096, 4097, 0, 200_000, 3];
+
     #[test]
     fn each_element_belongs_to_one_process_and_chunks_stay_whole() {
-        let lengths = [1, 4096, 4097, 0, 20_000, 3];
         for n in 1..7 {
-            let partitions = in_threads(n, |processes| Partition::new(&lengths, &processes));
+            let partitions = in_threads(n, |processes| Partition::new(&LENGTHS, &processes));
             let partition = &partitions[0];
-            for (parameter, &length) in lengths.iter().enumerate() {
+            for (parameter, &length) in LENGTHS.iter().enumerate() {
                 let mut end = 0;
                 for process in 0..n {
                     let part = &partition.of(process)[parameter];
@@ -75,7 +113,23 @@ mod tests {
                 assert_eq!(end, length);
             }
             let all: usize = (0..n).map(|process| partition.len(process)).sum();
-            assert_eq!(all, lengths.iter().sum::<usize>());
+            assert_eq!(all, LENGTHS.iter().sum::<usize>());
         }
+    }
+
+    #[test]
+    fn each_parameter_is_in_one_bucket_and_buckets_are_divided_evenly() {
+        assert_eq!(buckets(&LENGTHS), [4..6, 0..4]);
+        assert!(buckets(&[]).is_empty());
+        let many = buckets(&[1000; 160]);
+        assert_eq!(many.len(), BUCKETS);
+        assert!(many.iter().all(|bucket| bucket.len() == 10));
+        let partitions = in_threads(4, |processes| Partition::new(&LENGTHS, &processes));
+        let shares = (0..4).map(|process| partitions[0].len_within(process, 4..6));
+        assert!(
+            shares
+                .into_iter()
+                .all(|share| (45_000..55_000).contains(&share))
+        );
     }
 }

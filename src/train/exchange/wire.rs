@@ -2,66 +2,44 @@
 
 use crate::config::ExchangeFormat;
 
-/// Numbers in the form in which they are sent.
-#[derive(Debug)]
-pub(super) enum Wire {
-    F32(Vec<f32>),
-    /// The upper halves of 32-bit numbers, rounded to the nearest, ties to even.
-    Bf16(Vec<u16>),
-}
-
-impl Wire {
-    /// Room for `n` numbers.
-    pub(super) fn with_capacity(format: ExchangeFormat, n: usize) -> Self {
-        match format {
-            ExchangeFormat::F32 => Self::F32(Vec::with_capacity(n)),
-            ExchangeFormat::Bf16 => Self::Bf16(Vec::with_capacity(n)),
-        }
-    }
-
-    /// `n` zeros, to be overwritten.
-    pub(super) fn zeros(format: ExchangeFormat, n: usize) -> Self {
-        match format {
-            ExchangeFormat::F32 => Self::F32(vec![0.0; n]),
-            ExchangeFormat::Bf16 => Self::Bf16(vec![0; n]),
-        }
-    }
-
-    pub(super) fn extend(&mut self, numbers: &[f32]) {
+impl ExchangeFormat {
+    /// The bytes of a number.
+    pub(super) fn size(self) -> usize {
         match self {
-            Self::F32(all) => all.extend_from_slice(numbers),
-            Self::Bf16(all) => all.extend(numbers.iter().map(|&number| to_bf16(number))),
+            Self::F32 => 4,
+            Self::Bf16 => 2,
         }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// Writes `numbers` into `bytes`, which has room for as many.
+    pub(super) fn write(self, numbers: &[f32], bytes: &mut [u8]) {
         match self {
-            Self::F32(all) => bytemuck::cast_slice(all),
-            Self::Bf16(all) => bytemuck::cast_slice(all),
+            Self::F32 => bytes.copy_from_slice(bytemuck::cast_slice(numbers)),
+            Self::Bf16 => {
+                let (halves, _) = bytes.as_chunks_mut();
+                for (half, &number) in halves.iter_mut().zip(numbers) {
+                    *half = to_bf16(number).to_ne_bytes();
+                }
+            }
         }
     }
 
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+    /// The numbers that were written into `bytes`.
+    pub(super) fn read(self, bytes: &[u8]) -> Vec<f32> {
         match self {
-            Self::F32(all) => bytemuck::cast_slice_mut(all),
-            Self::Bf16(all) => bytemuck::cast_slice_mut(all),
-        }
-    }
-
-    /// The numbers from `first` on, `n` of them.
-    pub(super) fn numbers(&self, first: usize, n: usize) -> Vec<f32> {
-        match self {
-            Self::F32(all) => all[first..first + n].to_vec(),
-            Self::Bf16(all) => {
-                let numbers = all[first..first + n].iter();
-                numbers
-                    .map(|&half| f32::from_bits(u32::from(half) << 16))
+            Self::F32 => bytemuck::pod_collect_to_vec(bytes),
+            Self::Bf16 => {
+                let (halves, _) = bytes.as_chunks();
+                let halves = halves.iter().map(|&half| u16::from_ne_bytes(half));
+                halves
+                    .map(|half| f32::from_bits(u32::from(half) << 16))
                     .collect()
             }
         }
     }
 }
 
+/// The upper half of `number`, rounded to the nearest, ties to even.
 fn to_bf16(number: f32) -> u16 {
     let bits = number.to_bits();
     if number.is_nan() {
@@ -76,14 +54,17 @@ fn to_bf16(number: f32) -> u16 {
 mod tests {
     use super::*;
 
+    fn sent(format: ExchangeFormat, numbers: &[f32]) -> Vec<f32> {
+        let mut bytes = vec![0; numbers.len() * format.size()];
+        format.write(numbers, &mut bytes);
+        format.read(&bytes)
+    }
+
     #[test]
     fn f32_is_sent_as_it_is() {
-        let mut sent = Wire::with_capacity(ExchangeFormat::F32, 3);
-        sent.extend(&[1.0, -2.5]);
-        sent.extend(&[f32::MIN_POSITIVE]);
-        let mut received = Wire::zeros(ExchangeFormat::F32, 3);
-        received.bytes_mut().copy_from_slice(sent.bytes());
-        assert_eq!(received.numbers(1, 2), [-2.5, f32::MIN_POSITIVE]);
+        let numbers = [1.0, -2.5, f32::MIN_POSITIVE, -0.0];
+        let received = sent(ExchangeFormat::F32, &numbers);
+        assert_eq!(received.map_bits(), numbers.to_vec().map_bits());
     }
 
     #[test]
@@ -98,17 +79,19 @@ mod tests {
             (f32::MAX, f32::INFINITY),
             (f32::NEG_INFINITY, f32::NEG_INFINITY),
         ];
-        for (number, expected) in cases {
-            let mut wire = Wire::with_capacity(ExchangeFormat::Bf16, 1);
-            wire.extend(&[number]);
-            assert_eq!(
-                wire.numbers(0, 1)[0].to_bits(),
-                f32::to_bits(expected),
-                "{number}"
-            );
+        let (numbers, expected): (Vec<f32>, Vec<f32>) = cases.into_iter().unzip();
+        let received = sent(ExchangeFormat::Bf16, &numbers);
+        assert_eq!(received.map_bits(), expected.map_bits());
+        assert!(sent(ExchangeFormat::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
+    }
+
+    trait MapBits {
+        fn map_bits(&self) -> Vec<u32>;
+    }
+
+    impl MapBits for Vec<f32> {
+        fn map_bits(&self) -> Vec<u32> {
+            self.iter().map(|number| number.to_bits()).collect()
         }
-        let mut wire = Wire::with_capacity(ExchangeFormat::Bf16, 1);
-        wire.extend(&[bits(0x7FFF_FFFF)]);
-        assert!(wire.numbers(0, 1)[0].is_nan());
     }
 }

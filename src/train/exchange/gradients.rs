@@ -1,0 +1,275 @@
+//! The sum of all processes' gradients, which are sent while the backward pass still goes on.
+
+use std::ops::AddAssign;
+
+use attentive_kernels::elementwise;
+
+use super::Exchange;
+use crate::ops;
+use crate::processes::Message;
+use crate::train::learner::Gradients;
+use crate::train::sum::{Node, PartialSums, nodes_of};
+
+const DOING: &str = "gradients were summed";
+
+/// Numbers that are summed one by one.
+struct Numbers(Vec<f32>);
+
+impl AddAssign for Numbers {
+    fn add_assign(&mut self, other: Self) {
+        elementwise::add(&mut self.0, &other.0);
+    }
+}
+
+impl Exchange {
+    /// The sum of the gradients of all micro-batches, for the part of each parameter that this process updates.
+    ///
+    /// `earlier` are the sums over the micro-batches of this process but the last. `backward` computes the gradients of
+    /// the last, and calls the function that it is given with the index and the gradient of a parameter when it is
+    /// complete; it need not do so for all.
+    pub(in crate::train) fn sum(
+        &self,
+        mut earlier: PartialSums<Gradients>,
+        backward: impl FnOnce(&mut dyn FnMut(usize, &[f32])) -> Gradients,
+    ) -> Vec<Vec<f32>> {
+        let last = self.share().end as u64 - 1;
+        if self.processes.is_alone() {
+            earlier.push(last, backward(&mut |_, _| ()));
+            let Gradients(all) = earlier.total().expect("at least one micro-batch");
+            return all.into_iter().map(|gradient| gradient.values).collect();
+        }
+        let messages: Vec<Message<'_>> = self
+            .partition
+            .buckets()
+            .iter()
+            .flat_map(|_| self.others().map(Message::later))
+            .collect();
+        let mut outgoing = Outgoing::new(self, &earlier, last, &messages);
+        let mut incoming = Incoming::new(self);
+        self.processes
+            .exchange_during(DOING, &messages, &mut incoming.buffers(), |progress| {
+                let Gradients(all) = backward(&mut |parameter, gradient| {
+                    outgoing.complete(parameter, gradient);
+                    progress();
+                });
+                for (parameter, gradient) in all.into_iter().enumerate() {
+                    if outgoing.own[parameter].is_none() {
+                        outgoing.complete(parameter, &gradient.values);
+                        progress();
+                    }
+                    ops::recycle(gradient.values);
+                }
+            });
+        let own = outgoing.own;
+        earlier.into_nodes().for_each(|node| node.sum.recycle());
+        let own = own
+            .into_iter()
+            .map(|nodes| nodes.expect("all are complete"));
+        own.enumerate()
+            .map(|(parameter, own)| incoming.total(parameter, own))
+            .collect()
+    }
+
+    /// Where the numbers of `parameter` are in the message of its bucket about the part of process `part`, which the
+    /// sums `nodes` of some process make up: the number of the bucket, and bytes.
+    fn place(&self, parameter: usize, part: usize, nodes: usize) -> Place {
+        let holds = |bucket: &std::ops::Range<usize>| bucket.contains(&parameter);
+        let buckets = self.partition.buckets();
+        let bucket = buckets.iter().position(holds);
+        let bucket = bucket.expect("each parameter is in a bucket");
+        let before = buckets[bucket].start..parameter;
+        let size = self.format.size();
+        Place {
+            bucket,
+            start: self.partition.len_within(part, before) * nodes * size,
+            length: self.partition.of(part)[parameter].len() * size,
+        }
+    }
+
+    /// The bytes of the message of each bucket about the part of process `part`.
+    fn lengths(&self, part: usize, nodes: usize) -> impl Iterator<Item = usize> {
+        let buckets = self.partition.buckets().iter();
+        buckets.map(move |bucket| {
+            self.partition.len_within(part, bucket.clone()) * nodes * self.format.size()
+        })
+    }
+
+    /// The sums that `process` is left with.
+    fn nodes(&self, process: usize) -> Vec<Node<()>> {
+        let share = self.processes.share_of(process, self.n_batches);
+        nodes_of(share.start as u64..share.end as u64)
+    }
+}
+
+/// Where a parameter is in a message: the sums of one node after the other.
+struct Place {
+    bucket: usize,
+    start: usize,
+    /// Bytes of each sum.
+    length: usize,
+}
+
+impl Place {
+    fn of(&self, node: usize) -> std::ops::Range<usize> {
+        let start = self.start + node * self.length;
+        start..start + self.length
+    }
+}
+
+/// The gradients of this process.
+struct Outgoing<'a> {
+    exchange: &'a Exchange,
+    earlier: &'a PartialSums<Gradients>,
+    last: u64,
+    /// For each bucket, those for each other process.
+    messages: &'a [Message<'a>],
+    buckets: Vec<Bucket>,
+    /// For each parameter, the sums for the part that this process updates; `None` until its gradient is complete.
+    own: Vec<Option<Vec<Node<Numbers>>>>,
+}
+
+/// The gradients that are sent together.
+struct Bucket {
+    /// How many parameters are not complete yet.
+    missing: usize,
+    /// The message for each other process.
+    written: Vec<Vec<u8>>,
+}
+
+impl<'a> Outgoing<'a> {
+    fn new(
+        exchange: &'a Exchange,
+        earlier: &'a PartialSums<Gradients>,
+        last: u64,
+        messages: &'a [Message<'a>],
+    ) -> Self {
+        let nodes = exchange.nodes(exchange.processes.number()).len();
+        let buckets = exchange.partition.buckets().iter();
+        let mut buckets: Vec<Bucket> = buckets
+            .map(|bucket| Bucket {
+                missing: bucket.len(),
+                written: Vec::new(),
+            })
+            .collect();
+        for process in exchange.others() {
+            for (bucket, length) in buckets.iter_mut().zip(exchange.lengths(process, nodes)) {
+                bucket.written.push(vec![0; length]);
+            }
+        }
+        Self {
+            own: exchange.parts().iter().map(|_| None).collect(),
+            exchange,
+            earlier,
+            last,
+            messages,
+            buckets,
+        }
+    }
+
+    /// Takes the gradient of the last micro-batch.
+    fn complete(&mut self, parameter: usize, gradient: &[f32]) {
+        let (exchange, others) = (self.exchange, self.exchange.processes.count() - 1);
+        let own = self.sums(parameter, exchange.processes.number(), gradient);
+        let mut bucket = 0;
+        for (message, process) in exchange.others().enumerate() {
+            let place = exchange.place(parameter, process, own.len());
+            let sums = self.sums(parameter, process, gradient);
+            bucket = place.bucket;
+            let written = &mut self.buckets[bucket].written[message];
+            for (node, sum) in sums.into_iter().enumerate() {
+                let Numbers(numbers) = sum.sum;
+                exchange
+                    .format
+                    .write(&numbers, &mut written[place.of(node)]);
+            }
+        }
+        self.own[parameter] = Some(own);
+        let Bucket { missing, written } = &mut self.buckets[bucket];
+        *missing -= 1;
+        if *missing == 0 {
+            let messages = self.messages.chunks(others).nth(bucket);
+            let messages = messages.into_iter().flatten();
+            messages
+                .zip(written.drain(..))
+                .for_each(|(message, bytes)| message.fill(bytes));
+        }
+    }
+
+    /// The sums over the micro-batches of this process for the part of `parameter` that `process` updates.
+    fn sums(&self, parameter: usize, process: usize, last: &[f32]) -> Vec<Node<Numbers>> {
+        let part = &self.exchange.partition.of(process)[parameter];
+        let of = |gradient: &[f32]| Numbers(gradient[part.clone()].to_vec());
+        let mut sums = PartialSums::default();
+        for node in self.earlier.nodes() {
+            let Gradients(gradients) = &node.sum;
+            sums.add(node.with(of(&gradients[parameter].values)));
+        }
+        sums.push(self.last, of(last));
+        sums.into_nodes().collect()
+    }
+}
+
+/// The gradients of the other processes, for the part that this process updates.
+struct Incoming<'a> {
+    exchange: &'a Exchange,
+    /// In the order of the processes.
+    from: Vec<From>,
+}
+
+/// What comes from one process.
+struct From {
+    nodes: Vec<Node<()>>,
+    /// One for each bucket; none from this process itself.
+    messages: Vec<Vec<u8>>,
+}
+
+impl<'a> Incoming<'a> {
+    fn new(exchange: &'a Exchange) -> Self {
+        let own = exchange.processes.number();
+        let from = (0..exchange.processes.count()).map(|process| {
+            let nodes = exchange.nodes(process);
+            let messages = match process == own {
+                true => Vec::new(),
+                false => exchange
+                    .lengths(own, nodes.len())
+                    .map(|length| vec![0; length])
+                    .collect(),
+            };
+            From { nodes, messages }
+        });
+        Self {
+            from: from.collect(),
+            exchange,
+        }
+    }
+
+    /// Where the messages belong.
+    fn buffers(&mut self) -> Vec<(usize, &mut [u8])> {
+        let from = self.from.iter_mut().enumerate();
+        from.flat_map(|(process, from)| {
+            let messages = from.messages.iter_mut();
+            messages.map(move |message| (process, message.as_mut_slice()))
+        })
+        .collect()
+    }
+
+    /// The sum over all processes for the part of `parameter`; `own` are the sums of this one.
+    fn total(&self, parameter: usize, own: Vec<Node<Numbers>>) -> Vec<f32> {
+        let exchange = self.exchange;
+        let number = exchange.processes.number();
+        let (mut own, mut total) = (own.into_iter(), PartialSums::default());
+        for (process, From { nodes, messages }) in self.from.iter().enumerate() {
+            if process == number {
+                own.by_ref().for_each(|node| total.add(node));
+                continue;
+            }
+            let place = exchange.place(parameter, number, nodes.len());
+            for (index, node) in nodes.iter().enumerate() {
+                let bytes = &messages[place.bucket][place.of(index)];
+                total.add(node.with(Numbers(exchange.format.read(bytes))));
+            }
+        }
+        let Numbers(total) = total.total().expect("at least one micro-batch");
+        total
+    }
+}
