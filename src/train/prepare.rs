@@ -106,17 +106,9 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
     if processes.is_alone() {
         return checked;
     }
-    let ours = (Provenance::this_program(), config);
-    let said = serde_json::to_vec(&ours).unwrap_or_default();
-    let said = processes.gather("the configuration was checked", &said);
+    let first = config_of_first(&Provenance::this_program(), config, processes);
     checked?;
-    let first: Result<(String, Config), _> = serde_json::from_slice(&said[0]);
-    let Some((_, first)) = first.ok().filter(|(program, _)| *program == ours.0) else {
-        return Err(Error::usage(
-            format!("this is {}, process 0 is another version", ours.0),
-            "install the same version on all machines",
-        ));
-    };
+    let first = first?;
     if let Some(Difference { key, ours, theirs }) = first.difference(config) {
         return Err(Error::Config {
             key,
@@ -135,6 +127,19 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// The configuration of the first process, which must run the same `program`.
+fn config_of_first(program: &str, config: &Config, processes: &Processes) -> Result<Config> {
+    let said = serde_json::to_vec(&(program, config)).unwrap_or_default();
+    let said = processes.gather("the configuration was checked", &said);
+    match serde_json::from_slice::<(String, Config)>(&said[0]) {
+        Ok((first, config)) if first == program => Ok(config),
+        _ => Err(Error::usage(
+            format!("this is {program}, process 0 is another version"),
+            "install the same version on all machines",
+        )),
+    }
 }
 
 /// Opens the run directory.
@@ -210,4 +215,26 @@ pub(super) fn check_memory(
 /// The model before its first update.
 pub(super) fn fresh_model(config: &Config, architecture: &Architecture, device: &Device) -> Model {
     Model::new(architecture, config.model.init, config.seed, device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::in_threads;
+
+    #[test]
+    fn another_version_of_the_program_is_refused() {
+        let results = in_threads(3, |processes| {
+            let program =
+                ["attentive 0.2.0", "attentive 0.2.0", "attentive 0.3.0"][processes.number()];
+            let first = config_of_first(program, &Config::default(), &processes);
+            let agreed = processes.agree("the configuration was checked", first.map(|_| ()));
+            agreed.unwrap_err().to_string()
+        });
+        for problem in results {
+            assert!(problem.starts_with("process 2 ("), "{problem}");
+            let expected = "this is attentive 0.3.0, process 0 is another version";
+            assert!(problem.ends_with(expected), "{problem}");
+        }
+    }
 }
