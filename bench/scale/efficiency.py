@@ -10,8 +10,8 @@ pass of one micro-batch takes.
 Every process sends the gradients of all parameters but its own part, and then its own part of the new parameters to all
 others: 2 · 4 · P · (n - 1) / n bytes, or three quarters of that if gradients are sent in bfloat16. It receives as much at the
 same time. Gradients are sent in 16 buckets during the backward pass of the last micro-batch, which takes `--backward` seconds;
-the last bucket is complete at its end. Nothing else overlaps. Each message outside of it is assumed to take 50 µs in addition, and the
-network to give each machine its full rate, which few networks do when many machines send at once.
+the last bucket is complete at its end. Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
+addition, and the network to give each machine its full rate, which few networks do when many machines send at once.
 """
 
 import argparse
