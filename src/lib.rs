@@ -105,6 +105,7 @@ pub mod metrics;
 pub mod compare;
 pub mod document;
 pub mod evaluate;
+pub mod interop;
 pub mod page;
 pub mod pipeline;
 pub mod plot;

@@ -110,8 +110,23 @@ pub enum TieEmbeddings {
     None,
     /// The decoder's input embedding is the output projection (Press and Wolf 2017).
     Decoder,
+    /// Source and target have the same input embedding; the output projection is another matrix (T5 version 1.1). Needs a
+    /// shared vocabulary.
+    Inputs,
     /// Both input embeddings are the output projection (paper, section 3.4); needs a shared vocabulary.
     All,
+}
+
+impl TieEmbeddings {
+    /// Whether source and target have the same input embedding.
+    pub fn ties_inputs(self) -> bool {
+        matches!(self, Self::Inputs | Self::All)
+    }
+
+    /// Whether the output projection is an input embedding.
+    pub fn ties_output(self) -> bool {
+        matches!(self, Self::Decoder | Self::All)
+    }
 }
 
 /// Initialisation of the weights.

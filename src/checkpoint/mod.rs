@@ -237,7 +237,8 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
         });
     }
     let config = Config::load_stored(&path)?;
-    let tokenizers = Tokenizers::load(dir)?.for_model(&config.model)?;
+    let tokenizers = Tokenizers::load(dir, &config.tokenizer.special)?;
+    let tokenizers = tokenizers.for_model(&config.model)?;
     Ok((config, tokenizers))
 }
 

@@ -40,6 +40,45 @@ pub(super) fn hexadecimal(hash: Sha256) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Writes a safetensors file with the parameters `shapes` (name and shape), one after the other, as `values` provides them. Returns
+/// its SHA-256 (hexadecimal).
+pub fn write_each(
+    path: &Path,
+    shapes: &[(String, Vec<usize>)],
+    mut values: impl FnMut(&str, &[usize]) -> io::Result<Vec<f32>>,
+) -> io::Result<String> {
+    let mut shapes: Vec<&(String, Vec<usize>)> = shapes.iter().collect();
+    shapes.sort();
+    let file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
+    let mut out = Hashed(file, Sha256::new());
+    write_header(
+        shapes
+            .iter()
+            .map(|(name, shape)| (name.as_str(), shape.as_slice())),
+        &mut out,
+    )?;
+    for (name, shape) in shapes {
+        write_values(&values(name, shape)?, &mut out)?;
+    }
+    out.flush()?;
+    Ok(hexadecimal(out.1))
+}
+
+/// A file and its hash.
+struct Hashed<W>(W, Sha256);
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write(bytes)?;
+        self.1.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 struct Hash(Sha256);
 
 impl Write for Hash {
@@ -57,35 +96,47 @@ fn encode<'a>(
     parameters: impl IntoIterator<Item = &'a Parameter>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    const ALIGNMENT: usize = 8;
     let mut parameters: Vec<&Parameter> = parameters.into_iter().collect();
     parameters.sort_by(|a, b| a.name.cmp(&b.name));
+    let shapes = parameters.iter();
+    let shapes = shapes.map(|parameter| (parameter.name.as_str(), parameter.shape.as_slice()));
+    write_header(shapes, out)?;
+    parameters
+        .iter()
+        .try_for_each(|parameter| write_values(&parameter.values, out))
+}
+
+/// Writes the header for parameters of these names and shapes, which follow in this order.
+fn write_header<'a>(
+    shapes: impl Iterator<Item = (&'a str, &'a [usize])>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    const ALIGNMENT: usize = 8;
     let mut end = 0;
-    let infos = parameters.iter().map(|parameter| {
+    let infos = shapes.map(|(name, shape)| {
         let start = end;
-        end += size_of::<f32>() * parameter.values.len();
+        end += size_of::<f32>() * shape.iter().product::<usize>();
         let info = TensorInfo {
             dtype: Dtype::F32,
-            shape: parameter.shape.clone(),
+            shape: shape.to_vec(),
             data_offsets: (start, end),
         };
-        (parameter.name.clone(), info)
+        (name.to_owned(), info)
     });
     let metadata = Metadata::new(None, infos.collect()).map_err(io::Error::other)?;
     let mut header = serde_json::to_vec(&metadata)?;
     header.resize(header.len().next_multiple_of(ALIGNMENT), b' ');
     out.write_all(&(header.len() as u64).to_le_bytes())?;
-    out.write_all(&header)?;
-    for Parameter { values, .. } in parameters {
-        if cfg!(target_endian = "little") {
-            out.write_all(bytemuck::cast_slice(values))?;
-        } else {
-            values
-                .iter()
-                .try_for_each(|value| out.write_all(&value.to_le_bytes()))?;
-        }
+    out.write_all(&header)
+}
+
+fn write_values(values: &[f32], out: &mut impl Write) -> io::Result<()> {
+    if cfg!(target_endian = "little") {
+        return out.write_all(bytemuck::cast_slice(values));
     }
-    Ok(())
+    values
+        .iter()
+        .try_for_each(|value| out.write_all(&value.to_le_bytes()))
 }
 
 #[cfg(test)]
@@ -118,5 +169,20 @@ mod tests {
         encode(&parameters, &mut found).expect("encode");
         assert_eq!(found, expected);
         assert_eq!(sha256(&parameters).expect("hash"), sha256_of(&expected));
+        let folder = tempfile::tempdir().expect("tempdir");
+        let path = folder.path().join("weights");
+        let shapes = parameters
+            .each_ref()
+            .map(|one| (one.name.clone(), one.shape.clone()));
+        let values = |name: &str, _: &[usize]| {
+            let one = parameters
+                .iter()
+                .find(|one| one.name == name)
+                .expect("known");
+            Ok(one.values.clone())
+        };
+        let written = write_each(&path, &shapes, values).expect("write");
+        assert_eq!(std::fs::read(&path).expect("read"), expected);
+        assert_eq!(written, sha256_of(&expected));
     }
 }

@@ -16,6 +16,7 @@ mod existing;
 mod fill;
 mod fingerprint;
 mod generate;
+mod import;
 mod info;
 mod input;
 mod inspect;
@@ -94,6 +95,7 @@ enum Command {
     Inspect(inspect::Args),
     Average(average::Args),
     Quantize(quantize::Args),
+    Import(import::Args),
     Plot(plot::Args),
     Info(info::Args),
     #[cfg(feature = "server")]
@@ -130,6 +132,7 @@ impl Command {
             Self::Inspect(args) => inspect::run(args),
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
+            Self::Import(args) => import::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
             #[cfg(feature = "server")]

@@ -25,7 +25,7 @@ pub(super) struct SearchArgs {
     /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
-    /// Never repeat an n-gram of N tokens within a translation [default: repeat freely].
+    /// Never repeat an n-gram of N tokens within a translation [default: the model's; usually repeat freely].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<NonZeroUsize>,
     /// Coverage penalty: add B times the logarithm of the attention that each source token received to the score (Wu et al.
@@ -46,9 +46,10 @@ impl SearchArgs {
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
         decode.validate().map_err(as_option)?;
+        let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
+        decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
         let search = SearchOptions {
             n_best,
-            no_repeat_ngram: self.no_repeat_ngram.map_or(0, NonZeroUsize::get),
             coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
             max_new_tokens: self.max_new_tokens.map_or(usize::MAX, NonZeroUsize::get),
             ..SearchOptions::from(&decode)

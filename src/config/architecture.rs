@@ -4,8 +4,8 @@ use super::{Family, MixingKind, ModelConfig, StackKind};
 use crate::architecture::{
     AddedPositions, Architecture, Attention, CellKind, CrossAttention, Decoder, Encoder,
     FeedForward, Head, InitialState, Input, Items, Labels, Norm, NormPosition, Positions,
-    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, TieEmbeddings,
-    TransformerStack, Vocabulary,
+    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, TransformerStack,
+    Vocabulary,
 };
 
 impl ModelConfig {
@@ -46,7 +46,7 @@ impl ModelConfig {
     }
 
     fn target(&self, stack: StackKind, vocab: usize) -> Input {
-        let shared = self.encoder().is_some() && self.tie_embeddings == TieEmbeddings::All;
+        let shared = self.encoder().is_some() && self.tie_embeddings.ties_inputs();
         self.tokens(stack, vocab, shared)
     }
 
@@ -216,7 +216,7 @@ impl ModelConfig {
                         Family::EncoderOnly => d_encoder,
                         _ => self.d_model,
                     },
-                    tied: self.tie_embeddings != TieEmbeddings::None,
+                    tied: self.tie_embeddings.ties_output(),
                     bias: self.output_bias,
                     scale: self.logit_scale,
                 })

@@ -33,12 +33,14 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for the first mistake.
     pub fn validate(&self) -> Result<()> {
+        self.data.training()?;
         self.validate_stored()?;
         unused::check(self)
     }
 
-    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories.
-    pub(super) fn validate_stored(&self) -> Result<()> {
+    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and a missing
+    /// corpus, since imported models have none.
+    pub(crate) fn validate_stored(&self) -> Result<()> {
         whole("seed", self.seed, 0)?;
         data(&self.data)?;
         tokenizer(&self.tokenizer)?;
@@ -74,7 +76,9 @@ fn data(data: &DataConfig) -> Result<()> {
     }
     path("data.dir", data.dir.as_ref())?;
     path("data.store_dir", data.store_dir.as_ref())?;
-    corpus("data.train", data.training()?)?;
+    if let Some(train) = &data.train {
+        corpus("data.train", train)?;
+    }
     match &data.valid {
         Some(CorpusSource::Mixed(_)) => refuse("data.valid", "one corpus", "a list"),
         Some(valid) => corpus("data.valid", valid),

@@ -21,8 +21,17 @@ pub struct DecodeConfig {
     pub max_new_factor: f64,
     /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`; that name is still read.
     pub max_new_extra: usize,
+    /// Length of n-grams that no translation may contain twice; 0 to allow all.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub no_repeat_ngram: usize,
     /// Sentences translated together.
     pub batch_size: usize,
+}
+
+// The signature that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl DecodeConfig {
@@ -54,6 +63,7 @@ impl Default for DecodeConfig {
             alpha: 0.6,
             max_new_factor: 1.5,
             max_new_extra: 10,
+            no_repeat_ngram: 0,
             batch_size: 64,
         }
     }

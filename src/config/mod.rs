@@ -27,7 +27,7 @@ pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
-pub use tokenizer::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
+pub use tokenizer::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
     ScheduleConfig, ScheduleKind, TrainConfig,

@@ -93,6 +93,9 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// Reduction of a text to one vector, for classifiers.
     pub pooling: Pooling,
+    /// A token before every text that the encoder reads; by default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_first: Option<String>,
     /// The first token that the decoder reads, in training and decoding; by default `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_start: Option<String>,
@@ -279,6 +282,7 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            source_first: None,
             decoder_start: None,
             forced_first: None,
             forced_last: None,

@@ -20,6 +20,43 @@ pub struct TokenizerConfig {
     pub normalization: Normalization,
     /// Vocabularies are learned from at most this many lines, drawn at random. Taggers and classifiers use all.
     pub sample_lines: usize,
+    /// The tokens with a special role, in the vocabulary of an imported model. Learned vocabularies have the defaults.
+    #[serde(skip_serializing_if = "SpecialNames::is_default")]
+    pub special: SpecialNames,
+}
+
+/// `[tokenizer.special]`: the tokens with a special role, as the vocabulary spells them. One token may have several roles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpecialNames {
+    /// Padding.
+    pub pad: String,
+    /// Unknown text.
+    pub unk: String,
+    /// Beginning of a sequence.
+    pub bos: String,
+    /// End of a sequence.
+    pub eos: String,
+    /// Placeholder of masked language models. The vocabulary need not have it.
+    pub mask: String,
+}
+
+impl SpecialNames {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for SpecialNames {
+    fn default() -> Self {
+        Self {
+            pad: "<pad>".into(),
+            unk: "<unk>".into(),
+            bos: "<s>".into(),
+            eos: "</s>".into(),
+            mask: "<mask>".into(),
+        }
+    }
 }
 
 /// A kind of tokens.
@@ -68,6 +105,7 @@ impl Default for TokenizerConfig {
             lowercase: false,
             normalization: Normalization::Nfkc,
             sample_lines: 1_000_000,
+            special: SpecialNames::default(),
         }
     }
 }

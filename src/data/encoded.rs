@@ -38,17 +38,14 @@ pub struct Example {
 impl Example {
     /// A source without `</s>` and its translation without special tokens.
     pub fn translation(
-        mut src: Vec<TokenId>,
+        src: Vec<TokenId>,
         tgt: &[TokenId],
         special: impl Into<Sides>,
         line: usize,
     ) -> Self {
         let special = special.into();
-        // Without room for a sentence of twice the length.
-        src.reserve_exact(1);
-        src.push(special.src.eos);
         Self {
-            src,
+            src: special.src.framed(src),
             line,
             ..Self::text(tgt, special.tgt, line)
         }
@@ -65,12 +62,11 @@ impl Example {
     }
 
     /// A text for a masked language model, before masking.
-    pub fn whole(mut tgt: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
-        tgt.reserve_exact(1);
-        tgt.push(special.eos);
+    pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        let text = special.framed(text);
         Self {
-            src: tgt.clone(),
-            tgt_out: tgt,
+            src: text.clone(),
+            tgt_out: text,
             line,
             ..Self::default()
         }
@@ -96,10 +92,8 @@ impl Example {
     }
 
     /// A text to classify, without `</s>` and label.
-    pub fn unlabelled(mut text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
-        text.reserve_exact(1);
-        text.push(special.eos);
-        Self::tokens(text, line)
+    pub fn unlabelled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        Self::tokens(special.framed(text), line)
     }
 
     /// Length of the encoder input.

@@ -66,7 +66,7 @@ impl From<&DecodeConfig> for SearchOptions {
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
             n_best: 1,
-            no_repeat_ngram: 0,
+            no_repeat_ngram: config.no_repeat_ngram,
             coverage_penalty: 0.0,
             sampling: None,
             guided: false,

@@ -75,7 +75,7 @@ impl Pipeline {
         let mut alignments = vec![Alignment::default(); pairs.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
             for (&number, most) in batch.lines.iter().zip(self.attended(&batch)) {
-                alignments[number] = words[number].linked(&most);
+                alignments[number] = words[number].linked(&most, src.special().n_first());
             }
         }
         Ok(alignments)
@@ -111,12 +111,14 @@ fn largest(weights: &[f32]) -> usize {
 }
 
 impl Words {
-    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j.
-    fn linked(&self, most: &[usize]) -> Alignment {
+    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j, and the source begins
+    /// with `n_first` tokens without a word.
+    fn linked(&self, most: &[usize], n_first: usize) -> Alignment {
         let links = self.tgt.iter().zip(most);
         // `</s>` has no word.
+        let word = |place: usize| self.src.get(place.checked_sub(n_first)?);
         let mut pairs: Vec<(usize, usize)> = links
-            .filter_map(|(&tgt, &place)| Some((*self.src.get(place)?, tgt)))
+            .filter_map(|(&tgt, &place)| Some((*word(place)?, tgt)))
             .collect();
         pairs.sort_unstable();
         pairs.dedup();
@@ -191,7 +193,8 @@ mod tests {
             src: vec![0, 0, 1],
             tgt: vec![0, 1, 1, 2],
         };
-        let alignment = words.linked(&[2, 0, 1, 3]);
+        let alignment = words.linked(&[2, 0, 1, 3], 0);
+        assert_eq!(words.linked(&[3, 1, 2, 4], 1), alignment);
         assert_eq!(alignment.to_string(), "0-1 1-0");
         assert_eq!(Alignment::default().to_string(), "");
     }

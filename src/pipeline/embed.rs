@@ -37,7 +37,7 @@ impl Pipeline {
         ))
     }
 
-    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, excluding `</s>`.
+    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, without special ones.
     ///
     /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
     /// both cause warnings.
@@ -71,15 +71,16 @@ impl Pipeline {
             .collect())
     }
 
-    /// The mean of each row's vectors except the last, which belongs to `</s>`.
+    /// The mean of each row's vectors except those of the special tokens around the text.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
         let data = encoded.into_data().convert::<f32>();
         let values: Vec<f32> = data.try_into_vec().expect("the vectors are f32");
         let rows = values.chunks(batch.src.width() * width);
+        let first = self.tokenizers.src().special().n_first();
         rows.zip(batch.src.lens())
-            .map(|(row, &len)| mean(&row[..(len - 1) * width], width))
+            .map(|(row, &len)| mean(&row[first * width..(len - 1) * width], width))
             .collect()
     }
 }

@@ -88,7 +88,7 @@ impl Pipeline {
         let unknown = source.ids.iter().filter(|&&id| id == special.unk);
         let unknown = Warning::of_unknown(unknown.count(), source.ids.len());
         source.warnings.extend(unknown);
-        source.ids.push(special.eos);
+        source.ids = special.framed(source.ids);
         let (found, most) = (source.ids.len(), self.config.model.max_len);
         if found > most {
             return Err(Error::usage(

@@ -177,7 +177,8 @@ impl Pipeline {
 
     fn show_whole(&self, text: &str) -> Result<Shown> {
         let tokenizer = self.tokenizers.tgt();
-        let room = self.architecture.max_len.saturating_sub(1);
+        let frame = tokenizer.special().n_frame();
+        let room = self.architecture.max_len.saturating_sub(frame);
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
         let Source { ids, warnings } = Source::with(text, room, encode)?;

@@ -11,7 +11,7 @@ use crate::text::Tokenizer;
 /// A line as token ids.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// A source followed by `</s>`, or a plain text; empty for a blank line.
+    /// A source with the special tokens around it, or a plain text; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
     /// Problems with the line.
     pub(super) warnings: Vec<Warning>,
@@ -27,10 +27,11 @@ impl Source {
     /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
     pub(super) fn read(line: &str, pipeline: &Pipeline) -> Result<Self> {
         let tokenizer = pipeline.tokenizers().src();
-        let room = pipeline.max_src_len().saturating_sub(1);
+        let special = tokenizer.special();
+        let room = pipeline.max_src_len().saturating_sub(special.n_frame());
         let mut source = Self::text(line, tokenizer, room)?;
         if !source.ids.is_empty() {
-            source.ids.push(tokenizer.special().eos);
+            source.ids = special.framed(source.ids);
         }
         Ok(source)
     }

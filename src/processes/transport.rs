@@ -36,6 +36,10 @@ pub(super) trait Transport: fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     /// The number of the process.
+    #[cfg_attr(
+        not(any(feature = "mpi", test)),
+        expect(dead_code, reason = "nothing carries messages")
+    )]
     pub(super) to: usize,
     bytes: Bytes<'a>,
 }

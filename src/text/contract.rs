@@ -37,16 +37,26 @@ impl Tokenizers {
         }
     }
 
-    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`.
+    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
+    /// with `model.source_first`.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
     /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
         let start = self.contract(model)?.start;
+        let first = model.source_first.as_deref();
+        let first = first.map(|token| id_of("model.source_first", token, self.src()));
+        let first = first.transpose()?;
         match &mut self {
-            Self::Shared(both) => both.start_with(start),
-            Self::Separate { tgt, .. } => tgt.start_with(start),
+            Self::Shared(both) => {
+                both.start_with(start);
+                both.begin_with(first);
+            }
+            Self::Separate { src, tgt } => {
+                tgt.start_with(start);
+                src.begin_with(first);
+            }
         }
         Ok(self)
     }
@@ -101,7 +111,7 @@ fn never_generated(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<Token
 fn id_of(key: &str, token: &str, tokenizer: &Tokenizer) -> Result<TokenId> {
     tokenizer.id(token).ok_or_else(|| Error::Config {
         key: key.to_owned(),
-        expected: "a token of the target vocabulary".into(),
+        expected: "a token of the vocabulary".into(),
         found: format!("`{token}`"),
         hint: Some("tokens are written as in the file of the tokenizer, as in `</s>`".into()),
     })

@@ -95,7 +95,11 @@ mod tests {
         let n = vocab.len();
         vocab.insert("<0xC3>".into(), n.into());
         vocab.insert("<0xA4>".into(), (n + 1).into());
-        Tokenizer::from_json(serde_json::to_vec(&json).unwrap()).unwrap()
+        Tokenizer::from_json(
+            serde_json::to_vec(&json).unwrap(),
+            &crate::config::SpecialNames::default(),
+        )
+        .unwrap()
     }
 
     #[test]

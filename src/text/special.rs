@@ -1,6 +1,7 @@
 //! The special tokens of a vocabulary.
 
 use crate::batch::TokenId;
+use crate::config::SpecialNames;
 
 /// The special tokens of learned vocabularies in the order of their ids. Only masked language models have the last.
 const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
@@ -32,6 +33,8 @@ pub struct SpecialTokens {
     pub mask: Option<TokenId>,
     /// What a decoder reads first: `<s>`, unless `model.decoder_start` names another token.
     pub start: TokenId,
+    /// What an encoder reads before every text: `model.source_first`.
+    pub first: Option<TokenId>,
 }
 
 impl SpecialTokens {
@@ -53,7 +56,7 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. [`SpecialTokens::start`] may be any token, and does not count.
+    /// Their ids. [`SpecialTokens::start`] and [`SpecialTokens::first`] may be any tokens, and do not count.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
@@ -62,24 +65,48 @@ impl SpecialTokens {
             eos,
             mask,
             start: _,
+            first: _,
         } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
 
-    /// Asks `id_of` for the ids; else says what is wrong.
-    pub(super) fn read(id_of: impl Fn(&str) -> Option<TokenId>) -> Result<Self, String> {
-        let mut ids = [0; 4];
-        for (token, id) in SPECIAL.iter().zip(&mut ids) {
-            *id = id_of(token).ok_or_else(|| format!("special token `{token}` is missing"))?;
+    /// `text`, a source without special tokens, as an encoder reads it.
+    pub fn framed(self, mut text: Vec<TokenId>) -> Vec<TokenId> {
+        // Without room for a text of twice the length.
+        text.reserve_exact(self.n_frame());
+        if let Some(first) = self.first {
+            text.insert(0, first);
         }
-        let [pad, unk, bos, eos] = ids;
+        text.push(self.eos);
+        text
+    }
+
+    /// How many tokens [`SpecialTokens::framed`] adds.
+    pub fn n_frame(self) -> usize {
+        1 + self.n_first()
+    }
+
+    /// How many tokens it adds before the text.
+    pub fn n_first(self) -> usize {
+        usize::from(self.first.is_some())
+    }
+
+    /// Asks `id_of` for the ids of the tokens `names`; else says what is wrong.
+    pub(super) fn read(
+        names: &SpecialNames,
+        id_of: impl Fn(&str) -> Option<TokenId>,
+    ) -> Result<Self, String> {
+        let id =
+            |token: &str| id_of(token).ok_or_else(|| format!("special token `{token}` is missing"));
+        let bos = id(&names.bos)?;
         Ok(Self {
-            pad,
-            unk,
+            pad: id(&names.pad)?,
+            unk: id(&names.unk)?,
             bos,
-            eos,
-            mask: id_of(MASK),
+            eos: id(&names.eos)?,
+            mask: id_of(&names.mask),
             start: bos,
+            first: None,
         })
     }
 }
@@ -97,6 +124,7 @@ mod tests {
             eos: 0,
             mask: Some(5),
             start: 3,
+            first: None,
         };
         let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();
         assert_eq!(special.n_ordinary(10), all.len());

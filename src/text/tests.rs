@@ -231,7 +231,7 @@ fn vocabularies_can_be_shared_or_separate() {
         for (name, content) in tokenizers.files() {
             fs::write(dir.path().join(name), content).unwrap();
         }
-        let loaded = Tokenizers::load(dir.path()).unwrap();
+        let loaded = Tokenizers::load(dir.path(), &crate::config::SpecialNames::default()).unwrap();
         assert_eq!(loaded.files(), tokenizers.files());
         assert_eq!(
             tokens(loaded.tgt(), "Katze und cat"),
@@ -341,7 +341,8 @@ fn damaged_files_are_refused() {
     let path = dir.path().join("tokenizer.json");
     let refused = |content: &[u8]| {
         fs::write(&path, content).unwrap();
-        let error = Tokenizers::load(dir.path()).unwrap_err();
+        let error =
+            Tokenizers::load(dir.path(), &crate::config::SpecialNames::default()).unwrap_err();
         assert!(
             matches!(&error, Error::Model { path: at, .. } if *at == path),
             "{error}"
@@ -374,16 +375,16 @@ fn damaged_files_are_refused() {
 #[test]
 fn missing_files_are_named() {
     let dir = tempdir().unwrap();
-    let error = Tokenizers::load(dir.path()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &crate::config::SpecialNames::default()).unwrap_err();
     assert!(matches!(error, Error::Model { .. }), "{error}");
     let src = learned(&config(TokenizerKind::Bpe))
         .src()
         .to_json()
         .to_vec();
     fs::write(dir.path().join("tokenizer.src.json"), src).unwrap();
-    let error = Tokenizers::load(dir.path()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &crate::config::SpecialNames::default()).unwrap_err();
     assert!(error.to_string().contains("tokenizer.tgt.json"), "{error}");
     fs::create_dir(dir.path().join("tokenizer.json")).unwrap();
-    let error = Tokenizers::load(dir.path()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &crate::config::SpecialNames::default()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }

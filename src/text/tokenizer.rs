@@ -16,6 +16,7 @@ use tokenizers::{
 
 use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
+use crate::config::SpecialNames;
 use crate::error::{Error, Result};
 
 /// Prefix of the first token of a word in subword vocabularies.
@@ -42,12 +43,12 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads a `tokenizer.json`.
+    /// Reads a `tokenizer.json`, in which the tokens `names` have special roles.
     ///
     /// # Errors
-    /// [`Error::Model`] if the file is missing or damaged, lacks one of `<pad>`, `<unk>`, `<s>` and `</s>`, or has ids with
-    /// gaps or for more than one token; [`Error::Io`] if it cannot be read.
-    pub fn load(path: &Path) -> Result<Self> {
+    /// [`Error::Model`] if the file is missing or damaged, lacks one of `names` other than the mask, or has ids with gaps or
+    /// for more than one token; [`Error::Io`] if it cannot be read.
+    pub fn load(path: &Path, names: &SpecialNames) -> Result<Self> {
         let refuse = |problem: String, hint: &str| Error::Model {
             path: path.to_path_buf(),
             problem,
@@ -60,7 +61,7 @@ impl Tokenizer {
             ),
             _ => Error::io("read", path)(source),
         })?;
-        Self::from_json(json).map_err(|problem| {
+        Self::from_json(json, names).map_err(|problem| {
             let hint =
                 "the file is damaged or was made by another program: copy the model directory again";
             refuse(problem, hint)
@@ -68,7 +69,7 @@ impl Tokenizer {
     }
 
     /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
-    pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
+    pub(crate) fn from_json(json: Vec<u8>, names: &SpecialNames) -> Result<Self, String> {
         let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
         // `tokenizers` panics on input that is not JSON.
         let text = str::from_utf8(&json).map_err(|error| invalid(&error))?;
@@ -81,11 +82,11 @@ impl Tokenizer {
         inner
             .with_truncation(None)
             .map_err(|error| error.to_string())?;
-        let special = SpecialTokens::read(|token| {
+        let special = SpecialTokens::read(names, |token| {
             let is_special = inner.get_added_vocabulary().is_special_token(token);
             inner
                 .token_to_id(token)
-                .filter(|_| is_special || token != MASK)
+                .filter(|_| is_special || token != names.mask)
         })?;
         let vocab = inner.get_vocab(true);
         let vocab_size = vocab.len();
@@ -284,6 +285,11 @@ impl Tokenizer {
     /// Makes `start` what the decoder reads first.
     pub(super) fn start_with(&mut self, start: TokenId) {
         self.special.start = start;
+    }
+
+    /// Makes `first` what the encoder reads before every text.
+    pub(super) fn begin_with(&mut self, first: Option<TokenId>) {
+        self.special.first = first;
     }
 
     /// The ids of the special tokens.

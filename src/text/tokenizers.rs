@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::tokenizer::Tokenizer;
+use crate::config::SpecialNames;
 use crate::error::{Error, Result};
 
 const SHARED_FILE: &str = "tokenizer.json";
@@ -24,14 +25,15 @@ pub enum Tokenizers {
 }
 
 impl Tokenizers {
-    /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory.
+    /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory. The tokens `names` have
+    /// special roles.
     ///
     /// # Errors
     /// [`Error::Model`] if neither exists; otherwise see [`Tokenizer::load`].
-    pub fn load(dir: &Path) -> Result<Self> {
+    pub fn load(dir: &Path, names: &SpecialNames) -> Result<Self> {
         let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
         if shared.exists() {
-            return Ok(Self::Shared(Tokenizer::load(&shared)?));
+            return Ok(Self::Shared(Tokenizer::load(&shared, names)?));
         }
         if !src.exists() && !tgt.exists() {
             return Err(Error::Model {
@@ -41,8 +43,8 @@ impl Tokenizers {
             });
         }
         Ok(Self::Separate {
-            src: Tokenizer::load(&src)?,
-            tgt: Tokenizer::load(&tgt)?,
+            src: Tokenizer::load(&src, names)?,
+            tgt: Tokenizer::load(&tgt, names)?,
         })
     }
 
@@ -63,9 +65,9 @@ impl Tokenizers {
     ///
     /// # Errors
     /// [`Error::Data`] if they are none.
-    pub(crate) fn from_files(files: Vec<String>) -> Result<Self> {
+    pub(crate) fn from_files(files: Vec<String>, names: &SpecialNames) -> Result<Self> {
         let read = |json: String| {
-            Tokenizer::from_json(json.into_bytes()).map_err(|problem| Error::Data {
+            Tokenizer::from_json(json.into_bytes(), names).map_err(|problem| Error::Data {
                 problem,
                 hint: None,
             })

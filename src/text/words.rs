@@ -214,7 +214,9 @@ mod tests {
             let mut document: Value = serde_json::from_slice(learned.src().to_json()).unwrap();
             change(&mut document);
             let json = serde_json::to_vec(&document).unwrap();
-            Conditions::of(&Tokenizer::from_json(json).unwrap())
+            Conditions::of(
+                &Tokenizer::from_json(json, &crate::config::SpecialNames::default()).unwrap(),
+            )
         };
         let unchanged = Conditions {
             unmarked: true,

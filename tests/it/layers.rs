@@ -48,6 +48,17 @@ const RULES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "interop",
+        &[
+            "error",
+            "architecture",
+            "config",
+            "batch",
+            "text",
+            "checkpoint",
+        ],
+    ),
+    (
         "decode",
         &[
             "error",

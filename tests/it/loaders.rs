@@ -144,7 +144,9 @@ fn damaged_tokenizers_are_refused_or_encode() {
         let json = String::from_utf8(learned.tgt().to_json().to_vec()).unwrap();
         try_all(&json, stream, |bytes| {
             fs::write(&path, bytes).unwrap();
-            let tokenizers = Tokenizers::load(folder.path()).map_err(|error| error.to_string())?;
+            let tokenizers =
+                Tokenizers::load(folder.path(), &attentive::config::SpecialNames::default())
+                    .map_err(|error| error.to_string())?;
             let tokenizer = tokenizers.tgt();
             if let Ok(ids) = tokenizer.encode("the cat sat <unk> é") {
                 let _ = tokenizer.decode(&ids);

@@ -2,8 +2,7 @@
 
 use super::{refuse, refuse_with, require};
 use crate::config::{
-    BuiltinTask, Config, CorpusSource, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units,
-    Vocabulary,
+    BuiltinTask, Config, CorpusSource, SamplingKind, Task, TokenizerKind, Units, Vocabulary,
 };
 use crate::error::Result;
 
@@ -106,10 +105,15 @@ fn sampling(config: &Config) -> Result<()> {
 
 fn vocabularies(config: &Config) -> Result<()> {
     let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
-    if separate && config.model.tie_embeddings == TieEmbeddings::All {
+    if separate && config.model.tie_embeddings.ties_inputs() {
         let hint = "`decoder` ties the decoder's embedding and the output projection";
         let expected = "`decoder` or `none`, since `tokenizer.vocabulary` is `separate`";
-        return refuse_with("model.tie_embeddings", expected, "`all`", Some(hint.into()));
+        return refuse_with(
+            "model.tie_embeddings",
+            expected,
+            "another value",
+            Some(hint.into()),
+        );
     }
     Ok(())
 }

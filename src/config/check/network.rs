@@ -1,9 +1,7 @@
 //! Sizes and choices of `[model]` that depend on each other.
 
 use super::{at_most, positive, refuse, refuse_with, require, size};
-use crate::config::{
-    AttentionKind, CellKind, Family, ModelConfig, Positions, StackKind, TieEmbeddings,
-};
+use crate::config::{AttentionKind, CellKind, Family, ModelConfig, Positions, StackKind};
 use crate::error::Result;
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
@@ -189,7 +187,7 @@ fn tying(model: &ModelConfig) -> Result<()> {
         _ => model.d_model,
     };
     require(
-        reads == model.d_model || model.tie_embeddings == TieEmbeddings::None,
+        reads == model.d_model || !model.tie_embeddings.ties_output(),
         "model.tie_embeddings",
         format!(
             "`none`, since the encoder's output is {reads} wide and the embeddings are {} wide",

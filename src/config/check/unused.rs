@@ -147,7 +147,7 @@ fn stacks(model: &ModelConfig) -> [Rule; 6] {
         ),
         (
             encoder.is_none(),
-            &["model.n_encoder_layers"],
+            &["model.n_encoder_layers", "model.source_first"],
             "the model has no encoder",
         ),
         (

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
 use super::making::MOST_SHARDS;
-use crate::config::{Config, CorpusSource, TokenizerConfig};
+use crate::config::{Config, CorpusSource, SpecialNames, TokenizerConfig};
 use crate::data::encoded::EncodeStats;
 use crate::data::examples::SHARD;
 use crate::data::intake::ReadStats;
@@ -31,6 +31,9 @@ pub struct StoreKey {
     sources: Vec<Identity>,
     /// What the examples are for, which decides on their special tokens.
     task: String,
+    /// What the encoder reads before every text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_first: Option<String>,
     /// How tokenizers are learned.
     tokenizer: TokenizerConfig,
     /// SHA-256 of the tokenizers, unless they were learned from the corpus.
@@ -53,6 +56,11 @@ struct Identity {
 }
 
 impl StoreKey {
+    /// The names of the special tokens.
+    pub(super) fn special(&self) -> &SpecialNames {
+        &self.tokenizer.special
+    }
+
     /// The key of the training corpus of `config`.
     ///
     /// # Errors
@@ -71,6 +79,7 @@ impl StoreKey {
             parts,
             sources,
             task: format!("{:?}", config.model.family.task()),
+            source_first: config.model.source_first.clone(),
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),

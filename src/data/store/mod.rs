@@ -125,7 +125,7 @@ impl Store {
     /// # Errors
     /// Those of [`Tokenizers::load`].
     pub fn tokenizers(&self) -> Result<Tokenizers> {
-        Tokenizers::load(&self.dir)
+        Tokenizers::load(&self.dir, self.key().special())
     }
 
     /// Counts of lines read and dropped.

@@ -11,6 +11,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     eos: 3,
     mask: None,
     start: 2,
+    first: None,
 };
 
 /// Pairs of random lengths; the ids encode the line number.

@@ -11,6 +11,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     eos: 3,
     mask: Some(4),
     start: 2,
+    first: None,
 };
 
 /// A model whose logits depend on the last token and on the position.

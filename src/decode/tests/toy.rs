@@ -17,6 +17,7 @@ pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
     eos: 3,
     mask: None,
     start: 2,
+    first: None,
 };
 pub(super) const VOCAB: usize = 8;
 pub(super) const MAX_LEN: usize = 40;

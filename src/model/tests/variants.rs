@@ -132,7 +132,11 @@ fn transformers() -> Vec<ModelConfig> {
             ..base()
         });
     }
-    for tie_embeddings in [TieEmbeddings::None, TieEmbeddings::Decoder] {
+    for tie_embeddings in [
+        TieEmbeddings::None,
+        TieEmbeddings::Decoder,
+        TieEmbeddings::Inputs,
+    ] {
         variants.push(ModelConfig {
             tie_embeddings,
             output_bias: true,

@@ -31,7 +31,7 @@ fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Toke
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
     fs::write(&path, json.to_string()).unwrap();
-    Tokenizer::load(&path).unwrap()
+    Tokenizer::load(&path, &crate::config::SpecialNames::default()).unwrap()
 }
 
 /// An untied model whose sides use different token ids, and an equivalent model with the usual ids.

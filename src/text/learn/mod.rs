@@ -10,7 +10,7 @@ use self::counts::Counts;
 use super::format::{self, Model};
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
-use crate::config::{Normalization, TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
 /// Special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
@@ -115,9 +115,11 @@ fn learn_one<S: AsRef<str> + Sync>(
 
 fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
     let json = format!("{:#}\n", format::document(config, special, model));
-    Tokenizer::from_json(json.into_bytes()).map_err(|problem| Error::Data {
-        problem: format!("cannot build a tokenizer from the training text: {problem}"),
-        hint: None,
+    Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| {
+        Error::Data {
+            problem: format!("cannot build a tokenizer from the training text: {problem}"),
+            hint: None,
+        }
     })
 }
 

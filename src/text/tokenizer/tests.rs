@@ -126,7 +126,11 @@ fn special_tokens_of_the_file_are_not_decoded() {
         entry["special"] = special.into();
         added.push(entry);
     }
-    let mut tokenizer = Tokenizer::from_json(document.to_string().into()).expect("a tokenizer");
+    let mut tokenizer = Tokenizer::from_json(
+        document.to_string().into(),
+        &crate::config::SpecialNames::default(),
+    )
+    .expect("a tokenizer");
     let mann = tokenizer.id("Mann").expect("known");
     let ids = [n, mann, n + 1];
     assert_eq!(tokenizer.decode(&ids), "Mann <plain>");
@@ -157,7 +161,11 @@ fn a_damaged_decoder_is_refused() {
         "{model}\"decoder\"{}",
         decoder.replacen("Meta", "Me\nta", 1)
     );
-    let problem = Tokenizer::from_json(damaged.into_bytes()).expect_err("damaged");
+    let problem = Tokenizer::from_json(
+        damaged.into_bytes(),
+        &crate::config::SpecialNames::default(),
+    )
+    .expect_err("damaged");
     assert!(problem.contains("control character"), "{problem}");
 }
 
@@ -176,7 +184,11 @@ fn duplicate_ids_are_refused_with_both_tokens() {
             (one, name(learned.next()))
         };
         vocab[&other] = vocab[&one].clone();
-        let problem = Tokenizer::from_json(document.to_string().into()).expect_err("one id");
+        let problem = Tokenizer::from_json(
+            document.to_string().into(),
+            &crate::config::SpecialNames::default(),
+        )
+        .expect_err("one id");
         assert!(problem.contains("have the same id"), "{kind:?}: {problem}");
         for token in [one, other] {
             assert!(

@@ -1,0 +1,56 @@
+//! `attentive import`: makes a model of another tool a model directory.
+
+use std::path::PathBuf;
+
+use attentive::error::{Error, Result};
+use attentive::interop::Foreign;
+
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive import opus-mt-en-de --out models/en-de
+  attentive translate models/en-de in.en > out.de
+
+The new directory is used like that of any other model: it translates, is served, is quantised and is inspected. Its search is that \
+of the model's owner (`generation_config.json`), which `attentive info` shows and options change.
+  The weights are converted to f32. Files of f16 and bf16 are read, too, but not pickled ones (`pytorch_model.bin`). docs/interop.md \
+lists the kinds of models.";
+
+/// Make a model of another tool a model directory.
+///
+/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and `tokenizer.json`. Whatever is not
+/// understood is an error, so that a model that is imported computes what it should.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The directory of the model.
+    #[arg(value_name = "DIR")]
+    model: PathBuf,
+    /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
+    #[arg(long, value_name = "OUT")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => default_out(args)?,
+    };
+    let foreign = Foreign::open(&args.model)?;
+    let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
+    foreign.write(&out)?;
+    let mut note = Output::stdout();
+    note.line(format!(
+        "{}: {kind}, {n_weights} parameters, written to {}",
+        args.model.display(),
+        out.display()
+    ))?;
+    note.flush()
+}
+
+fn default_out(args: &Args) -> Result<PathBuf> {
+    let whole = std::fs::canonicalize(&args.model).map_err(Error::io("read", &args.model))?;
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    Ok(PathBuf::from(format!("imported-{name}")))
+}

@@ -1,0 +1,207 @@
+//! BART and its relatives: mBART, M2M-100 and NLLB, MarianMT.
+
+use super::{Described, activation, same};
+use crate::architecture::{NormPosition, Positions, TieEmbeddings};
+use crate::batch::TokenId;
+use crate::config::{Family, ModelConfig};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::{Names, Sinusoids, Unused};
+
+const NAMES: Names = &[
+    ("src.embedding", "model.shared"),
+    ("head.bias", "final_logits_bias"),
+    (
+        "src.positions.learned",
+        "model.encoder.embed_positions.weight",
+    ),
+    (
+        "tgt.positions.learned",
+        "model.decoder.embed_positions.weight",
+    ),
+    ("src.norm", "model.encoder.layernorm_embedding"),
+    ("tgt.norm", "model.decoder.layernorm_embedding"),
+    (
+        "encoder.layers.{}.self_attention.query",
+        "model.encoder.layers.{}.self_attn.q_proj",
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        "model.encoder.layers.{}.self_attn.k_proj",
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        "model.encoder.layers.{}.self_attn.v_proj",
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        "model.encoder.layers.{}.self_attn.out_proj",
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        "model.encoder.layers.{}.self_attn_layer_norm",
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        "model.encoder.layers.{}.fc1",
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        "model.encoder.layers.{}.fc2",
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        "model.encoder.layers.{}.final_layer_norm",
+    ),
+    ("encoder.norm", "model.encoder.layer_norm"),
+    (
+        "decoder.layers.{}.self_attention.query",
+        "model.decoder.layers.{}.self_attn.q_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.key",
+        "model.decoder.layers.{}.self_attn.k_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.value",
+        "model.decoder.layers.{}.self_attn.v_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.output",
+        "model.decoder.layers.{}.self_attn.out_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention_residual.norm",
+        "model.decoder.layers.{}.self_attn_layer_norm",
+    ),
+    (
+        "decoder.layers.{}.cross_attention.query",
+        "model.decoder.layers.{}.encoder_attn.q_proj",
+    ),
+    (
+        "decoder.layers.{}.cross_attention.key",
+        "model.decoder.layers.{}.encoder_attn.k_proj",
+    ),
+    (
+        "decoder.layers.{}.cross_attention.value",
+        "model.decoder.layers.{}.encoder_attn.v_proj",
+    ),
+    (
+        "decoder.layers.{}.cross_attention.output",
+        "model.decoder.layers.{}.encoder_attn.out_proj",
+    ),
+    (
+        "decoder.layers.{}.cross_attention_residual.norm",
+        "model.decoder.layers.{}.encoder_attn_layer_norm",
+    ),
+    (
+        "decoder.layers.{}.feed_forward.inner",
+        "model.decoder.layers.{}.fc1",
+    ),
+    (
+        "decoder.layers.{}.feed_forward.outer",
+        "model.decoder.layers.{}.fc2",
+    ),
+    (
+        "decoder.layers.{}.feed_forward_residual.norm",
+        "model.decoder.layers.{}.final_layer_norm",
+    ),
+    ("decoder.norm", "model.decoder.layer_norm"),
+];
+
+/// What the relatives have in common.
+fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
+    let vocab = keys.required("vocab_size")?;
+    keys.only("is_encoder_decoder", true)?;
+    keys.only("tie_word_embeddings", true)?;
+    keys.only("static_position_embeddings", false)?;
+    keys.ignore(&[
+        "encoder_layerdrop",
+        "decoder_layerdrop",
+        "add_bias_logits",
+        "add_final_layer_norm",
+        "num_hidden_layers",
+    ]);
+    let model = ModelConfig {
+        family: Family::Transformer,
+        d_model: keys.required("d_model")?,
+        d_ff: same(keys, ["encoder_ffn_dim", "decoder_ffn_dim"])?,
+        n_heads: same(keys, ["encoder_attention_heads", "decoder_attention_heads"])?,
+        n_encoder_layers: keys.required("encoder_layers")?,
+        n_decoder_layers: keys.required("decoder_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: keys.or("dropout", 0.1)?,
+        attention_dropout: keys.or("attention_dropout", 0.0)?,
+        activation_dropout: keys.or("activation_dropout", 0.0)?,
+        activation: activation(keys, "activation_function", default_activation)?,
+        scale_embeddings: keys.or("scale_embedding", false)?,
+        tie_embeddings: TieEmbeddings::All,
+        norm_position: NormPosition::Post,
+        norm_epsilon: 1e-5,
+        ..ModelConfig::default()
+    };
+    let unused = [
+        ("lm_head.weight", "model.shared.weight"),
+        ("model.encoder.embed_tokens.weight", "model.shared.weight"),
+        ("model.decoder.embed_tokens.weight", "model.shared.weight"),
+    ];
+    let unused = unused.map(|(copy, original)| Unused::CopyOf(copy, original));
+    Ok(Described {
+        model,
+        vocab,
+        names: NAMES,
+        unused: unused.into(),
+        positions: None,
+    })
+}
+
+/// BART (Lewis et al. 2020).
+pub(super) fn bart(keys: &mut Keys) -> Result<Described> {
+    let mut described = common(keys, "gelu")?;
+    let model = &mut described.model;
+    model.positions = Positions::Learned;
+    model.position_offset = 2;
+    model.embedding_norm = true;
+    model.output_bias = true;
+    Ok(described)
+}
+
+/// mBART (Liu et al. 2020): norms before each sublayer.
+pub(super) fn mbart(keys: &mut Keys) -> Result<Described> {
+    let mut described = bart(keys)?;
+    described.model.norm_position = NormPosition::Pre;
+    Ok(described)
+}
+
+/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids with two rows before position 0.
+pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Described> {
+    let mut described = common(keys, "relu")?;
+    let model = &mut described.model;
+    model.norm_position = NormPosition::Pre;
+    model.positions = Positions::Learned;
+    model.position_offset = 2;
+    described.positions = Some(Sinusoids {
+        padding: padding.map_or(1, |id| id as usize),
+    });
+    described.unused.extend([
+        Unused::Ignored("model.encoder.embed_positions.weights"),
+        Unused::Ignored("model.decoder.embed_positions.weights"),
+    ]);
+    Ok(described)
+}
+
+/// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
+pub(super) fn marian(keys: &mut Keys) -> Result<Described> {
+    keys.only("share_encoder_decoder_embeddings", true)?;
+    let mut described = common(keys, "gelu")?;
+    keys.only("decoder_vocab_size", described.vocab)?;
+    let model = &mut described.model;
+    model.positions = Positions::SinusoidalConcatenated;
+    model.output_bias = true;
+    // Tables of the same sinusoids.
+    described.unused.extend([
+        Unused::Ignored("model.encoder.embed_positions.weight"),
+        Unused::Ignored("model.decoder.embed_positions.weight"),
+    ]);
+    Ok(described)
+}

@@ -1,0 +1,101 @@
+//! Llama (Touvron et al. 2023).
+
+use super::{Described, activation};
+use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use crate::config::{Family, ModelConfig};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::{Names, Unused};
+
+const NAMES: Names = &[
+    ("tgt.embedding", "model.embed_tokens"),
+    ("head.weight", "lm_head.weight"),
+    (
+        "decoder.layers.{}.self_attention.query",
+        "model.layers.{}.self_attn.q_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.key",
+        "model.layers.{}.self_attn.k_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.value",
+        "model.layers.{}.self_attn.v_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention.output",
+        "model.layers.{}.self_attn.o_proj",
+    ),
+    (
+        "decoder.layers.{}.self_attention_residual.norm",
+        "model.layers.{}.input_layernorm",
+    ),
+    (
+        "decoder.layers.{}.feed_forward.inner",
+        "model.layers.{}.mlp.gate_proj",
+    ),
+    (
+        "decoder.layers.{}.feed_forward.gate",
+        "model.layers.{}.mlp.up_proj",
+    ),
+    (
+        "decoder.layers.{}.feed_forward.outer",
+        "model.layers.{}.mlp.down_proj",
+    ),
+    (
+        "decoder.layers.{}.feed_forward_residual.norm",
+        "model.layers.{}.post_attention_layernorm",
+    ),
+    ("decoder.norm", "model.norm"),
+];
+
+pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+    keys.ignore(&["pretraining_tp"]);
+    keys.only("attention_bias", false)?;
+    keys.only("mlp_bias", false)?;
+    let tied = keys.or("tie_word_embeddings", false)?;
+    let n_heads = keys.required("num_attention_heads")?;
+    let model = ModelConfig {
+        family: Family::DecoderOnly,
+        d_model: keys.required("hidden_size")?,
+        d_head: keys.or("head_dim", 0)?,
+        d_ff: keys.required("intermediate_size")?,
+        n_heads,
+        n_kv_heads: keys.or("num_key_value_heads", n_heads)?,
+        n_decoder_layers: keys.required("num_hidden_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: 0.0,
+        attention_dropout: keys.or("attention_dropout", 0.0)?,
+        norm: NormKind::Rms,
+        norm_position: NormPosition::Pre,
+        norm_epsilon: keys.or("rms_norm_eps", 1e-6)?,
+        activation: activation(keys, "hidden_act", "silu")?,
+        feed_forward_gate: true,
+        feed_forward_bias: false,
+        positions: Positions::Rotary,
+        rotary_base: keys.or("rope_theta", 10_000.0)?,
+        scale_embeddings: false,
+        tie_embeddings: match tied {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::None,
+        },
+        attention_bias: false,
+        ..ModelConfig::default()
+    };
+    let mut unused = vec![Unused::Ignored(
+        "model.layers.{}.self_attn.rotary_emb.inv_freq",
+    )];
+    if tied {
+        unused.push(Unused::CopyOf(
+            "lm_head.weight",
+            "model.embed_tokens.weight",
+        ));
+    }
+    Ok(Described {
+        model,
+        vocab: keys.required("vocab_size")?,
+        names: NAMES,
+        unused,
+        positions: None,
+    })
+}

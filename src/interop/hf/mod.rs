@@ -1,0 +1,139 @@
+//! Model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
+
+mod bart;
+mod generation;
+mod llama;
+mod t5;
+mod tokenizer;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use self::generation::Generation;
+use super::Foreign;
+use super::keys::Keys;
+use super::recipe::{Names, Recipe, Sinusoids, Unused};
+use super::tensors::Tensors;
+use crate::architecture::ActivationKind;
+use crate::checkpoint;
+use crate::config::{Config, DataConfig, ModelConfig};
+use crate::error::Result;
+
+/// Keys of all kinds that make no difference to what a model computes.
+const IGNORED: &[&str] = &[
+    "_attn_implementation_autoset",
+    "_name_or_path",
+    "_num_labels",
+    "architectures",
+    "classif_dropout",
+    "classifier_dropout",
+    "dtype",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "id2label",
+    "init_std",
+    "initializer_factor",
+    "initializer_range",
+    "label2id",
+    "normalize_before",
+    "normalize_embedding",
+    "output_past",
+    "prefix",
+    "problem_type",
+    "task_specific_params",
+    "tokenizer_class",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+];
+
+/// What a kind of model makes of `config.json`.
+struct Described {
+    model: ModelConfig,
+    /// The number of tokens.
+    vocab: usize,
+    names: Names,
+    unused: Vec<Unused>,
+    positions: Option<Sinusoids>,
+}
+
+pub(super) fn open(dir: &Path) -> Result<Foreign> {
+    let mut keys = Keys::read(&dir.join("config.json"))?;
+    let kind: String = keys.required("model_type")?;
+    keys.ignore(IGNORED);
+    let generation = Generation::read(dir, &mut keys)?;
+    let described = match kind.as_str() {
+        "bart" => bart::bart(&mut keys),
+        "mbart" => bart::mbart(&mut keys),
+        "m2m_100" => bart::m2m_100(&mut keys, generation.pad),
+        "marian" => bart::marian(&mut keys),
+        "t5" | "mt5" => t5::describe(&mut keys),
+        "llama" => llama::describe(&mut keys),
+        _ => Err(keys.refuse("model_type", &Value::from(kind.clone()))),
+    };
+    let Described {
+        mut model,
+        vocab,
+        names,
+        unused,
+        positions,
+    } = described?;
+    keys.finish()?;
+    let read = tokenizer::read(dir, vocab, &generation)?;
+    generation.apply(&read, &mut model)?;
+    model.source_first = read
+        .source_first
+        .clone()
+        .filter(|_| model.encoder().is_some());
+    let (tokenizer, tokenizers) = (read.config, read.tokenizers);
+    let config = Config {
+        tokenizer,
+        decode: generation.decode(),
+        data: DataConfig {
+            max_len: model.max_len.min(DataConfig::default().max_len),
+            ..DataConfig::default()
+        },
+        model,
+        ..Config::default()
+    };
+    config.validate_stored()?;
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    let architecture = checkpoint::architecture(&config, &tokenizers);
+    let recipe = Recipe {
+        dir: dir.to_path_buf(),
+        tensors: Tensors::open(dir)?,
+        names,
+        unused,
+        positions,
+    };
+    recipe.check(&checkpoint::shapes(&architecture))?;
+    Ok(Foreign {
+        kind,
+        config,
+        tokenizers,
+        architecture,
+        recipe,
+    })
+}
+
+/// The activation function that `key` names.
+fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKind> {
+    let name: String = keys.or(key, default.to_owned())?;
+    Ok(match name.as_str() {
+        "relu" => ActivationKind::Relu,
+        "gelu" => ActivationKind::Gelu,
+        "gelu_new" | "gelu_pytorch_tanh" => ActivationKind::GeluTanh,
+        "silu" | "swish" => ActivationKind::Silu,
+        _ => return Err(keys.refuse(key, &Value::from(name))),
+    })
+}
+
+/// The value that both keys have.
+fn same(keys: &mut Keys, [one, other]: [&str; 2]) -> Result<usize> {
+    let (first, second): (usize, usize) = (keys.required(one)?, keys.required(other)?);
+    match first == second {
+        true => Ok(first),
+        false => Err(keys.refuse(other, &Value::from(second))),
+    }
+}

@@ -1,0 +1,116 @@
+//! T5 (Raffel et al. 2020), its version 1.1, and mT5.
+
+use serde_json::Value;
+
+use super::Described;
+use crate::architecture::{ActivationKind, NormKind, NormPosition, Positions, TieEmbeddings};
+use crate::config::{Family, ModelConfig};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::{Names, Unused};
+
+macro_rules! names {
+    ($inner:literal $(, $gate:literal)?) => {
+        &[
+            ("src.embedding", "shared"),
+            ("head.weight", "lm_head.weight"),
+            ("encoder.distance_bias.table", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+            ("encoder.layers.{}.self_attention.query", "encoder.block.{}.layer.0.SelfAttention.q"),
+            ("encoder.layers.{}.self_attention.key", "encoder.block.{}.layer.0.SelfAttention.k"),
+            ("encoder.layers.{}.self_attention.value", "encoder.block.{}.layer.0.SelfAttention.v"),
+            ("encoder.layers.{}.self_attention.output", "encoder.block.{}.layer.0.SelfAttention.o"),
+            ("encoder.layers.{}.self_attention_residual.norm", "encoder.block.{}.layer.0.layer_norm"),
+            ("encoder.layers.{}.feed_forward.inner", concat!("encoder.block.{}.layer.1.DenseReluDense.", $inner)),
+            $(("encoder.layers.{}.feed_forward.gate", concat!("encoder.block.{}.layer.1.DenseReluDense.", $gate)),)?
+            ("encoder.layers.{}.feed_forward.outer", "encoder.block.{}.layer.1.DenseReluDense.wo"),
+            ("encoder.layers.{}.feed_forward_residual.norm", "encoder.block.{}.layer.1.layer_norm"),
+            ("encoder.norm", "encoder.final_layer_norm"),
+            ("decoder.distance_bias.table", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+            ("decoder.layers.{}.self_attention.query", "decoder.block.{}.layer.0.SelfAttention.q"),
+            ("decoder.layers.{}.self_attention.key", "decoder.block.{}.layer.0.SelfAttention.k"),
+            ("decoder.layers.{}.self_attention.value", "decoder.block.{}.layer.0.SelfAttention.v"),
+            ("decoder.layers.{}.self_attention.output", "decoder.block.{}.layer.0.SelfAttention.o"),
+            ("decoder.layers.{}.self_attention_residual.norm", "decoder.block.{}.layer.0.layer_norm"),
+            ("decoder.layers.{}.cross_attention.query", "decoder.block.{}.layer.1.EncDecAttention.q"),
+            ("decoder.layers.{}.cross_attention.key", "decoder.block.{}.layer.1.EncDecAttention.k"),
+            ("decoder.layers.{}.cross_attention.value", "decoder.block.{}.layer.1.EncDecAttention.v"),
+            ("decoder.layers.{}.cross_attention.output", "decoder.block.{}.layer.1.EncDecAttention.o"),
+            ("decoder.layers.{}.cross_attention_residual.norm", "decoder.block.{}.layer.1.layer_norm"),
+            ("decoder.layers.{}.feed_forward.inner", concat!("decoder.block.{}.layer.2.DenseReluDense.", $inner)),
+            $(("decoder.layers.{}.feed_forward.gate", concat!("decoder.block.{}.layer.2.DenseReluDense.", $gate)),)?
+            ("decoder.layers.{}.feed_forward.outer", "decoder.block.{}.layer.2.DenseReluDense.wo"),
+            ("decoder.layers.{}.feed_forward_residual.norm", "decoder.block.{}.layer.2.layer_norm"),
+            ("decoder.norm", "decoder.final_layer_norm"),
+        ]
+    };
+}
+
+const NAMES: Names = names!("wi");
+const GATED_NAMES: Names = names!("wi_0", "wi_1");
+
+/// T5 limits no length; this is that of its training.
+const LENGTH: usize = 512;
+
+pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+    keys.only("is_encoder_decoder", true)?;
+    // These follow from `feed_forward_proj`.
+    keys.ignore(&["dense_act_fn", "is_gated_act", "output_past"]);
+    let layers = keys.required("num_layers")?;
+    let tied = keys.or("tie_word_embeddings", true)?;
+    let d_model: usize = keys.required("d_model")?;
+    let projection: String = keys.or("feed_forward_proj", "relu".to_owned())?;
+    let (gated, activation) = match projection.as_str() {
+        "relu" => (false, ActivationKind::Relu),
+        "gated-gelu" => (true, ActivationKind::GeluTanh),
+        "gated-silu" => (true, ActivationKind::Silu),
+        _ => return Err(keys.refuse("feed_forward_proj", &Value::from(projection))),
+    };
+    let model = ModelConfig {
+        family: Family::Transformer,
+        d_model,
+        d_head: keys.required("d_kv")?,
+        d_ff: keys.required("d_ff")?,
+        n_heads: keys.required("num_heads")?,
+        n_encoder_layers: layers,
+        n_decoder_layers: keys.or("num_decoder_layers", layers)?,
+        max_len: keys.or("n_positions", LENGTH)?,
+        dropout: keys.or("dropout_rate", 0.1)?,
+        norm: NormKind::Rms,
+        norm_position: NormPosition::Pre,
+        norm_epsilon: keys.or("layer_norm_epsilon", 1e-6)?,
+        activation,
+        feed_forward_gate: gated,
+        feed_forward_bias: false,
+        positions: Positions::Relative,
+        relative_buckets: keys.or("relative_attention_num_buckets", 32)?,
+        relative_distance: keys.or("relative_attention_max_distance", 128)?,
+        scale_embeddings: false,
+        tie_embeddings: match tied {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::Inputs,
+        },
+        attention_bias: false,
+        attention_scale: Some(1.0),
+        logit_scale: match tied {
+            true => (d_model as f64).powf(-0.5),
+            false => 1.0,
+        },
+        ..ModelConfig::default()
+    };
+    let mut unused = vec![
+        Unused::CopyOf("encoder.embed_tokens.weight", "shared.weight"),
+        Unused::CopyOf("decoder.embed_tokens.weight", "shared.weight"),
+        // Files of early versions have a table that nothing uses.
+        Unused::Ignored("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"),
+    ];
+    if tied {
+        unused.push(Unused::CopyOf("lm_head.weight", "shared.weight"));
+    }
+    Ok(Described {
+        model,
+        vocab: keys.required("vocab_size")?,
+        names: if gated { GATED_NAMES } else { NAMES },
+        unused,
+        positions: None,
+    })
+}

@@ -1,0 +1,89 @@
+//! The keys of a JSON file, each of which must be understood.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// The keys of a JSON object that have not been read yet.
+#[derive(Debug)]
+pub(super) struct Keys {
+    path: PathBuf,
+    left: Map<String, Value>,
+}
+
+impl Keys {
+    /// The keys of the file `path`.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text = fs::read(path).map_err(Error::io("read", path))?;
+        let left = serde_json::from_slice(&text);
+        Ok(Self {
+            left: left.map_err(|error| not_understood(path, format!("no JSON object: {error}")))?,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// The value of `key`; `None` if it is missing or null.
+    pub(super) fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
+        match self.left.remove(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => serde_json::from_value(value.clone())
+                .map(Some)
+                .map_err(|_| self.refuse(key, &value)),
+        }
+    }
+
+    /// The value of `key`.
+    pub(super) fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T> {
+        let value = self.optional(key)?;
+        value.ok_or_else(|| not_understood(&self.path, format!("`{key}` is missing")))
+    }
+
+    /// The value of `key`, or `default` if it is missing or null.
+    pub(super) fn or<T: DeserializeOwned>(&mut self, key: &str, default: T) -> Result<T> {
+        Ok(self.optional(key)?.unwrap_or(default))
+    }
+
+    /// Refuses another value of `key` than `only`. It may be missing.
+    pub(super) fn only(&mut self, key: &str, only: impl Into<Value>) -> Result<()> {
+        let only = only.into();
+        match self.left.remove(key) {
+            None | Some(Value::Null) => Ok(()),
+            Some(value) if value == only => Ok(()),
+            Some(value) => Err(self.refuse(key, &value)),
+        }
+    }
+
+    /// The error for a value of `key` that is not supported.
+    pub(super) fn refuse(&self, key: &str, value: &Value) -> Error {
+        not_understood(&self.path, format!("`{key}` = {value} is not supported"))
+    }
+
+    /// Drops keys that make no difference to what the model computes.
+    pub(super) fn ignore(&mut self, keys: &[&str]) {
+        self.left.retain(|key, _| !keys.contains(&key.as_str()));
+    }
+
+    /// Refuses keys that have not been read.
+    pub(super) fn finish(self) -> Result<()> {
+        match self.left.iter().find(|(_, value)| !value.is_null()) {
+            None => Ok(()),
+            Some((key, value)) => Err(not_understood(
+                &self.path,
+                format!("`{key}` = {value} is unknown, and may change what the model computes"),
+            )),
+        }
+    }
+}
+
+/// The error for something in the file or directory `path` that is not understood.
+pub(super) fn not_understood(path: &Path, problem: impl Into<String>) -> Error {
+    Error::Model {
+        path: path.to_path_buf(),
+        problem: problem.into(),
+        hint: Some("docs/interop.md lists what can be imported".into()),
+    }
+}

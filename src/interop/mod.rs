@@ -1,0 +1,86 @@
+//! Models of other tools.
+//!
+//! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
+//! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
+
+mod hf;
+mod keys;
+mod recipe;
+mod tensors;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use self::recipe::Recipe;
+use crate::architecture::Architecture;
+use crate::checkpoint::{self, Provenance, files, weights};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+/// A model of another tool, ready to be written as a model directory.
+#[derive(Debug)]
+pub struct Foreign {
+    /// The kind, as its tool calls it.
+    pub kind: String,
+    /// The configuration.
+    pub config: Config,
+    /// The tokenizers.
+    pub tokenizers: Tokenizers,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    recipe: Recipe,
+}
+
+impl Foreign {
+    /// Reads the model in the directory `dir`. Its weights are mapped into memory, and read by [`Foreign::write`].
+    ///
+    /// # Errors
+    /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
+    /// [`Error::Io`] for files that cannot be read.
+    pub fn open(dir: &Path) -> Result<Self> {
+        hf::open(dir)
+    }
+
+    /// Writes the model directory `out`, which must not exist.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written.
+    pub fn write(self, out: &Path) -> Result<()> {
+        if out.symlink_metadata().is_ok() {
+            return Err(Error::usage(
+                format!("`{}` exists already", out.display()),
+                "choose another directory, or remove this one",
+            ));
+        }
+        let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
+        let sha256 = RefCell::new(String::new());
+        let write_weights = |path: &Path| {
+            let hash =
+                weights::write_each(path, &shapes, |name, shape| self.recipe.values(name, shape))?;
+            sha256.replace(hash);
+            Ok(())
+        };
+        let write_provenance = |path: &Path| {
+            let provenance = Provenance {
+                program: Provenance::this_program(),
+                sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
+                ..Provenance::default()
+            };
+            fs::write(path, serde_json::to_vec_pretty(&provenance)?)
+        };
+        checkpoint::write_model(
+            out,
+            &self.config,
+            &self.tokenizers,
+            &[
+                (files::WEIGHTS, &write_weights),
+                (files::PROVENANCE, &write_provenance),
+            ],
+        )
+    }
+}
