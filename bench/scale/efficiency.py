@@ -9,8 +9,9 @@ pass of one micro-batch takes.
 
 Every process sends the gradients of all parameters but its own part, and then its own part of the new parameters to all
 others: 2 · 4 · P · (n - 1) / n bytes, or three quarters of that if gradients are sent in bfloat16. It receives as much at the
-same time. Gradients are sent in 16 buckets during the backward pass of the last micro-batch, which takes `--backward` seconds;
-the last bucket is complete at its end. Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
+same time. Gradients are sent in buckets during the backward pass of the last micro-batch, which takes `--backward` seconds. Those
+of the embeddings and the first layers are complete only at its end (`--late`, the share of the bytes; 0.3 for the model of
+docs/scale.md). Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
 addition, and the network to give each machine its full rate, which few networks do when many machines send at once.
 """
 
@@ -20,7 +21,6 @@ MACHINES = [2, 4, 8, 16, 32, 64]
 RATES = [10, 25, 100]
 # Losses, gradients, norm, parameters, signal: the exchanges of an update.
 ROUNDS, LATENCY = 5, 50e-6
-BUCKETS = 16
 
 
 def main():
@@ -28,6 +28,7 @@ def main():
     parser.add_argument("--parameters", type=float, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--backward", type=float, required=True)
+    parser.add_argument("--late", type=float, default=0.3)
     parser.add_argument("--bf16", action="store_true")
     arguments = parser.parse_args()
     each = 2 if arguments.bf16 else 4
@@ -38,9 +39,9 @@ def main():
         gradients, parameters = each * share, 4 * share
         cells = []
         for rate in RATES:
-            late, hidden = 8 * gradients / (rate * 1e9), arguments.backward * (BUCKETS - 1) / BUCKETS
-            late = max(late / BUCKETS, late - hidden)
-            exchange = late + 8 * parameters / (rate * 1e9) + ROUNDS * n * LATENCY
+            sending = 8 * gradients / (rate * 1e9)
+            exposed = max(arguments.late * sending, sending - arguments.backward)
+            exchange = exposed + 8 * parameters / (rate * 1e9) + ROUNDS * n * LATENCY
             cells.append(f"{100 * arguments.seconds / (arguments.seconds + exchange):.0f} %")
         print(f"| {n} | {(gradients + parameters) / 1e6:.0f} | " + " | ".join(cells) + " |")
 

@@ -22,16 +22,9 @@ pub struct DecodeConfig {
     /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`; that name is still read.
     pub max_new_extra: usize,
     /// Length of n-grams that no translation may contain twice; 0 to allow all.
-    #[serde(skip_serializing_if = "is_zero")]
     pub no_repeat_ngram: usize,
     /// Sentences translated together.
     pub batch_size: usize,
-}
-
-// The signature that serde asks for.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 impl DecodeConfig {

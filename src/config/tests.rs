@@ -135,6 +135,7 @@ fn a_written_configuration_reads_back_equal() {
         "model.decoder",
         "model.final_norm",
         "model.attention_scale",
+        "model.source_first",
         "model.decoder_start",
         "model.forced_first",
         "model.forced_last",

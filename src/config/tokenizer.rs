@@ -21,7 +21,6 @@ pub struct TokenizerConfig {
     /// Vocabularies are learned from at most this many lines, drawn at random. Taggers and classifiers use all.
     pub sample_lines: usize,
     /// The tokens with a special role, in the vocabulary of an imported model. Learned vocabularies have the defaults.
-    #[serde(skip_serializing_if = "SpecialNames::is_default")]
     pub special: SpecialNames,
 }
 
@@ -39,12 +38,8 @@ pub struct SpecialNames {
     pub eos: String,
     /// Placeholder of masked language models. The vocabulary need not have it.
     pub mask: String,
-}
-
-impl SpecialNames {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+    /// Tokens with this id and higher ones stand for unknown text; 0 if there are none.
+    pub unknown_from: usize,
 }
 
 impl Default for SpecialNames {
@@ -55,6 +50,7 @@ impl Default for SpecialNames {
             bos: "<s>".into(),
             eos: "</s>".into(),
             mask: "<mask>".into(),
+            unknown_from: 0,
         }
     }
 }

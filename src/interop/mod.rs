@@ -6,6 +6,7 @@
 mod hf;
 mod keys;
 mod recipe;
+mod sentencepiece;
 mod tensors;
 #[cfg(test)]
 mod tests;

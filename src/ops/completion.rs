@@ -23,7 +23,7 @@ pub struct Uses(RefCell<HashMap<Leaf, usize>>);
 scoped_thread_local!(static COUNTED: Uses);
 scoped_thread_local!(static WATCHED: for<'a> &'a (dyn Watch + 'a));
 
-/// Watches a backward pass.
+/// Watches a backward pass. A trait, since a reference to it may outlive less than what it refers to.
 trait Watch {
     /// Counts a contribution to the gradient of `leaf`. Returns whether it is complete.
     fn count(&self, leaf: Leaf) -> bool;
@@ -45,6 +45,10 @@ impl Watch for Watcher<'_> {
         let Some(left) = uses.get_mut(&leaf) else {
             return false;
         };
+        assert!(
+            *left > 0,
+            "more contributions than uses: a gradient was taken too early"
+        );
         *left -= 1;
         *left == 0
     }
@@ -87,17 +91,14 @@ pub(super) fn used(leaf: Leaf) {
     }
 }
 
-/// Counts a contribution to the gradient of `leaf`, and shows the gradient if it is complete. `gradient` calls its
-/// argument with it.
-pub(super) fn contributed(leaf: Leaf, gradient: impl FnOnce(&dyn Fn(&[f32]))) {
-    if !WATCHED.is_set() {
-        return;
-    }
-    WATCHED.with(|watch| {
-        if watch.count(leaf) {
-            gradient(&|gradient| watch.see(leaf, gradient));
-        }
-    });
+/// Counts a contribution to the gradient of `leaf`. Returns whether it is complete, and watched.
+pub(super) fn contributed(leaf: Leaf) -> bool {
+    WATCHED.is_set() && WATCHED.with(|watch| watch.count(leaf))
+}
+
+/// Shows the complete gradient of `leaf` to whoever watches.
+pub(super) fn show(leaf: Leaf, gradient: &[f32]) {
+    WATCHED.with(|watch| watch.see(leaf, gradient));
 }
 
 #[cfg(test)]

@@ -321,10 +321,10 @@ impl<const N: usize, K: Kernel> Backward<Flex, N> for Rule<N, K> {
         for ((parent, gradient), shape) in ops.parents.into_iter().zip(gradients).zip(shapes) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 grads.register::<Flex>(parent.id, flex_tensor(gradient, shape));
-                if parent.order == 0 {
-                    completion::contributed(parent.id.value, |see| {
-                        see(slice(&contiguous(grads.consume::<Flex>(&parent))));
-                    });
+                let leaf = parent.id.value;
+                if parent.order == 0 && completion::contributed(leaf) {
+                    let gradient = contiguous(grads.consume::<Flex>(&parent));
+                    completion::show(leaf, slice(&gradient));
                 }
             }
         }

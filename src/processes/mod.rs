@@ -147,7 +147,8 @@ impl Processes {
         group.is_some_and(|group| group.limited.replace(limited))
     }
 
-    /// The time that this process has spent in exchanges so far, waiting included, but not what it computed meanwhile.
+    /// The time that this process has spent in exchanges so far, waiting included, but not what it computed while messages were
+    /// under way.
     pub fn time(&self) -> Duration {
         self.group
             .as_ref()

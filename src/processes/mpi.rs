@@ -10,9 +10,9 @@ use mpi::point_to_point::{Destination, Source};
 use mpi::request::{LocalScope, Request};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
-use mpi::{Rank, Threading, request};
+use mpi::{Rank, Tag, Threading, request};
 
-use super::transport::{Message, Transport};
+use super::transport::{Message, Transport, numbered};
 use crate::error::{Error, Result};
 
 /// The most bytes of a message: MPI counts them in 31 bits.
@@ -86,28 +86,43 @@ impl Transport for Mpi {
     ) {
         request::scope(|scope| {
             let mut pending: Vec<Pending<'_, '_>> = Vec::new();
-            for (process, buffer) in into {
+            // Dropped before the requests, which may not be dropped.
+            let _guard = AbortOnPanic(self);
+            let numbers = numbered(into.iter().map(|(process, _)| *process));
+            for ((process, buffer), number) in into.iter_mut().zip(numbers) {
                 let other = self.world.process_at_rank(*process as Rank);
                 for part in buffer.chunks_mut(MESSAGE) {
-                    pending.push((*process, other.immediate_receive_into(scope, part)));
+                    let request = other.immediate_receive_into_with_tag(scope, part, number as Tag);
+                    pending.push((*process, request));
                 }
             }
-            let mut unsent = out.iter().peekable();
+            let numbers = numbered(out.iter().map(|message| message.to));
+            let mut unsent: Vec<(&Message<'_>, usize)> = out.iter().zip(numbers).collect();
             let mut send = |pending: &mut Vec<_>| {
-                while let Some(message) = unsent.next_if(|message| message.bytes().is_some()) {
+                unsent.retain(|(message, number)| {
+                    let Some(bytes) = message.bytes() else {
+                        return true;
+                    };
                     let other = self.world.process_at_rank(message.to as Rank);
-                    for part in message.bytes().unwrap_or_default().chunks(MESSAGE) {
-                        pending.push((message.to, other.immediate_send(scope, part)));
+                    for part in bytes.chunks(MESSAGE) {
+                        let request = other.immediate_send_with_tag(scope, part, *number as Tag);
+                        pending.push((message.to, request));
                     }
-                }
+                    false
+                });
             };
             work(&mut || {
                 send(&mut pending);
-                advance(&mut pending);
+                // Testing any request lets MPI work on all.
+                if let Some((process, request)) = pending.pop()
+                    && let Err(request) = request.test()
+                {
+                    pending.push((process, request));
+                }
             });
             send(&mut pending);
-            assert!(unsent.next().is_none(), "a message was not filled");
-            finish(pending, waiting);
+            assert!(unsent.is_empty(), "a message was not filled");
+            finish(&mut pending, waiting);
         });
     }
 
@@ -116,11 +131,26 @@ impl Transport for Mpi {
     }
 }
 
+/// Ends all processes if this one panics: the others would wait for it.
+struct AbortOnPanic<'a>(&'a Mpi);
+
+impl Drop for AbortOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.abort(PANIC);
+        }
+    }
+}
+
 /// Waits until all messages have been sent and received.
-fn finish(mut pending: Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) {
+fn finish(pending: &mut Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) {
     let start = Instant::now();
     loop {
-        advance(&mut pending);
+        for (process, request) in mem::take(pending) {
+            if let Err(request) = request.test() {
+                pending.push((process, request));
+            }
+        }
         if pending.is_empty() {
             return;
         }
@@ -134,14 +164,5 @@ fn finish(mut pending: Vec<Pending<'_, '_>>, waiting: &mut dyn FnMut(&[usize])) 
         missing.dedup();
         waiting(&missing);
         thread::sleep(SLEEP);
-    }
-}
-
-/// Lets MPI work on the messages, and removes those that are done.
-fn advance(pending: &mut Vec<Pending<'_, '_>>) {
-    for (process, request) in mem::take(pending) {
-        if let Err(request) = request.test() {
-            pending.push((process, request));
-        }
     }
 }

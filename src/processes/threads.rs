@@ -5,16 +5,19 @@ use std::thread;
 use std::time::Duration;
 
 use super::Processes;
-use super::transport::{Message, Transport};
+use super::transport::{Message, Transport, numbered};
 
 /// How long a thread may keep the others waiting.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
+/// A message and its number.
+type Numbered = (usize, Vec<u8>);
+
 #[derive(Debug)]
 struct Threads {
     number: usize,
-    out: Vec<Sender<Vec<u8>>>,
-    into: Vec<Receiver<Vec<u8>>>,
+    out: Vec<Sender<Numbered>>,
+    into: Vec<Receiver<Numbered>>,
 }
 
 impl Transport for Threads {
@@ -33,26 +36,33 @@ impl Transport for Threads {
         work: &mut dyn FnMut(&mut dyn FnMut()),
         waiting: &mut dyn FnMut(&[usize]),
     ) {
-        let mut unsent = out.iter().peekable();
+        let numbers = numbered(out.iter().map(|message| message.to));
+        let mut unsent: Vec<(&Message<'_>, usize)> = out.iter().zip(numbers).collect();
         let mut send = || {
-            while let Some(message) = unsent.next_if(|message| message.bytes().is_some()) {
-                let bytes = message.bytes().unwrap_or_default().to_vec();
+            unsent.retain(|(message, number)| {
+                let Some(bytes) = message.bytes() else {
+                    return true;
+                };
                 // Whoever has ended needs no message.
-                let _ = self.out[message.to].send(bytes);
-            }
+                let _ = self.out[message.to].send((*number, bytes.to_vec()));
+                false
+            });
         };
         work(&mut send);
         send();
-        assert!(unsent.next().is_none(), "a message was not filled");
-        for (process, buffer) in into {
-            let bytes = loop {
-                match self.into[*process].try_recv() {
-                    Ok(bytes) => break bytes,
-                    Err(TryRecvError::Empty) => waiting(&[*process]),
+        assert!(unsent.is_empty(), "a message was not filled");
+        let processes: Vec<usize> = into.iter().map(|(process, _)| *process).collect();
+        for &process in &processes {
+            let (number, bytes) = loop {
+                match self.into[process].try_recv() {
+                    Ok(message) => break message,
+                    Err(TryRecvError::Empty) => waiting(&[process]),
                     Err(TryRecvError::Disconnected) => panic!("process {process} has ended"),
                 }
                 thread::sleep(Duration::from_micros(10));
             };
+            let mut places = into.iter_mut().filter(|(from, _)| *from == process);
+            let (_, buffer) = places.nth(number).expect("as many messages as buffers");
             buffer.copy_from_slice(&bytes);
         }
     }

@@ -1,6 +1,7 @@
 //! What carries bytes between processes.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::fmt;
 
 /// A connection of several processes.
@@ -14,9 +15,9 @@ pub(super) trait Transport: fmt::Debug {
     /// Runs `work`, sends each of `out` to its process and fills each of `into` from its process.
     ///
     /// `work` fills the messages that are not ready, and now and then calls the function that it is given, which sends
-    /// those that have become ready, in the order of `out`. Messages from one process to another keep their order, and
-    /// arrive with the length with which they were sent. After `work`, as long as not all has been sent and received,
-    /// calls `waiting` again and again with the processes that it waits for.
+    /// those that have become ready. The messages to a process arrive in the order of `out`, whichever were ready first, with the
+    /// length with which they were sent. After `work`, as long as not all has been sent and received, calls `waiting` again and
+    /// again with the processes that it waits for.
     ///
     /// # Panics
     /// If `work` has not filled all messages.
@@ -87,4 +88,19 @@ impl<'a> Message<'a> {
             Bytes::Later(cell) => cell.get().map(Vec::as_slice),
         }
     }
+}
+
+/// The numbers of messages that belong to these processes, each counted among those of its process.
+#[cfg_attr(
+    not(any(feature = "mpi", test)),
+    expect(dead_code, reason = "nothing carries messages")
+)]
+pub(super) fn numbered(processes: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut counts = HashMap::new();
+    let number = |process| {
+        let count = counts.entry(process).or_insert(0);
+        *count += 1;
+        *count - 1
+    };
+    processes.into_iter().map(number).collect()
 }

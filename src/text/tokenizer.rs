@@ -100,6 +100,14 @@ impl Tokenizer {
                 "the tokens `{one}` and `{other}` have the same id {id}"
             ));
         }
+        let vocab_size = match names.unknown_from {
+            0 => vocab_size,
+            known => known.min(vocab_size),
+        };
+        let ids = special.ids();
+        if let Some(id) = ids.into_iter().find(|&id| id as usize >= vocab_size) {
+            return Err(format!("special token {id} is beyond the vocabulary"));
+        }
         Ok(Self {
             inner: Arc::new(inner),
             json: json.into(),
@@ -121,7 +129,16 @@ impl Tokenizer {
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(cannot_encode(text))?;
-        Ok(encoding.get_ids().to_vec())
+        let ids = encoding.get_ids().iter();
+        Ok(ids.map(|&id| self.known(id)).collect())
+    }
+
+    /// `id`, or `<unk>` if it is beyond the vocabulary of the model.
+    fn known(&self, id: TokenId) -> TokenId {
+        match (id as usize) < self.vocab_size {
+            true => id,
+            false => self.special.unk,
+        }
     }
 
     /// One id per word of `text`, separated by white space; `<unk>` for a word that is not a single token.
@@ -200,7 +217,7 @@ impl Tokenizer {
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
             let tokens = self.inner.get_model().tokenize(piece);
             let tokens = tokens.map_err(cannot_encode(text))?;
-            ids.extend(tokens.into_iter().map(|token| token.id));
+            ids.extend(tokens.into_iter().map(|token| self.known(token.id)));
         }
         Ok(ids)
     }

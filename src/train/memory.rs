@@ -7,7 +7,7 @@ pub(super) use machine::{high_water_mark, limit};
 
 use self::activations::floats;
 use super::optimizer::slots;
-use super::sum::{most_at_once, most_nodes};
+use super::sum::{most_at_once, most_copies};
 use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
 use crate::config::{Config, Matmul};
 use crate::data::BatchSize;
@@ -67,18 +67,15 @@ impl Memory {
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
         let (n_batches, n) = (config.train.accumulate as u64, subject.processes as u64);
+        // With those that are sent and received.
         let gradients = match n {
             1 => f64::from(most_at_once(n_batches)),
-            n => most_nodes(n_batches, n) as f64 + 1.0,
+            n => most_copies(n_batches, n) as f64,
         };
         let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
-        // What is sent and what is received.
-        let (exchanged, connections) = match n {
-            1 => (0.0, 0.0),
-            n => (2.0 * most_nodes(n_batches, n) as f64, CONNECTIONS),
-        };
-        let copies = 2.0 + gradients + slots + exchanged;
+        let connections = if n == 1 { 0.0 } else { CONNECTIONS };
+        let copies = 2.0 + gradients + slots;
         let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;

@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "demo",
     "train",
     "translate",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 18] = [
     "inspect",
     "average",
     "quantize",
+    "import",
     "plot",
     "info",
     "completions",

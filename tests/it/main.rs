@@ -11,6 +11,7 @@ mod cli_errors;
 mod cli_families;
 mod cli_generate;
 mod cli_help;
+mod cli_import;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;

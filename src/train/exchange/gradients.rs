@@ -73,11 +73,8 @@ impl Exchange {
     /// Where the numbers of `parameter` are in the message of its bucket about the part of process `part`, which the
     /// sums `nodes` of some process make up: the number of the bucket, and bytes.
     fn place(&self, parameter: usize, part: usize, nodes: usize) -> Place {
-        let holds = |bucket: &std::ops::Range<usize>| bucket.contains(&parameter);
-        let buckets = self.partition.buckets();
-        let bucket = buckets.iter().position(holds);
-        let bucket = bucket.expect("each parameter is in a bucket");
-        let before = buckets[bucket].start..parameter;
+        let bucket = self.partition.bucket_of(parameter);
+        let before = self.partition.buckets()[bucket].start..parameter;
         let size = self.format.size();
         Place {
             bucket,
@@ -170,11 +167,10 @@ impl<'a> Outgoing<'a> {
     fn complete(&mut self, parameter: usize, gradient: &[f32]) {
         let (exchange, others) = (self.exchange, self.exchange.processes.count() - 1);
         let own = self.sums(parameter, exchange.processes.number(), gradient);
-        let mut bucket = 0;
+        let bucket = exchange.partition.bucket_of(parameter);
         for (message, process) in exchange.others().enumerate() {
             let place = exchange.place(parameter, process, own.len());
             let sums = self.sums(parameter, process, gradient);
-            bucket = place.bucket;
             let written = &mut self.buckets[bucket].written[message];
             for (node, sum) in sums.into_iter().enumerate() {
                 let Numbers(numbers) = sum.sum;
@@ -187,11 +183,10 @@ impl<'a> Outgoing<'a> {
         let Bucket { missing, written } = &mut self.buckets[bucket];
         *missing -= 1;
         if *missing == 0 {
-            let messages = self.messages.chunks(others).nth(bucket);
-            let messages = messages.into_iter().flatten();
-            messages
-                .zip(written.drain(..))
-                .for_each(|(message, bytes)| message.fill(bytes));
+            let messages = &self.messages[bucket * others..][..others];
+            for (message, bytes) in messages.iter().zip(written.drain(..)) {
+                message.fill(bytes);
+            }
         }
     }
 
@@ -213,11 +208,11 @@ impl<'a> Outgoing<'a> {
 struct Incoming<'a> {
     exchange: &'a Exchange,
     /// In the order of the processes.
-    from: Vec<From>,
+    senders: Vec<Sender>,
 }
 
 /// What comes from one process.
-struct From {
+struct Sender {
     nodes: Vec<Node<()>>,
     /// One for each bucket; none from this process itself.
     messages: Vec<Vec<u8>>,
@@ -226,7 +221,7 @@ struct From {
 impl<'a> Incoming<'a> {
     fn new(exchange: &'a Exchange) -> Self {
         let own = exchange.processes.number();
-        let from = (0..exchange.processes.count()).map(|process| {
+        let senders = (0..exchange.processes.count()).map(|process| {
             let nodes = exchange.nodes(process);
             let messages = match process == own {
                 true => Vec::new(),
@@ -235,22 +230,23 @@ impl<'a> Incoming<'a> {
                     .map(|length| vec![0; length])
                     .collect(),
             };
-            From { nodes, messages }
+            Sender { nodes, messages }
         });
         Self {
-            from: from.collect(),
+            senders: senders.collect(),
             exchange,
         }
     }
 
     /// Where the messages belong.
     fn buffers(&mut self) -> Vec<(usize, &mut [u8])> {
-        let from = self.from.iter_mut().enumerate();
-        from.flat_map(|(process, from)| {
-            let messages = from.messages.iter_mut();
-            messages.map(move |message| (process, message.as_mut_slice()))
-        })
-        .collect()
+        let senders = self.senders.iter_mut().enumerate();
+        senders
+            .flat_map(|(process, sender)| {
+                let messages = sender.messages.iter_mut();
+                messages.map(move |message| (process, message.as_mut_slice()))
+            })
+            .collect()
     }
 
     /// The sum over all processes for the part of `parameter`; `own` are the sums of this one.
@@ -258,7 +254,7 @@ impl<'a> Incoming<'a> {
         let exchange = self.exchange;
         let number = exchange.processes.number();
         let (mut own, mut total) = (own.into_iter(), PartialSums::default());
-        for (process, From { nodes, messages }) in self.from.iter().enumerate() {
+        for (process, Sender { nodes, messages }) in self.senders.iter().enumerate() {
             if process == number {
                 own.by_ref().for_each(|node| total.add(node));
                 continue;

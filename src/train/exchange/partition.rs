@@ -6,8 +6,10 @@ use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::processes::Processes;
 
-/// The number of buckets, as far as there are enough parameters.
+/// The most buckets.
 const BUCKETS: usize = 16;
+/// Chunks of a bucket for each process, at least, so that the division is even.
+const CHUNKS: usize = 8;
 
 /// The division of all parameters among the processes: a part of each parameter, possibly empty, for each process.
 ///
@@ -15,10 +17,11 @@ const BUCKETS: usize = 16;
 /// bits whoever sums which chunk.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Neighbouring parameters, whose gradients are sent together, from the last to the first: a backward pass completes
-    /// gradients roughly in this order. Each bucket is divided evenly among the processes, so that all receive as much of
-    /// it.
+    /// Neighbouring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that all
+    /// receive as much of it.
     buckets: Vec<Range<usize>>,
+    /// The bucket of each parameter.
+    bucket_of: Vec<usize>,
     /// For each process, the part of each parameter.
     parts: Vec<Vec<Range<usize>>>,
 }
@@ -26,9 +29,11 @@ pub(super) struct Partition {
 impl Partition {
     /// Divides parameters with these numbers of elements.
     pub(super) fn new(lengths: &[usize], processes: &Processes) -> Self {
-        let buckets = buckets(lengths);
+        let buckets = buckets(lengths, processes.count());
+        let mut bucket_of = vec![0; lengths.len()];
         let mut parts = vec![vec![0..0; lengths.len()]; processes.count()];
-        for bucket in &buckets {
+        for (number, bucket) in buckets.iter().enumerate() {
+            bucket_of[bucket.clone()].fill(number);
             let n_chunks = lengths[bucket.clone()].iter().copied().map(chunks).sum();
             for (process, parts) in parts.iter_mut().enumerate() {
                 let chosen = processes.share_of(process, n_chunks);
@@ -42,12 +47,21 @@ impl Partition {
                 }
             }
         }
-        Self { buckets, parts }
+        Self {
+            buckets,
+            bucket_of,
+            parts,
+        }
     }
 
-    /// The parameters that are sent together, in the order in which they are sent.
+    /// The parameters that are sent together.
     pub(super) fn buckets(&self) -> &[Range<usize>] {
         &self.buckets
+    }
+
+    /// The bucket of `parameter`.
+    pub(super) fn bucket_of(&self, parameter: usize) -> usize {
+        self.bucket_of[parameter]
     }
 
     /// The part of each parameter that `process` updates.
@@ -74,8 +88,10 @@ fn chunks(length: usize) -> usize {
     length.div_ceil(SUM_CHUNK)
 }
 
-fn buckets(lengths: &[usize]) -> Vec<Range<usize>> {
-    let size = lengths.iter().sum::<usize>().div_ceil(BUCKETS);
+fn buckets(lengths: &[usize], processes: usize) -> Vec<Range<usize>> {
+    let n_chunks: usize = lengths.iter().copied().map(chunks).sum();
+    let most = BUCKETS.min(n_chunks / (CHUNKS * processes)).max(1);
+    let size = lengths.iter().sum::<usize>().div_ceil(most);
     let (mut buckets, mut end, mut elements) = (Vec::new(), lengths.len(), 0);
     for first in (0..lengths.len()).rev() {
         elements += lengths[first];
@@ -119,17 +135,18 @@ mod tests {
 
     #[test]
     fn each_parameter_is_in_one_bucket_and_buckets_are_divided_evenly() {
-        assert_eq!(buckets(&LENGTHS), [4..6, 0..4]);
-        assert!(buckets(&[]).is_empty());
-        let many = buckets(&[1000; 160]);
+        assert_eq!(buckets(&LENGTHS, 1), [4..6, 0..4]);
+        assert_eq!(buckets(&LENGTHS, 7).len(), 1);
+        assert!(buckets(&[], 2).is_empty());
+        let many = buckets(&[1000; 160], 1);
         assert_eq!(many.len(), BUCKETS);
         assert!(many.iter().all(|bucket| bucket.len() == 10));
         let partitions = in_threads(4, |processes| Partition::new(&LENGTHS, &processes));
-        let shares = (0..4).map(|process| partitions[0].len_within(process, 4..6));
+        let shares = (0..4).map(|process| partitions[0].len_within(process, 0..6));
         assert!(
             shares
                 .into_iter()
-                .all(|share| (45_000..55_000).contains(&share))
+                .all(|share| (40_000..60_000).contains(&share))
         );
     }
 }

@@ -1,0 +1,170 @@
+//! Text is divided as by the Python package (scripts/fixtures/sentencepiece_models.py).
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::SentencePiece;
+use crate::batch::TokenId;
+use crate::config::SpecialNames;
+use crate::text::Tokenizer;
+
+const MODELS: [&str; 4] = ["unigram", "bpe", "bytes", "symbols"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sentencepiece")
+}
+
+#[derive(Deserialize)]
+struct Line {
+    text: String,
+    ids: HashMap<String, Vec<TokenId>>,
+}
+
+/// The lines of the fixture, or of the file that the script has written with `--lines`.
+fn lines() -> Vec<Line> {
+    let path = std::env::var_os("ATTENTIVE_SENTENCEPIECE_LINES")
+        .map_or_else(|| folder().join("lines.jsonl.gz"), PathBuf::from);
+    let mut text = String::new();
+    let file = fs::File::open(path).unwrap();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn special(names: [&str; 4]) -> SpecialNames {
+    let [pad, unk, bos, eos] = names.map(str::to_owned);
+    SpecialNames {
+        pad,
+        unk,
+        bos,
+        eos,
+        ..SpecialNames::default()
+    }
+}
+
+fn tokenizer(json: &serde_json::Value, names: &SpecialNames) -> Tokenizer {
+    Tokenizer::from_json(json.to_string().into_bytes(), names).unwrap()
+}
+
+#[test]
+fn ids_are_those_of_the_python_package() {
+    let lines = lines();
+    for model in MODELS {
+        let read = SentencePiece::read(&folder().join(format!("{model}.model"))).unwrap();
+        let tokenizer = tokenizer(
+            &read.tokenizer(),
+            &special(["</s>", "<unk>", "<s>", "</s>"]),
+        );
+        let ordinary = lines.iter().filter(|line| !is_excepted(&line.text));
+        let mut different = Vec::new();
+        for line in ordinary {
+            let found = tokenizer.encode(&line.text).unwrap();
+            if found != line.ids[model] {
+                different.push((&line.text, tokenizer.spelled(&found), &line.ids[model]));
+            }
+        }
+        let n = different.len();
+        println!("{model}: {n} of {} lines differ", lines.len());
+        for (text, found, expected) in different.iter().take(20) {
+            println!("{text:?}\n  {found:?}\n  {:?}", tokenizer.spelled(expected));
+        }
+        assert!(n * 200 <= lines.len(), "{model}: {n}");
+    }
+    let excepted = lines.iter().filter(|line| is_excepted(&line.text)).count();
+    println!("{excepted} of {} lines are not compared", lines.len());
+    assert!(excepted * 3 < lines.len());
+}
+
+/// Texts that are divided in another way here: special tokens spelled out are divided so that no model sees them, and marks that
+/// follow another character, such as those of half-width katakana and zero-width joiners, are normalised together with it.
+fn is_excepted(text: &str) -> bool {
+    let parts = [
+        "<s>", "</s>", "<unk>", "<0x41>", "\u{ff9e}", "\u{ff9f}", "\u{200d}",
+    ];
+    parts.iter().any(|part| text.contains(part))
+}
+
+#[test]
+fn texts_come_back() {
+    for model in MODELS {
+        let read = SentencePiece::read(&folder().join(format!("{model}.model"))).unwrap();
+        let tokenizer = tokenizer(
+            &read.tokenizer(),
+            &special(["</s>", "<unk>", "<s>", "</s>"]),
+        );
+        let text = "the house is small";
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(tokenizer.decode(&ids), text, "{model}");
+    }
+}
+
+#[test]
+fn a_vocabulary_of_strings_gives_the_ids() {
+    let read = SentencePiece::read(&folder().join("unigram.model")).unwrap();
+    let names = special(["<pad>", "<unk>", "</s>", "</s>"]);
+    let own = tokenizer(
+        &read.tokenizer(),
+        &special(["</s>", "<unk>", "<s>", "</s>"]),
+    );
+    let text = "the house is small";
+    let pieces = own.spelled(&own.encode(text).unwrap());
+    // Every other piece is known, backwards, with a piece of the other side and a language.
+    let mut tokens = vec!["</s>", "<unk>", ">>de<<", "▁Haus"];
+    let (known, unknown): (Vec<_>, Vec<_>) = (0..)
+        .zip(&pieces)
+        .partition::<Vec<(usize, &String)>, _>(|(number, _)| number % 2 == 0);
+    for (_, piece) in known.iter().rev() {
+        if !tokens.contains(&piece.as_str()) {
+            tokens.push(piece);
+        }
+    }
+    tokens.push("<pad>");
+    let ids: HashMap<String, TokenId> = tokens
+        .iter()
+        .map(|token| (*token).to_owned())
+        .zip(0..)
+        .collect();
+    let json = read.tokenizer_with(&ids).unwrap();
+    let names = SpecialNames {
+        unknown_from: tokens.len(),
+        ..names
+    };
+    let tokenizer = tokenizer(&json, &names);
+    assert_eq!(tokenizer.vocab_size(), tokens.len());
+    let found = tokenizer.encode(&format!(">>de<< {text}")).unwrap();
+    let expected: Vec<TokenId> = [2]
+        .into_iter()
+        .chain(
+            pieces
+                .iter()
+                .map(|piece| ids.get(piece).copied().unwrap_or(1)),
+        )
+        .collect();
+    assert_eq!(found, expected);
+    assert!(found.contains(&1) && !unknown.is_empty());
+    assert!(!tokenizer.encode("Haus").unwrap().contains(&3));
+    let gap = HashMap::from([("a".to_owned(), 5)]);
+    assert!(
+        read.tokenizer_with(&gap)
+            .unwrap_err()
+            .contains("beyond the vocabulary")
+    );
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let whole = fs::read(folder().join("bpe.model")).unwrap();
+    for end in (0..whole.len()).step_by(97) {
+        // A cut between two fields leaves a whole message.
+        let _ = SentencePiece::parse(&whole[..end]);
+    }
+    assert!(SentencePiece::parse(b"").unwrap_err().contains("no pieces"));
+    assert!(SentencePiece::parse(b"version https://git-lfs").is_err());
+}
