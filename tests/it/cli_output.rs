@@ -92,6 +92,8 @@ fn a_signal_leaves_no_temporary_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // Held until the end: `wait` would close it, and a slow program would finish.
+        let _stdin = child.stdin.take();
         while names(&folder) == before {
             assert!(child.try_wait().unwrap().is_none());
             sleep(Duration::from_millis(2));

@@ -61,8 +61,7 @@ fn the_token_contract_holds_in_training_and_translation() {
 
     let unknown = folder.run("train c.toml --out other --set model.forced_first=Zebra");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    let complaint =
-        "`model.forced_first`: expected a token of the target vocabulary, found `Zebra`";
+    let complaint = "`model.forced_first`: expected a token of the vocabulary, found `Zebra`";
     assert!(unknown.stderr.contains(complaint), "{unknown:?}");
     assert!(!folder.path("other").exists());
     let path = folder.path("runs/c/config.toml");

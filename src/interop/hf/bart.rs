@@ -114,12 +114,12 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
-    keys.only("static_position_embeddings", false)?;
     keys.ignore(&[
         "encoder_layerdrop",
         "decoder_layerdrop",
         "add_bias_logits",
         "add_final_layer_norm",
+        "extra_pos_embeddings",
         "num_hidden_layers",
     ]);
     let model = ModelConfig {
@@ -157,6 +157,7 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
 
 /// BART (Lewis et al. 2020).
 pub(super) fn bart(keys: &mut Keys) -> Result<Described> {
+    keys.only("static_position_embeddings", false)?;
     let mut described = common(keys, "gelu")?;
     let model = &mut described.model;
     model.positions = Positions::Learned;
@@ -193,6 +194,7 @@ pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Descr
 /// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
 pub(super) fn marian(keys: &mut Keys) -> Result<Described> {
     keys.only("share_encoder_decoder_embeddings", true)?;
+    keys.only("static_position_embeddings", true)?;
     let mut described = common(keys, "gelu")?;
     keys.only("decoder_vocab_size", described.vocab)?;
     let model = &mut described.model;

@@ -42,7 +42,6 @@ enum Role {
     Normal,
     Unknown,
     Control,
-    UserDefined,
     Unused,
     Byte,
     /// `>>xx<<`, which a user writes before a text (MarianMT).
@@ -156,9 +155,10 @@ impl SentencePiece {
             });
         }
         let mut slots: Vec<Slot> = slots.into_iter().flatten().collect();
-        let beyond = self.pieces.iter().filter(|piece| {
-            matches!(piece.role, Role::Normal | Role::UserDefined) && !ids.contains_key(&piece.text)
-        });
+        let beyond = self
+            .pieces
+            .iter()
+            .filter(|piece| piece.role == Role::Normal && !ids.contains_key(&piece.text));
         slots.extend(beyond.map(Slot::of));
         Ok(self.tokenizer_of(slots))
     }
@@ -171,18 +171,13 @@ impl SentencePiece {
             .collect();
         let added: Vec<Value> = (0..)
             .zip(&slots)
-            .filter(|(_, slot)| {
-                matches!(
-                    slot.role,
-                    Role::Control | Role::Unknown | Role::UserDefined | Role::Language
-                )
-            })
+            .filter(|(_, slot)| matches!(slot.role, Role::Control | Role::Unknown | Role::Language))
             .map(|(id, slot)| {
                 let is_special = matches!(slot.role, Role::Control | Role::Unknown);
                 added(id, &slot.text, is_special)
             })
             .collect();
-        let mut pre_tokenizers = vec![self.metaspace(&slots)];
+        let mut pre_tokenizers = vec![metaspace(&slots)];
         pre_tokenizers.extend(splitter(&special, self.byte_fallback));
         json!({
             "version": "1.0",
@@ -201,6 +196,7 @@ impl SentencePiece {
     }
 
     fn normalizers(&self) -> Vec<Value> {
+        let replace = |pattern: &str, by: &str| json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": by});
         let mut steps = Vec::new();
         if !self.charsmap.is_empty() {
             let charsmap = STANDARD.encode(&self.charsmap);
@@ -208,26 +204,17 @@ impl SentencePiece {
         }
         if self.remove_extra_whitespaces {
             // Only blanks; the map above turns other white space into blanks.
-            steps.push(json!({"type": "Replace", "pattern": {"Regex": "^ +| +$"}, "content": ""}));
-            steps.push(json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}));
+            steps.push(replace("^ +| +$", ""));
+            steps.push(replace(" {2,}", " "));
+        }
+        if self.add_dummy_prefix {
+            steps.push(json!({"type": "Prepend", "prepend": "▁"}));
+        }
+        steps.push(replace(" ", "▁"));
+        if self.remove_extra_whitespaces {
+            steps.push(replace("▁+$", ""));
         }
         steps
-    }
-
-    /// Words are divided before the search for pieces, unless a piece may contain a blank.
-    fn metaspace(&self, slots: &[Slot]) -> Value {
-        let crosses = |slot: &Slot| {
-            slot.role == Role::Normal && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
-        };
-        let has_symbols = slots.iter().any(|slot| slot.role == Role::UserDefined);
-        let scheme = match (self.add_dummy_prefix, has_symbols) {
-            (false, _) => "never",
-            // A symbol divides a text, and only its beginning has a mark.
-            (true, true) => "first",
-            (true, false) => "always",
-        };
-        let split = !slots.iter().any(crosses);
-        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split})
     }
 
     fn decoder(&self) -> Value {
@@ -331,7 +318,7 @@ impl Piece {
                         1 => Role::Normal,
                         2 => Role::Unknown,
                         3 => Role::Control,
-                        4 => Role::UserDefined,
+                        4 => return Err("user-defined symbols are not supported".into()),
                         5 => Role::Unused,
                         6 => Role::Byte,
                         _ => {
@@ -350,6 +337,15 @@ impl Piece {
         }
         Ok(piece)
     }
+}
+
+/// Divides words before the search for pieces, unless a piece may contain a blank.
+fn metaspace(slots: &[Slot]) -> Value {
+    let crosses = |slot: &Slot| {
+        slot.role == Role::Normal && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
+    };
+    let split = !slots.iter().any(crosses);
+    json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": split})
 }
 
 /// All pairs of pieces that make up a piece, those of the likeliest piece first.
