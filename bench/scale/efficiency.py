@@ -10,7 +10,7 @@ pass of one micro-batch takes.
 Every process sends the gradients of all parameters but its own part, and then its own part of the new parameters to all
 others: 2 · 4 · P · (n - 1) / n bytes, or three quarters of that if gradients are sent in bfloat16. It receives as much at the
 same time. Gradients are sent in buckets during the backward pass of the last micro-batch, which takes `--backward` seconds. Those
-of the embeddings and the first layers are complete only at its end (`--late`, the share of the bytes; 0.3 for the model of
+of the embeddings and the first layers are complete only at its end (`--late`, the share of the bytes; 0.35 for the model of
 docs/scale.md). Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
 addition, and the network to give each machine its full rate, which few networks do when many machines send at once.
 """
@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--parameters", type=float, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--backward", type=float, required=True)
-    parser.add_argument("--late", type=float, default=0.3)
+    parser.add_argument("--late", type=float, default=0.35)
     parser.add_argument("--bf16", action="store_true")
     arguments = parser.parse_args()
     each = 2 if arguments.bf16 else 4

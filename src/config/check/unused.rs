@@ -158,8 +158,13 @@ fn stacks(model: &ModelConfig) -> [Rule; 6] {
     ]
 }
 
-fn family(model: &ModelConfig) -> [Rule; 4] {
+fn family(model: &ModelConfig) -> [Rule; 5] {
     [
+        (
+            model.family == Family::Tagger,
+            &["model.source_first"],
+            "a tagger reads nothing but the tokens that it labels",
+        ),
         (
             model.family.task() != Task::Translate,
             &[
@@ -191,8 +196,20 @@ fn family(model: &ModelConfig) -> [Rule; 4] {
     ]
 }
 
-fn training(config: &Config) -> [Rule; 4] {
+fn training(config: &Config) -> [Rule; 5] {
     [
+        (
+            true,
+            &[
+                "tokenizer.special.pad",
+                "tokenizer.special.unk",
+                "tokenizer.special.bos",
+                "tokenizer.special.eos",
+                "tokenizer.special.mask",
+                "tokenizer.special.unknown_from",
+            ],
+            "only imported vocabularies have other special tokens",
+        ),
         (
             config.data.units == Units::Stream,
             &["model.decoder_start"],

@@ -99,3 +99,22 @@ fn a_stream_has_no_start_token() {
     );
     read("data.units=lines").unwrap();
 }
+
+#[test]
+fn a_learned_vocabulary_has_its_own_special_tokens() {
+    let read = |setting| parse(CORPUS, &[setting]);
+    let problem = message(read("tokenizer.special.pad=[PAD]"));
+    assert!(problem.contains("only imported vocabularies"), "{problem}");
+    read("tokenizer.special.pad=<pad>").unwrap();
+    let tagger = [
+        "model.family=tagger",
+        "tokenizer.kind=word",
+        "model.source_first=<s>",
+    ];
+    let problem = message(parse(CORPUS, &tagger));
+    assert!(
+        problem.contains("`model.source_first`: expected its default"),
+        "{problem}"
+    );
+    read("model.source_first=<s>").unwrap();
+}

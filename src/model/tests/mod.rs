@@ -187,19 +187,24 @@ fn every_parameter_has_a_gradient() {
     }
 }
 
+/// `config` with dropout of all kinds.
+fn with_dropout(config: ModelConfig) -> ModelConfig {
+    ModelConfig {
+        dropout: 0.3,
+        attention_dropout: 0.2,
+        activation_dropout: 0.2,
+        ..config
+    }
+}
+
 /// Parameters whose gradients are complete only at the end, by parts of their names.
 const SEEN_LATE: [&str; 2] = ["positions.learned", "distance_bias.table"];
 
 #[test]
 fn gradients_that_are_seen_early_are_complete() {
     for config in variants() {
-        // Dropout, which some operations leave to Burn.
-        let config = ModelConfig {
-            dropout: 0.3,
-            attention_dropout: 0.2,
-            activation_dropout: 0.2,
-            ..config
-        };
+        // Some operations leave dropout to Burn.
+        let config = with_dropout(config);
         let model = on(&config, &Device::flex().autodiff());
         let batch = batch_of(&config, 0..3);
         let forward = || model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
@@ -234,12 +239,7 @@ fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
 #[test]
 fn dropout_depends_on_the_micro_batch() {
     for config in variants() {
-        let config = ModelConfig {
-            dropout: 0.3,
-            attention_dropout: 0.2,
-            activation_dropout: 0.2,
-            ..config
-        };
+        let config = with_dropout(config);
         let model = model(&config);
         let batch = batch_of(&config, 0..3);
         let loss = |step| {
