@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::keys::not_understood;
@@ -10,9 +11,34 @@ use crate::error::Result;
 
 /// Stands for the number of a layer.
 const NUMBER: &str = "{}";
+/// Stands for the number of a layer, where the first is 1.
+const FROM_ONE: &str = "{1}";
 
-/// The names of a kind of model: the path of a layer or parameter of ours, and theirs. `{}` stands for the number of a layer.
-pub(super) type Names = &'static [(&'static str, &'static str)];
+/// The names of a kind of model: the path of a layer or parameter of ours, and where it comes from. The first entry that fits
+/// counts. `{}` stands for the number of a layer.
+pub(super) type Names = &'static [(&'static str, Source)];
+
+/// Where a parameter comes from. For a path of a layer, `.weight` or `.bias` is appended to the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The same tensor.
+    Same(&'static str),
+    /// A matrix `[in, out]`, which is transposed. A bias is the same.
+    Transposed(&'static str),
+    /// Part `part` of `of` of a matrix `[in, of * out]`, which is transposed, and of its bias.
+    Part {
+        /// Their name.
+        name: &'static str,
+        /// Counted from 0.
+        part: usize,
+        /// The number of equal parts.
+        of: usize,
+    },
+    /// A table, to each row of which the first row of another is added.
+    Plus(&'static str, &'static str),
+    /// Zeros.
+    Zeros,
+}
 
 /// The tensors of a model, under our names.
 #[derive(Debug)]
@@ -51,23 +77,34 @@ impl Recipe {
             if self.is_computed(name) {
                 continue;
             }
-            let theirs = self.theirs(name)?;
-            let found = self.tensors.shape(&theirs)?;
-            // Some biases are stored as a row.
-            let same = found == shape || shape.len() == 1 && found == [1, shape[0]];
-            if !same {
-                return Err(not_understood(
-                    &self.dir,
-                    format!("tensor `{theirs}` has shape {found:?}, expected {shape:?}"),
-                ));
+            for (theirs, expected) in self.theirs(name)?.needs(shape) {
+                self.check_tensor(&theirs, &expected)?;
+                used.insert(theirs);
             }
-            self.tensors.check_type(&theirs)?;
-            used.insert(theirs);
         }
         for name in self.tensors.names().filter(|name| !used.contains(*name)) {
             self.check_unused(name)?;
         }
         Ok(())
+    }
+
+    fn check_tensor(&self, name: &str, expected: &[usize]) -> Result<()> {
+        let found = self.tensors.shape(name)?;
+        let rank = expected.len();
+        let same = match rank {
+            // Some biases are stored as a row.
+            1 => found == expected || found == [1, expected[0]],
+            // Of a table whose first row is added, any number of rows.
+            2 if expected[0] == 0 => found.len() == 2 && found[0] > 0 && found[1] == expected[1],
+            _ => found == expected,
+        };
+        if !same {
+            return Err(not_understood(
+                &self.dir,
+                format!("tensor `{name}` has shape {found:?}, expected {expected:?}"),
+            ));
+        }
+        self.tensors.check_type(name)
     }
 
     fn check_unused(&self, name: &str) -> Result<()> {
@@ -97,7 +134,7 @@ impl Recipe {
             Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape)),
             _ => {
                 let theirs = self.theirs(name);
-                let values = theirs.and_then(|theirs| self.tensors.values(&theirs));
+                let values = theirs.and_then(|theirs| theirs.values(&self.tensors, shape));
                 values.map_err(io::Error::other)
             }
         }
@@ -107,23 +144,104 @@ impl Recipe {
         self.positions.is_some() && name.ends_with(".positions.learned")
     }
 
-    /// Their name of our parameter `name`.
-    fn theirs(&self, name: &str) -> Result<String> {
-        let found = self.names.iter().find_map(|(ours, theirs)| {
-            let (number, rest) = numbered_prefix(ours, name)?;
-            let rest = match rest {
-                "" => "",
-                ".weight" | ".gain" => ".weight",
-                ".bias" => ".bias",
-                _ => return None,
-            };
-            Some(theirs.replace(NUMBER, number) + rest)
-        });
+    /// Where our parameter `name` comes from.
+    fn theirs(&self, name: &str) -> Result<Theirs> {
+        let found = (self.names.iter()).find_map(|(ours, source)| source.of(ours, name));
         found.ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
             not_understood(Path::new(&self.dir), problem)
         })
     }
+}
+
+/// The tensors that one parameter of ours is made of.
+#[derive(Debug, PartialEq, Eq)]
+enum Theirs {
+    Same(String),
+    Transposed(String),
+    /// Of the tensor, this part of so many. A matrix is transposed.
+    Part(String, usize, usize),
+    Plus(String, String),
+    Zeros,
+}
+
+impl Source {
+    /// The tensors of our parameter `name`, if its path begins like `ours`.
+    fn of(self, ours: &str, name: &str) -> Option<Theirs> {
+        let (number, rest) = numbered_prefix(ours, name)?;
+        let rest = match rest {
+            "" => "",
+            ".weight" | ".gain" => ".weight",
+            ".bias" => ".bias",
+            _ => return None,
+        };
+        let is_vector = rest == ".bias";
+        let full = |theirs: &str| with_number(theirs, number) + rest;
+        Some(match self {
+            Self::Transposed(theirs) if !is_vector => Theirs::Transposed(full(theirs)),
+            Self::Same(theirs) | Self::Transposed(theirs) => Theirs::Same(full(theirs)),
+            Self::Part { name, part, of } => Theirs::Part(full(name), part, of),
+            Self::Plus(table, added) => Theirs::Plus(full(table), full(added)),
+            Self::Zeros => Theirs::Zeros,
+        })
+    }
+}
+
+impl Theirs {
+    /// Names and shapes of the tensors that make a parameter of this `shape`. No rows stand for any number of rows.
+    fn needs(&self, shape: &[usize]) -> Vec<(String, Vec<usize>)> {
+        match self {
+            Self::Same(name) => vec![(name.clone(), shape.to_vec())],
+            Self::Transposed(name) => vec![(name.clone(), shape.iter().rev().copied().collect())],
+            Self::Part(name, _, of) => {
+                let mut theirs: Vec<usize> = shape.iter().rev().copied().collect();
+                if let Some(width) = theirs.last_mut() {
+                    *width *= of;
+                }
+                vec![(name.clone(), theirs)]
+            }
+            Self::Plus(table, added) => vec![
+                (table.clone(), shape.to_vec()),
+                (added.clone(), vec![0, shape[1]]),
+            ],
+            Self::Zeros => Vec::new(),
+        }
+    }
+
+    /// The values of a parameter of this `shape`.
+    fn values(&self, tensors: &Tensors, shape: &[usize]) -> Result<Vec<f32>> {
+        Ok(match self {
+            Self::Same(name) => tensors.values(name)?,
+            Self::Transposed(name) => columns(&tensors.values(name)?, shape[0], 0..shape[0]),
+            Self::Part(name, part, of) => {
+                let (values, d_out) = (tensors.values(name)?, shape[0]);
+                columns(&values, of * d_out, part * d_out..(part + 1) * d_out)
+            }
+            Self::Plus(table, added) => {
+                let (mut table, added) = (tensors.values(table)?, tensors.values(added)?);
+                for row in table.chunks_exact_mut(shape[1]) {
+                    row.iter_mut()
+                        .zip(&added)
+                        .for_each(|(x, added)| *x += added);
+                }
+                table
+            }
+            Self::Zeros => vec![0.0; shape.iter().product()],
+        })
+    }
+}
+/// The columns `wanted` of the matrix `values`, whose rows are `width` long, one after the other.
+fn columns(values: &[f32], width: usize, wanted: Range<usize>) -> Vec<f32> {
+    let column = |column| values.iter().skip(column).step_by(width.max(1)).copied();
+    wanted.flat_map(column).collect()
+}
+
+/// Their name with the number of the layer, `number` for ours.
+fn with_number(theirs: &str, number: &str) -> String {
+    let from_one = number.parse().map_or(0, |number: usize| number + 1);
+    theirs
+        .replace(NUMBER, number)
+        .replace(FROM_ONE, &from_one.to_string())
 }
 
 /// The number in `name` and what follows, if it begins like `pattern`.
@@ -182,5 +300,34 @@ mod tests {
         assert_eq!(numbered_prefix("head", "head.bias"), Some(("", ".bias")));
         assert_eq!(numbered("h.{}.mask", "h.3.mask"), Some("3"));
         assert_eq!(numbered("h.{}.mask", "h.3.masks"), None);
+    }
+
+    #[test]
+    fn sources_name_their_tensors() {
+        let attention = "layers.{}.attention";
+        let name = "layers.3.attention.weight";
+        let same = |name: &str| Some(Theirs::Same(name.into()));
+        let one_based = Source::Transposed("l{1}_W");
+        assert_eq!(
+            one_based.of("layers.{}.attention.weight", name),
+            Some(Theirs::Transposed("l4_W".into()))
+        );
+        let bias = "layers.3.attention.bias";
+        assert_eq!(
+            Source::Transposed("h.{}").of(attention, bias),
+            same("h.3.bias")
+        );
+        assert_eq!(Source::Same("h.{}").of(attention, name), same("h.3.weight"));
+        assert_eq!(
+            Source::Same("h.{}").of(attention, "layers.3.attentions"),
+            None
+        );
+    }
+
+    #[test]
+    fn columns_are_transposed() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        assert_eq!(columns(&values, 3, 0..3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(columns(&values, 3, 1..2), [2.0, 5.0]);
     }
 }

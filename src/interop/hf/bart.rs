@@ -6,107 +6,107 @@ use crate::batch::TokenId;
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
-use crate::interop::recipe::{Names, Sinusoids, Unused};
+use crate::interop::recipe::{Names, Sinusoids, Source::Same, Unused};
 
 const NAMES: Names = &[
-    ("src.embedding", "model.shared"),
-    ("head.bias", "final_logits_bias"),
+    ("src.embedding", Same("model.shared")),
+    ("head.bias", Same("final_logits_bias")),
     (
         "src.positions.learned",
-        "model.encoder.embed_positions.weight",
+        Same("model.encoder.embed_positions.weight"),
     ),
     (
         "tgt.positions.learned",
-        "model.decoder.embed_positions.weight",
+        Same("model.decoder.embed_positions.weight"),
     ),
-    ("src.norm", "model.encoder.layernorm_embedding"),
-    ("tgt.norm", "model.decoder.layernorm_embedding"),
+    ("src.norm", Same("model.encoder.layernorm_embedding")),
+    ("tgt.norm", Same("model.decoder.layernorm_embedding")),
     (
         "encoder.layers.{}.self_attention.query",
-        "model.encoder.layers.{}.self_attn.q_proj",
+        Same("model.encoder.layers.{}.self_attn.q_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.key",
-        "model.encoder.layers.{}.self_attn.k_proj",
+        Same("model.encoder.layers.{}.self_attn.k_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.value",
-        "model.encoder.layers.{}.self_attn.v_proj",
+        Same("model.encoder.layers.{}.self_attn.v_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.output",
-        "model.encoder.layers.{}.self_attn.out_proj",
+        Same("model.encoder.layers.{}.self_attn.out_proj"),
     ),
     (
         "encoder.layers.{}.self_attention_residual.norm",
-        "model.encoder.layers.{}.self_attn_layer_norm",
+        Same("model.encoder.layers.{}.self_attn_layer_norm"),
     ),
     (
         "encoder.layers.{}.feed_forward.inner",
-        "model.encoder.layers.{}.fc1",
+        Same("model.encoder.layers.{}.fc1"),
     ),
     (
         "encoder.layers.{}.feed_forward.outer",
-        "model.encoder.layers.{}.fc2",
+        Same("model.encoder.layers.{}.fc2"),
     ),
     (
         "encoder.layers.{}.feed_forward_residual.norm",
-        "model.encoder.layers.{}.final_layer_norm",
+        Same("model.encoder.layers.{}.final_layer_norm"),
     ),
-    ("encoder.norm", "model.encoder.layer_norm"),
+    ("encoder.norm", Same("model.encoder.layer_norm")),
     (
         "decoder.layers.{}.self_attention.query",
-        "model.decoder.layers.{}.self_attn.q_proj",
+        Same("model.decoder.layers.{}.self_attn.q_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.key",
-        "model.decoder.layers.{}.self_attn.k_proj",
+        Same("model.decoder.layers.{}.self_attn.k_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.value",
-        "model.decoder.layers.{}.self_attn.v_proj",
+        Same("model.decoder.layers.{}.self_attn.v_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.output",
-        "model.decoder.layers.{}.self_attn.out_proj",
+        Same("model.decoder.layers.{}.self_attn.out_proj"),
     ),
     (
         "decoder.layers.{}.self_attention_residual.norm",
-        "model.decoder.layers.{}.self_attn_layer_norm",
+        Same("model.decoder.layers.{}.self_attn_layer_norm"),
     ),
     (
         "decoder.layers.{}.cross_attention.query",
-        "model.decoder.layers.{}.encoder_attn.q_proj",
+        Same("model.decoder.layers.{}.encoder_attn.q_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.key",
-        "model.decoder.layers.{}.encoder_attn.k_proj",
+        Same("model.decoder.layers.{}.encoder_attn.k_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.value",
-        "model.decoder.layers.{}.encoder_attn.v_proj",
+        Same("model.decoder.layers.{}.encoder_attn.v_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.output",
-        "model.decoder.layers.{}.encoder_attn.out_proj",
+        Same("model.decoder.layers.{}.encoder_attn.out_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention_residual.norm",
-        "model.decoder.layers.{}.encoder_attn_layer_norm",
+        Same("model.decoder.layers.{}.encoder_attn_layer_norm"),
     ),
     (
         "decoder.layers.{}.feed_forward.inner",
-        "model.decoder.layers.{}.fc1",
+        Same("model.decoder.layers.{}.fc1"),
     ),
     (
         "decoder.layers.{}.feed_forward.outer",
-        "model.decoder.layers.{}.fc2",
+        Same("model.decoder.layers.{}.fc2"),
     ),
     (
         "decoder.layers.{}.feed_forward_residual.norm",
-        "model.decoder.layers.{}.final_layer_norm",
+        Same("model.decoder.layers.{}.final_layer_norm"),
     ),
-    ("decoder.norm", "model.decoder.layer_norm"),
+    ("decoder.norm", Same("model.decoder.layer_norm")),
 ];
 
 /// What the relatives have in common.

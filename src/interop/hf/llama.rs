@@ -5,48 +5,48 @@ use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
-use crate::interop::recipe::{Names, Unused};
+use crate::interop::recipe::{Names, Source::Same, Unused};
 
 const NAMES: Names = &[
-    ("tgt.embedding", "model.embed_tokens"),
-    ("head.weight", "lm_head.weight"),
+    ("tgt.embedding", Same("model.embed_tokens")),
+    ("head.weight", Same("lm_head.weight")),
     (
         "decoder.layers.{}.self_attention.query",
-        "model.layers.{}.self_attn.q_proj",
+        Same("model.layers.{}.self_attn.q_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.key",
-        "model.layers.{}.self_attn.k_proj",
+        Same("model.layers.{}.self_attn.k_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.value",
-        "model.layers.{}.self_attn.v_proj",
+        Same("model.layers.{}.self_attn.v_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.output",
-        "model.layers.{}.self_attn.o_proj",
+        Same("model.layers.{}.self_attn.o_proj"),
     ),
     (
         "decoder.layers.{}.self_attention_residual.norm",
-        "model.layers.{}.input_layernorm",
+        Same("model.layers.{}.input_layernorm"),
     ),
     (
         "decoder.layers.{}.feed_forward.inner",
-        "model.layers.{}.mlp.gate_proj",
+        Same("model.layers.{}.mlp.gate_proj"),
     ),
     (
         "decoder.layers.{}.feed_forward.gate",
-        "model.layers.{}.mlp.up_proj",
+        Same("model.layers.{}.mlp.up_proj"),
     ),
     (
         "decoder.layers.{}.feed_forward.outer",
-        "model.layers.{}.mlp.down_proj",
+        Same("model.layers.{}.mlp.down_proj"),
     ),
     (
         "decoder.layers.{}.feed_forward_residual.norm",
-        "model.layers.{}.post_attention_layernorm",
+        Same("model.layers.{}.post_attention_layernorm"),
     ),
-    ("decoder.norm", "model.norm"),
+    ("decoder.norm", Same("model.norm")),
 ];
 
 pub(super) fn describe(keys: &mut Keys) -> Result<Described> {

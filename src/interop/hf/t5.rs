@@ -7,40 +7,40 @@ use crate::architecture::{ActivationKind, NormKind, NormPosition, Positions, Tie
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
-use crate::interop::recipe::{Names, Unused};
+use crate::interop::recipe::{Names, Source::Same, Unused};
 
 macro_rules! names {
     ($inner:literal $(, $gate:literal)?) => {
         &[
-            ("src.embedding", "shared"),
-            ("head.weight", "lm_head.weight"),
-            ("encoder.distance_bias.table", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
-            ("encoder.layers.{}.self_attention.query", "encoder.block.{}.layer.0.SelfAttention.q"),
-            ("encoder.layers.{}.self_attention.key", "encoder.block.{}.layer.0.SelfAttention.k"),
-            ("encoder.layers.{}.self_attention.value", "encoder.block.{}.layer.0.SelfAttention.v"),
-            ("encoder.layers.{}.self_attention.output", "encoder.block.{}.layer.0.SelfAttention.o"),
-            ("encoder.layers.{}.self_attention_residual.norm", "encoder.block.{}.layer.0.layer_norm"),
-            ("encoder.layers.{}.feed_forward.inner", concat!("encoder.block.{}.layer.1.DenseReluDense.", $inner)),
-            $(("encoder.layers.{}.feed_forward.gate", concat!("encoder.block.{}.layer.1.DenseReluDense.", $gate)),)?
-            ("encoder.layers.{}.feed_forward.outer", "encoder.block.{}.layer.1.DenseReluDense.wo"),
-            ("encoder.layers.{}.feed_forward_residual.norm", "encoder.block.{}.layer.1.layer_norm"),
-            ("encoder.norm", "encoder.final_layer_norm"),
-            ("decoder.distance_bias.table", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
-            ("decoder.layers.{}.self_attention.query", "decoder.block.{}.layer.0.SelfAttention.q"),
-            ("decoder.layers.{}.self_attention.key", "decoder.block.{}.layer.0.SelfAttention.k"),
-            ("decoder.layers.{}.self_attention.value", "decoder.block.{}.layer.0.SelfAttention.v"),
-            ("decoder.layers.{}.self_attention.output", "decoder.block.{}.layer.0.SelfAttention.o"),
-            ("decoder.layers.{}.self_attention_residual.norm", "decoder.block.{}.layer.0.layer_norm"),
-            ("decoder.layers.{}.cross_attention.query", "decoder.block.{}.layer.1.EncDecAttention.q"),
-            ("decoder.layers.{}.cross_attention.key", "decoder.block.{}.layer.1.EncDecAttention.k"),
-            ("decoder.layers.{}.cross_attention.value", "decoder.block.{}.layer.1.EncDecAttention.v"),
-            ("decoder.layers.{}.cross_attention.output", "decoder.block.{}.layer.1.EncDecAttention.o"),
-            ("decoder.layers.{}.cross_attention_residual.norm", "decoder.block.{}.layer.1.layer_norm"),
-            ("decoder.layers.{}.feed_forward.inner", concat!("decoder.block.{}.layer.2.DenseReluDense.", $inner)),
-            $(("decoder.layers.{}.feed_forward.gate", concat!("decoder.block.{}.layer.2.DenseReluDense.", $gate)),)?
-            ("decoder.layers.{}.feed_forward.outer", "decoder.block.{}.layer.2.DenseReluDense.wo"),
-            ("decoder.layers.{}.feed_forward_residual.norm", "decoder.block.{}.layer.2.layer_norm"),
-            ("decoder.norm", "decoder.final_layer_norm"),
+            ("src.embedding", Same("shared")),
+            ("head.weight", Same("lm_head.weight")),
+            ("encoder.distance_bias.table", Same("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight")),
+            ("encoder.layers.{}.self_attention.query", Same("encoder.block.{}.layer.0.SelfAttention.q")),
+            ("encoder.layers.{}.self_attention.key", Same("encoder.block.{}.layer.0.SelfAttention.k")),
+            ("encoder.layers.{}.self_attention.value", Same("encoder.block.{}.layer.0.SelfAttention.v")),
+            ("encoder.layers.{}.self_attention.output", Same("encoder.block.{}.layer.0.SelfAttention.o")),
+            ("encoder.layers.{}.self_attention_residual.norm", Same("encoder.block.{}.layer.0.layer_norm")),
+            ("encoder.layers.{}.feed_forward.inner", Same(concat!("encoder.block.{}.layer.1.DenseReluDense.", $inner))),
+            $(("encoder.layers.{}.feed_forward.gate", Same(concat!("encoder.block.{}.layer.1.DenseReluDense.", $gate))),)?
+            ("encoder.layers.{}.feed_forward.outer", Same("encoder.block.{}.layer.1.DenseReluDense.wo")),
+            ("encoder.layers.{}.feed_forward_residual.norm", Same("encoder.block.{}.layer.1.layer_norm")),
+            ("encoder.norm", Same("encoder.final_layer_norm")),
+            ("decoder.distance_bias.table", Same("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight")),
+            ("decoder.layers.{}.self_attention.query", Same("decoder.block.{}.layer.0.SelfAttention.q")),
+            ("decoder.layers.{}.self_attention.key", Same("decoder.block.{}.layer.0.SelfAttention.k")),
+            ("decoder.layers.{}.self_attention.value", Same("decoder.block.{}.layer.0.SelfAttention.v")),
+            ("decoder.layers.{}.self_attention.output", Same("decoder.block.{}.layer.0.SelfAttention.o")),
+            ("decoder.layers.{}.self_attention_residual.norm", Same("decoder.block.{}.layer.0.layer_norm")),
+            ("decoder.layers.{}.cross_attention.query", Same("decoder.block.{}.layer.1.EncDecAttention.q")),
+            ("decoder.layers.{}.cross_attention.key", Same("decoder.block.{}.layer.1.EncDecAttention.k")),
+            ("decoder.layers.{}.cross_attention.value", Same("decoder.block.{}.layer.1.EncDecAttention.v")),
+            ("decoder.layers.{}.cross_attention.output", Same("decoder.block.{}.layer.1.EncDecAttention.o")),
+            ("decoder.layers.{}.cross_attention_residual.norm", Same("decoder.block.{}.layer.1.layer_norm")),
+            ("decoder.layers.{}.feed_forward.inner", Same(concat!("decoder.block.{}.layer.2.DenseReluDense.", $inner))),
+            $(("decoder.layers.{}.feed_forward.gate", Same(concat!("decoder.block.{}.layer.2.DenseReluDense.", $gate))),)?
+            ("decoder.layers.{}.feed_forward.outer", Same("decoder.block.{}.layer.2.DenseReluDense.wo")),
+            ("decoder.layers.{}.feed_forward_residual.norm", Same("decoder.block.{}.layer.2.layer_norm")),
+            ("decoder.norm", Same("decoder.final_layer_norm")),
         ]
     };
 }
