@@ -1,8 +1,7 @@
 //! From the last layer to predictions.
 
-use super::Pooling;
-use super::Start;
 use super::layout::Layout;
+use super::{ActivationKind, Norm, Pooling, Start};
 
 /// The part of a model that turns the last layer into predictions.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +17,13 @@ pub enum Head {
         /// The labels.
         labels: Labels,
     },
+    /// No prediction: a vector for the whole sequence.
+    Vector {
+        /// Reduction of the sequence to that vector.
+        pooling: Pooling,
+        /// Width of the vector.
+        d: usize,
+    },
 }
 
 /// The output projection.
@@ -25,6 +31,8 @@ pub enum Head {
 pub struct Vocabulary {
     /// Number of tokens.
     pub size: usize,
+    /// Applied to the last layer first, in masked language models.
+    pub transform: Option<Transform>,
     /// Width of the last layer.
     pub d_model: usize,
     /// Uses the target embeddings as its matrix (Press and Wolf 2017).
@@ -33,6 +41,17 @@ pub struct Vocabulary {
     pub bias: bool,
     /// Multiplies the last layer before the projection; 1 for none.
     pub scale: f64,
+}
+
+/// norm(activation(Wx + b)): the first part of BERT's head of masked language models (Devlin et al. 2019).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transform {
+    /// Width of input and output.
+    pub d: usize,
+    /// Activation function.
+    pub activation: ActivationKind,
+    /// Norm.
+    pub norm: Norm,
 }
 
 /// A linear classifier.
@@ -52,6 +71,7 @@ impl Head {
         match self {
             Self::Vocabulary(head) => head.size,
             Self::Positions(labels) | Self::Sequence { labels, .. } => labels.size,
+            Self::Vector { .. } => 0,
         }
     }
 
@@ -60,18 +80,29 @@ impl Head {
         match self {
             Self::Vocabulary(head) => head.d_model,
             Self::Positions(labels) | Self::Sequence { labels, .. } => labels.d_in,
+            Self::Vector { d, .. } => *d,
         }
     }
 }
 
 impl Vocabulary {
     pub(super) fn lay_out(&self, layout: &mut Layout) {
+        if let Some(transform) = &self.transform {
+            layout.at("transform", |layout| transform.lay_out(layout));
+        }
         if !self.tied {
             layout.add("weight", [self.size, self.d_model], Start::Weight);
         }
         if self.bias {
             layout.add("bias", [self.size], Start::Bias { d_in: self.d_model });
         }
+    }
+}
+
+impl Transform {
+    fn lay_out(&self, layout: &mut Layout) {
+        layout.linear("linear", self.d, self.d, true);
+        self.norm.lay_out("norm", self.d, layout);
     }
 }
 

@@ -21,7 +21,7 @@ pub use choices::{
     Pooling, Positions, TieEmbeddings,
 };
 pub use feed_forward::FeedForward;
-pub use head::{Head, Labels, Vocabulary};
+pub use head::{Head, Labels, Transform, Vocabulary};
 pub use input::{AddedPositions, Input, Items, Sinusoids};
 pub use norm::Norm;
 pub use parameter::{Parameter, Start};
@@ -79,6 +79,8 @@ pub enum Task {
     Tag,
     /// Labels a whole text.
     Classify,
+    /// Maps a text to a vector.
+    Embed,
 }
 
 impl Task {
@@ -90,6 +92,7 @@ impl Task {
             Self::Fill => "predicts masked tokens",
             Self::Tag => "labels tokens",
             Self::Classify => "classifies texts",
+            Self::Embed => "computes text vectors",
         }
     }
 }
@@ -100,6 +103,7 @@ impl Architecture {
         match (&self.head, &self.encoder, &self.decoder) {
             (Head::Positions(_), ..) => Task::Tag,
             (Head::Sequence { .. }, ..) => Task::Classify,
+            (Head::Vector { .. }, ..) => Task::Embed,
             (Head::Vocabulary(_), Some(_), Some(_)) => Task::Translate,
             (Head::Vocabulary(_), _, Some(_)) => Task::Generate,
             (Head::Vocabulary(_), _, None) => Task::Fill,

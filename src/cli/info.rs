@@ -147,7 +147,7 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
             number("source vocabulary", info.src_vocab)?;
             number("target vocabulary", info.tgt_vocab)?;
         }
-        Task::Generate | Task::Fill => number("vocabulary", info.tgt_vocab)?,
+        Task::Generate | Task::Fill | Task::Embed => number("vocabulary", info.tgt_vocab)?,
         Task::Tag => {
             match model.recurrent.d_input {
                 0 => number("vocabulary", info.src_vocab)?,

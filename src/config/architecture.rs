@@ -4,8 +4,8 @@ use super::{Family, MixingKind, ModelConfig, StackKind};
 use crate::architecture::{
     AddedPositions, Architecture, Attention, CellKind, CrossAttention, Decoder, Encoder,
     FeedForward, Head, InitialState, Input, Items, Labels, Norm, NormPosition, Positions,
-    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, TransformerStack,
-    Vocabulary,
+    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Transform,
+    TransformerStack, Vocabulary,
 };
 
 impl ModelConfig {
@@ -13,7 +13,7 @@ impl ModelConfig {
     /// labels are target tokens.
     pub fn architecture(&self, src_vocab: usize, tgt_vocab: usize) -> Architecture {
         let read = match self.family {
-            Family::EncoderOnly => tgt_vocab,
+            Family::EncoderOnly | Family::Encoder => tgt_vocab,
             _ => src_vocab,
         };
         let encoder = self.encoder().map(|kind| match kind {
@@ -209,18 +209,29 @@ impl ModelConfig {
                 pooling: self.pooling,
                 labels,
             },
-            Family::Transformer | Family::Seq2seq | Family::DecoderOnly | Family::EncoderOnly => {
-                Head::Vocabulary(Vocabulary {
-                    size,
-                    d_model: match self.family {
-                        Family::EncoderOnly => d_encoder,
-                        _ => self.d_model,
-                    },
-                    tied: self.tie_embeddings.ties_output(),
-                    bias: self.output_bias,
-                    scale: self.logit_scale,
-                })
+            Family::Encoder => Head::Vector {
+                pooling: self.pooling,
+                d: d_encoder,
+            },
+            Family::EncoderOnly => self.vocabulary(size, d_encoder),
+            Family::Transformer | Family::Seq2seq | Family::DecoderOnly => {
+                self.vocabulary(size, self.d_model)
             }
         }
+    }
+
+    fn vocabulary(&self, size: usize, d_model: usize) -> Head {
+        Head::Vocabulary(Vocabulary {
+            size,
+            transform: self.output_transform.then(|| Transform {
+                d: d_model,
+                activation: self.activation,
+                norm: self.norm(),
+            }),
+            d_model,
+            tied: self.tie_embeddings.ties_output(),
+            bias: self.output_bias,
+            scale: self.logit_scale,
+        })
     }
 }

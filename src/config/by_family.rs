@@ -22,7 +22,7 @@ pub(super) fn fill_in(config: &mut Table) {
         Task::Tag if reads_vectors => &[("kind", "word")],
         Task::Tag => &[("kind", "word"), ("vocabulary", "separate")],
         Task::Classify => &[("vocabulary", "separate")],
-        Task::Translate | Task::Generate | Task::Fill => &[],
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => &[],
     };
     if defaults.is_empty() {
         return;

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::{
-    BestBy, Config, CorpusSource, DataConfig, DecodeConfig, MAX_BEAM_WIDTH, ModelConfig,
+    BestBy, Config, CorpusSource, DataConfig, DecodeConfig, Family, MAX_BEAM_WIDTH, ModelConfig,
     OptimizerConfig, OptimizerKind, SamplingConfig, ScheduleKind, Task, TokenizerConfig,
     TrainConfig, Units,
 };
@@ -33,6 +33,12 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for the first mistake.
     pub fn validate(&self) -> Result<()> {
+        require(
+            self.model.family != Family::Encoder,
+            "model.family",
+            "a family that learns to predict something",
+            "`encoder`, which only computes text vectors",
+        )?;
         self.data.training()?;
         self.validate_stored()?;
         unused::check(self)

@@ -87,11 +87,14 @@ pub struct ModelConfig {
     /// Factor of the attention scores; by default 1/√d_head.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention_scale: Option<f64>,
+    /// Whether a linear map, the activation function and a norm come before the output projection of a masked language model, as in
+    /// BERT (Devlin et al. 2019).
+    pub output_transform: bool,
     /// Whether the output projection has a bias.
     pub output_bias: bool,
     /// Factor of the last layer before the output projection.
     pub logit_scale: f64,
-    /// Reduction of a text to one vector, for classifiers.
+    /// Reduction of a text to one vector, for classifiers and encoders alone.
     pub pooling: Pooling,
     /// A token before every text that the encoder reads; by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +108,7 @@ pub struct ModelConfig {
     /// Forced last token of translations that reach the length limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forced_last: Option<String>,
-    /// Tokens that are never generated; by default `<pad>` and `<s>`.
+    /// Tokens that are never generated; by default `<pad>` and `<s>`, and in language models all special tokens but `</s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_generated: Option<Vec<String>>,
     /// Initialisation of the weights.
@@ -140,6 +143,8 @@ pub enum Family {
     Tagger,
     /// A label for the whole text.
     Classifier,
+    /// An encoder that predicts nothing: text vectors. It can be imported, but not trained.
+    Encoder,
 }
 
 /// A kind of stack.
@@ -179,6 +184,7 @@ impl Family {
             Self::EncoderOnly => Task::Fill,
             Self::Tagger => Task::Tag,
             Self::Classifier => Task::Classify,
+            Self::Encoder => Task::Embed,
         }
     }
 
@@ -189,7 +195,7 @@ impl Family {
             Self::Transformer => [transformer, transformer],
             Self::Seq2seq => [recurrent, recurrent],
             Self::DecoderOnly => [None, transformer],
-            Self::EncoderOnly | Self::Classifier => [transformer, None],
+            Self::EncoderOnly | Self::Classifier | Self::Encoder => [transformer, None],
             Self::Tagger => [recurrent, None],
         }
     }
@@ -279,6 +285,7 @@ impl Default for ModelConfig {
             tie_embeddings: TieEmbeddings::All,
             attention_bias: true,
             attention_scale: None,
+            output_transform: false,
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,

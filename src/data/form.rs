@@ -27,7 +27,7 @@ impl Form {
             (Task::Tag, 0) => Self::TaggedTokens,
             (Task::Tag, width) => Self::TaggedVectors(width),
             (Task::Classify, _) => Self::Labelled,
-            (Task::Generate | Task::Fill, _) => match config.data.units {
+            (Task::Generate | Task::Fill | Task::Embed, _) => match config.data.units {
                 Units::Lines => Self::Lines,
                 Units::Stream => Self::Stream,
             },

@@ -35,4 +35,4 @@ pub use sample::{Drawn, Ending, SampleOptions, sample};
 pub use sampling::Sampling;
 pub use search::{Search, search};
 pub use sentence::Sentence;
-pub use texts::Texts;
+pub use texts::{TextRules, Texts};

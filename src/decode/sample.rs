@@ -4,13 +4,11 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::{Sampling, Texts};
+use super::{Sampling, TextRules, Texts};
 use crate::batch::TokenId;
-use crate::config::Units;
 use crate::error::{Error, Result};
 use crate::model::Stepper;
 use crate::random::Random;
-use crate::text::SpecialTokens;
 
 /// Sample number `n` is drawn from this stream of the seed plus `n`.
 const FIRST_STREAM: u64 = 0x7361_6d70_6c65_0000;
@@ -81,9 +79,8 @@ pub struct Drawn {
 
 /// Draws tokens that continue `text`, passing each to `on_token`, which may ask to stop.
 ///
-/// Special tokens other than `</s>` are never drawn. Lines end with `</s>`, or when the model's context is full. Streams never
-/// end: `</s>` is not drawn, and when the context is full, the model restarts with its last half, read from position 0 on as
-/// in training.
+/// Lines end with `</s>`, or when the model's context is full. Streams end only if `</s>` may be drawn; when the context is full,
+/// the model restarts with its last half, read from position 0 on as in training.
 ///
 /// # Errors
 /// Those of `on_token`.
@@ -93,12 +90,11 @@ pub struct Drawn {
 pub fn sample<S: Stepper>(
     model: &S,
     text: &[TokenId],
-    units: Units,
-    special: SpecialTokens,
+    rules: TextRules,
     options: &SampleOptions,
     mut on_token: impl FnMut(TokenId) -> Result<ControlFlow<()>>,
 ) -> Result<Drawn> {
-    let mut texts = Texts::new(model, units, special);
+    let mut texts = Texts::new(model, rules);
     texts.add((), text, options);
     let (mut tokens, mut failed) = (Vec::new(), None);
     loop {
@@ -127,12 +123,11 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(options: &SampleOptions, special: SpecialTokens, units: Units) -> Self {
-        let is_barred = |id: &TokenId| *id != special.eos || units == Units::Stream;
+    pub(super) fn new(options: &SampleOptions, rules: &TextRules) -> Self {
         let stream = FIRST_STREAM.wrapping_add(options.number);
         Self {
             sampling: options.sampling,
-            barred: special.ids().filter(is_barred).collect(),
+            barred: rules.never.clone(),
             random: Random::new(options.sampling.seed, stream),
         }
     }

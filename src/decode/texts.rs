@@ -6,20 +6,31 @@ use super::sample::{Ending, SampleOptions, Sampler};
 use crate::batch::{Padded, TokenId};
 use crate::config::Units;
 use crate::model::Stepper;
-use crate::text::SpecialTokens;
 
 /// Texts that are continued together, each by one token per step. They come and go between any two steps, and none influences
 /// another. Each has a key, by which the caller knows it.
 #[derive(Debug)]
 pub struct Texts<'a, S: Stepper, K> {
     model: &'a S,
-    units: Units,
-    special: SpecialTokens,
+    rules: TextRules,
     state: S::State,
     /// The texts in the state, in the order of their rows.
     active: Vec<Active<K>>,
     /// Texts that the next step reads from their beginning.
     new: Vec<Active<K>>,
+}
+
+/// What holds for all texts of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRules {
+    /// Division of the texts that the model has learned from.
+    pub units: Units,
+    /// Ends a text.
+    pub end: TokenId,
+    /// Pads rows to equal length.
+    pub pad: TokenId,
+    /// Tokens that are never drawn.
+    pub never: Vec<TokenId>,
 }
 
 /// A text that is being continued.
@@ -44,12 +55,11 @@ enum Next {
 
 impl<'a, S: Stepper, K> Texts<'a, S, K> {
     /// No texts yet.
-    pub fn new(model: &'a S, units: Units, special: SpecialTokens) -> Self {
+    pub fn new(model: &'a S, rules: TextRules) -> Self {
         Self {
             state: model.start(),
             model,
-            units,
-            special,
+            rules,
             active: Vec::new(),
             new: Vec::new(),
         }
@@ -77,7 +87,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         );
         self.new.push(Active {
             key,
-            sampler: Sampler::new(options, self.special, self.units),
+            sampler: Sampler::new(options, &self.rules),
             window: Vec::with_capacity(room),
             unread: text.to_vec(),
             room: options.max_new_tokens,
@@ -114,7 +124,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
             return Vec::new();
         }
         let unread: Vec<&[TokenId]> = self.active.iter().map(|text| &*text.unread).collect();
-        let unread = Padded::new(&unread, self.special.pad);
+        let unread = Padded::new(&unread, self.rules.pad);
         let last = self.model.read(&unread, &mut self.state);
         let logits = self.model.logits(last);
         let (mut ended, mut rows) = (Vec::new(), Vec::new());
@@ -142,7 +152,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
     ) -> Next {
         text.window.append(&mut text.unread);
         let token = match text.sampler.draw(logits) {
-            Some(token) if token == self.special.eos => {
+            Some(token) if token == self.rules.end => {
                 return Next::End(Some(Ending::EndOfText));
             }
             Some(token) => token,
@@ -157,7 +167,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         }
         text.unread.push(token);
         let context = self.model.max_len();
-        match self.units {
+        match self.rules.units {
             _ if text.window.len() < context => Next::Read,
             Units::Lines => Next::End(Some(Ending::ContextFull)),
             Units::Stream => {

@@ -116,6 +116,7 @@ impl Engine {
         let Head::Vocabulary(head) = &architecture.head else {
             panic!("a model that predicts tokens");
         };
+        assert!(head.transform.is_none(), "of masked language models only");
         let max_len = architecture.max_len;
         // With integers, all results are the same for every instruction set.
         let products = match weights.precision() {

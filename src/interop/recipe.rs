@@ -36,7 +36,7 @@ pub(super) enum Source {
     },
     /// A table, to each row of which the first row of another is added.
     Plus(&'static str, &'static str),
-    /// Zeros.
+
     Zeros,
 }
 
@@ -48,6 +48,8 @@ pub(super) struct Recipe {
     pub(super) names: Names,
     /// Their tensors that are not ours: masks and copies. `{}` stands for any number.
     pub(super) unused: Vec<Unused>,
+    /// What the names of some tensors begin with in some files, and not in others.
+    pub(super) prefix: &'static str,
     /// A table of positions that is computed, not stored.
     pub(super) positions: Option<Sinusoids>,
 }
@@ -109,16 +111,18 @@ impl Recipe {
 
     fn check_unused(&self, name: &str) -> Result<()> {
         let refuse = |problem: String| Err(not_understood(&self.dir, problem));
+        let bare = name.strip_prefix(self.prefix).unwrap_or(name);
         for unused in &self.unused {
             match unused {
-                Unused::Ignored(pattern) if numbered(pattern, name).is_some() => return Ok(()),
-                Unused::CopyOf(copy, original) if *copy == name => {
-                    self.tensors.check_type(copy)?;
-                    let same = self.tensors.values(copy)? == self.tensors.values(original)?;
+                Unused::Ignored(pattern) if numbered(pattern, bare).is_some() => return Ok(()),
+                Unused::CopyOf(copy, original) if *copy == bare => {
+                    self.tensors.check_type(name)?;
+                    let original = self.stored((*original).to_owned());
+                    let same = self.tensors.values(name)? == self.tensors.values(&original)?;
                     return match same {
                         true => Ok(()),
                         false => refuse(format!(
-                            "`{copy}` and `{original}` should be the same tensor, but differ"
+                            "`{name}` and `{original}` should be the same tensor, but differ"
                         )),
                     };
                 }
@@ -147,10 +151,32 @@ impl Recipe {
     /// Where our parameter `name` comes from.
     fn theirs(&self, name: &str) -> Result<Theirs> {
         let found = (self.names.iter()).find_map(|(ours, source)| source.of(ours, name));
-        found.ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
             not_understood(Path::new(&self.dir), problem)
-        })
+        });
+        found.map(|theirs| theirs.renamed(|name| self.stored(name)))
+    }
+
+    /// The name under which the file has the tensor `name`: with a prefix, or with the names of early versions.
+    fn stored(&self, name: String) -> String {
+        let old = match (name.strip_suffix(".weight"), name.strip_suffix(".bias")) {
+            (Some(layer), _) => format!("{layer}.gamma"),
+            (_, Some(layer)) => format!("{layer}.beta"),
+            _ => name.clone(),
+        };
+        let others = [
+            format!("{}{name}", self.prefix),
+            old.clone(),
+            format!("{}{old}", self.prefix),
+        ];
+        match self.tensors.has(&name) {
+            true => name,
+            false => {
+                let mut others = others.into_iter();
+                others.find(|other| self.tensors.has(other)).unwrap_or(name)
+            }
+        }
     }
 }
 
@@ -188,6 +214,17 @@ impl Source {
 }
 
 impl Theirs {
+    /// The same with other names.
+    fn renamed(self, rename: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Same(name) => Self::Same(rename(name)),
+            Self::Transposed(name) => Self::Transposed(rename(name)),
+            Self::Part(name, part, of) => Self::Part(rename(name), part, of),
+            Self::Plus(table, added) => Self::Plus(rename(table), rename(added)),
+            Self::Zeros => Self::Zeros,
+        }
+    }
+
     /// Names and shapes of the tensors that make a parameter of this `shape`. No rows stand for any number of rows.
     fn needs(&self, shape: &[usize]) -> Vec<(String, Vec<usize>)> {
         match self {

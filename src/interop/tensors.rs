@@ -85,6 +85,11 @@ impl Tensors {
         self.found.keys().map(String::as_str)
     }
 
+    /// Whether there is a tensor `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.found.contains_key(name)
+    }
+
     /// The shape of tensor `name`.
     pub(super) fn shape(&self, name: &str) -> Result<&[usize]> {
         Ok(&self.place(name)?.info.shape)

@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
 use super::Foreign;
-use crate::architecture::Task;
+use crate::architecture::{Pooling, Task};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
 use crate::decode::{SampleOptions, Sampling};
@@ -17,8 +17,19 @@ use crate::model::tests::rows;
 use crate::nn::Pass;
 use crate::pipeline::{GenerateOptions, Pipeline, TranslateOptions};
 
-const KINDS: [&str; 7] = [
-    "bart", "mbart", "m2m_100", "marian", "t5", "t5_gated", "llama",
+const KINDS: [&str; 12] = [
+    "bart",
+    "mbart",
+    "m2m_100",
+    "marian",
+    "t5",
+    "t5_gated",
+    "llama",
+    "gpt2",
+    "gpt2_untied",
+    "bert",
+    "bert_encoder",
+    "distilbert",
 ];
 /// The longest outputs, in tokens.
 const LONGEST: usize = 12;
@@ -79,13 +90,22 @@ fn logits_are_those_of_transformers() {
                     tgt_in: input,
                     ..Batch::default()
                 },
+                Task::Fill | Task::Embed => Batch {
+                    src: input,
+                    ..Batch::default()
+                },
                 _ => Batch {
                     src: input,
                     tgt_in: ids(&format!("{number}.decoder")),
                     ..Batch::default()
                 },
             };
-            let found = rows(model.forward(&batch, &Pass::inference())).concat();
+            let pass = Pass::inference();
+            let found = match loaded.architecture.task() {
+                Task::Embed => model.encode(&batch, &pass).sequence.x,
+                _ => model.forward(&batch, &pass),
+            };
+            let found = rows(found).concat();
             let tensor = tensors.tensor(&format!("{number}.logits")).unwrap();
             let expected: Vec<f32> = bytemuck::pod_collect_to_vec(tensor.data());
             assert_eq!(found.len(), expected.len(), "{kind}");
@@ -100,9 +120,16 @@ fn logits_are_those_of_transformers() {
 #[derive(serde::Deserialize)]
 struct Expected {
     text: String,
+    #[serde(default)]
     greedy: Vec<TokenId>,
     beam: Option<Vec<TokenId>>,
     score: Option<f64>,
+    /// The likeliest tokens of the hidden words.
+    #[serde(default)]
+    filled: Vec<TokenId>,
+    /// The vector of the text.
+    #[serde(default)]
+    vector: Vec<f32>,
 }
 
 #[test]
@@ -115,6 +142,8 @@ fn outputs_are_those_of_transformers() {
         assert_eq!(expected.len(), 50, "{kind}");
         match pipeline.architecture().task() {
             Task::Generate => generates(kind, &pipeline, &expected),
+            Task::Fill => fills(kind, &pipeline, &expected),
+            Task::Embed => embeds(kind, &pipeline, &expected),
             _ => translates(kind, &pipeline, &expected),
         }
     }
@@ -174,8 +203,8 @@ fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
     };
     for expected in expected {
         let prompt = pipeline.prompt(&expected.text).unwrap();
-        let first = 1; // `<s>`
-        let n_read = first + expected.text.split(' ').count();
+        let start = usize::from(kind == "llama"); // `<s>`
+        let n_read = start + expected.text.split(' ').count();
         let found = pipeline.generate(&prompt, &options, &mut |_| Ok(()));
         let mut found = found.unwrap().tokens;
         let eos = pipeline.tokenizers().tgt().special().eos;
@@ -185,6 +214,83 @@ fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
         }
         assert_eq!(found, theirs, "{kind}: {}", expected.text);
     }
+}
+
+fn fills(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    for expected in expected {
+        let found = pipeline.fill(&expected.text, 1).unwrap();
+        let tokenizer = pipeline.tokenizers().tgt();
+        let words = found.gaps.iter().map(|best| best[0].text.clone());
+        let theirs = expected
+            .filled
+            .iter()
+            .map(|&id| tokenizer.token(id).unwrap());
+        assert_eq!(
+            words.collect::<Vec<_>>(),
+            theirs.collect::<Vec<_>>(),
+            "{kind}: {}",
+            expected.text
+        );
+    }
+}
+
+fn embeds(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let texts: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
+    let found = pipeline.embed(1, &texts).unwrap();
+    for (found, expected) in found.iter().zip(expected) {
+        let found = found.vector.as_ref().unwrap();
+        assert_eq!(found.len(), expected.vector.len());
+        let pairs = found.iter().zip(&expected.vector);
+        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 1e-5, "{kind}: {worst} for {}", expected.text);
+    }
+}
+
+#[test]
+fn an_encoder_alone_only_embeds() {
+    let (_folder, dir) = imported("bert_encoder");
+    let pipeline = Pipeline::load(&dir).unwrap();
+    let problem = pipeline.fill("w1 <mask>", 1).unwrap_err().to_string();
+    assert!(problem.contains("computes text vectors"), "{problem}");
+    assert!(pipeline.inspect("w1", None).is_err());
+    assert!(
+        pipeline.config().validate().is_err(),
+        "it cannot be trained"
+    );
+}
+
+#[test]
+fn pooling_is_that_of_sentence_transformers() {
+    let folder = changed("bert_encoder", "config.json", |_| ());
+    let dir = folder.path().join("1_Pooling");
+    fs::create_dir(&dir).unwrap();
+    let modes = |modes: Value| fs::write(dir.join("config.json"), modes.to_string()).unwrap();
+    modes(json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}));
+    let found = Foreign::open(folder.path()).unwrap();
+    assert_eq!(found.config.model.pooling, Pooling::First);
+    modes(json!({"pooling_mode_max_tokens": true}));
+    assert!(refusal(&folder).contains("`pooling_mode_max_tokens` = true"));
+}
+
+#[test]
+fn names_of_early_versions_and_without_a_prefix_are_read() {
+    let early = with_tensors("bert", |tensors| {
+        *tensors = std::mem::take(tensors)
+            .into_iter()
+            .map(|(name, tensor)| {
+                let name = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+                let name = name.replace("LayerNorm.bias", "LayerNorm.beta");
+                (name.trim_start_matches("bert.").to_owned(), tensor)
+            })
+            .collect();
+    });
+    let [early, recent] = [early.path(), &fixture("bert")].map(|dir| {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("model");
+        Foreign::open(dir).unwrap().write(&out).unwrap();
+        fs::read(out.join("model.safetensors")).unwrap()
+    });
+    assert!(early == recent);
 }
 
 #[test]

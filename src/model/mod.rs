@@ -44,8 +44,8 @@ pub struct Model {
     pub encoder: Option<Encoder>,
     /// The decoder.
     pub decoder: Option<Decoder>,
-    /// Turns the last layer into predictions.
-    pub head: Head,
+    /// Turns the last layer into predictions; absent in an encoder alone.
+    pub head: Option<Head>,
     #[module(skip)]
     architecture: Arc<Architecture>,
 }
@@ -166,11 +166,11 @@ impl Model {
     /// The last layer at every predicted position, under teacher forcing: `[rows, d]`.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
-        match (&self.head, &self.decoder, memory) {
+        match (self.head(), &self.decoder, memory) {
             (Head::Vocabulary(head), Some(decoder), memory) => {
-                head.scaled(self.decode(decoder, &batch.tgt_in, memory, pass))
+                head.prepared(self.decode(decoder, &batch.tgt_in, memory, pass), pass)
             }
-            (Head::Vocabulary(head), None, Some(memory)) => head.scaled(memory.sequence.x),
+            (Head::Vocabulary(head), None, Some(memory)) => head.prepared(memory.sequence.x, pass),
             (Head::Positions(labels), _, Some(memory)) => labels.dropped(memory.sequence.x, pass),
             (Head::Sequence(labels), _, Some(memory)) => labels.dropped(self.pool(&memory), pass),
             (_, _, None) => panic!("a model without a stack"),
@@ -198,8 +198,10 @@ impl Model {
 
     /// One vector for each sequence, `[batch, d]`.
     fn pool(&self, memory: &Memory) -> Tensor<2> {
-        let architecture::Head::Sequence { pooling, .. } = self.architecture.head else {
-            panic!("a head over whole sequences");
+        let pooling = match self.architecture.head {
+            architecture::Head::Sequence { pooling, .. }
+            | architecture::Head::Vector { pooling, .. } => pooling,
+            _ => panic!("a head over whole sequences"),
         };
         let Memory { sequence, finals } = memory;
         match (pooling, finals.last()) {
@@ -217,6 +219,18 @@ impl Model {
         }
     }
 
+    /// The vector of each source of the batch, `[batch, d]`.
+    ///
+    /// # Panics
+    /// If the model's head is not over whole sequences.
+    pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+        self.pool(&self.encode(batch, pass))
+    }
+
+    fn head(&self) -> &Head {
+        self.head.as_ref().expect("a model that predicts")
+    }
+
     fn src_table(&self) -> &Embedding {
         let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
         table.expect("an encoder of tokens has a table of embeddings")
@@ -229,7 +243,7 @@ impl Model {
 
     /// The linear map from the last layer to logits.
     fn projection(&self) -> Map {
-        match (&self.head, &self.decoder) {
+        match (self.head(), &self.decoder) {
             (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
             (Head::Vocabulary(head), None) => {
                 let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
@@ -347,14 +361,15 @@ impl Decoder {
 }
 
 impl Head {
-    fn new(head: &architecture::Head, scope: crate::nn::Scope<'_>) -> Self {
-        match head {
+    fn new(head: &architecture::Head, scope: crate::nn::Scope<'_>) -> Option<Self> {
+        Some(match head {
             architecture::Head::Vocabulary(head) => Self::Vocabulary(Vocabulary::new(head, scope)),
             architecture::Head::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
             architecture::Head::Sequence { labels, .. } => {
                 Self::Sequence(Labels::new(labels, scope))
             }
-        }
+            architecture::Head::Vector { .. } => return None,
+        })
     }
 }
 

@@ -60,7 +60,8 @@ impl FeedForward {
     }
 }
 
-fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
+/// The operation of an activation function.
+pub(super) fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
     match kind {
         ActivationKind::Relu => Nonlinearity::Relu,
         ActivationKind::Gelu => Nonlinearity::Gelu,

@@ -3,19 +3,33 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Dropout, Embedding, Pass, Scope};
-use crate::architecture;
+use super::feed_forward::nonlinearity;
+use super::{Dropout, Embedding, Linear, Norm, Pass, Scope};
+use crate::architecture::{self, ActivationKind};
 use crate::ops::{self, Map};
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
 #[derive(Module, Debug)]
 pub struct Vocabulary {
+    /// Applied to the last layer first, in masked language models.
+    pub transform: Option<Transform>,
     /// `[vocab, d_model]`; absent if tied with an embedding.
     pub weight: Option<Param<Tensor<2>>>,
     /// `[vocab]`
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     scale: f64,
+}
+
+/// norm(activation(Wx + b)): the first part of BERT's head of masked language models (Devlin et al. 2019).
+#[derive(Module, Debug)]
+pub struct Transform {
+    /// `[d_model, d_model]`
+    pub linear: Linear,
+    /// Of the activation.
+    pub norm: Norm,
+    #[module(skip)]
+    activation: ActivationKind,
 }
 
 /// A linear classifier.
@@ -32,15 +46,21 @@ pub struct Labels {
 impl Vocabulary {
     /// The projection at `scope`.
     pub fn new(head: &architecture::Vocabulary, scope: Scope<'_>) -> Self {
+        let transform = head.transform.as_ref();
         Self {
+            transform: transform.map(|value| Transform::new(value, scope.at("transform"))),
             weight: (!head.tied).then(|| scope.parameter("weight")),
             bias: head.bias.then(|| scope.parameter("bias")),
             scale: head.scale,
         }
     }
 
-    /// The input of the projection: the last layer times the scale.
-    pub fn scaled(&self, x: Tensor<2>) -> Tensor<2> {
+    /// The input of the projection: the last layer, transformed if the head has a transform, times the scale.
+    pub fn prepared(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        let x = match &self.transform {
+            Some(transform) => transform.forward(x, pass),
+            None => x,
+        };
         match self.scale {
             1.0 => x,
             scale => x * scale,
@@ -56,6 +76,23 @@ impl Vocabulary {
             weight: weight.val(),
             bias: self.bias.as_ref().map(Param::val),
         }
+    }
+}
+
+impl Transform {
+    fn new(transform: &architecture::Transform, scope: Scope<'_>) -> Self {
+        Self {
+            linear: Linear::new(true, scope.at("linear")),
+            norm: Norm::new(&transform.norm, scope.at("norm")),
+            activation: transform.activation,
+        }
+    }
+
+    /// Maps rows `[rows, d_model]` to rows of the same shape.
+    fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        let x = self.linear.forward(x, pass);
+        self.norm
+            .forward(ops::nonlinear(nonlinearity(self.activation), x))
     }
 }
 

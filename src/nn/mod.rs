@@ -36,7 +36,7 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use encoder::{EncoderLayer, TransformerEncoder};
 pub use feed_forward::FeedForward;
-pub use head::{Labels, Vocabulary};
+pub use head::{Labels, Transform, Vocabulary};
 pub use initializer::Initializer;
 pub use input::{Ids, Input};
 pub use linear::Linear;

@@ -1,5 +1,7 @@
 //! Text vectors.
 
+use burn::tensor::Tensor;
+
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
@@ -33,11 +35,12 @@ impl Pipeline {
         }
         Err(Error::usage(
             "this model has no text encoder",
-            "use a model of the family `encoder_only`, `transformer`, `seq2seq` or `classifier`",
+            "use a model of the family `encoder`, `encoder_only`, `transformer`, `seq2seq` or `classifier`",
         ))
     }
 
-    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, without special ones.
+    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, without special ones. An encoder alone
+    /// pools as its configuration says, and includes the special tokens.
     ///
     /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
     /// both cause warnings.
@@ -58,7 +61,11 @@ impl Pipeline {
             .collect();
         let mut vectors = vec![None; lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
-            for (&line, vector) in batch.lines.iter().zip(self.means(&batch)) {
+            let found = match self.architecture().task() {
+                Task::Embed => self.pooled(&batch),
+                _ => self.means(&batch),
+            };
+            for (&line, vector) in batch.lines.iter().zip(found) {
                 vectors[line] = Some(vector);
             }
         }
@@ -71,18 +78,30 @@ impl Pipeline {
             .collect())
     }
 
+    /// The vector of each row.
+    fn pooled(&self, batch: &Batch) -> Vec<Vec<f32>> {
+        let vectors = self.model().vectors(batch, &Pass::inference());
+        let [_, width] = vectors.dims();
+        let values: Vec<f32> = values(vectors);
+        values.chunks(width).map(<[f32]>::to_vec).collect()
+    }
+
     /// The mean of each row's vectors except those of the special tokens around the text.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
-        let data = encoded.into_data().convert::<f32>();
-        let values: Vec<f32> = data.try_into_vec().expect("the vectors are f32");
+        let values = values(encoded);
         let rows = values.chunks(batch.src.width() * width);
         let first = self.tokenizers.src().special().n_first();
         rows.zip(batch.src.lens())
             .map(|(row, &len)| mean(&row[first * width..(len - 1) * width], width))
             .collect()
     }
+}
+
+fn values(tensor: Tensor<2>) -> Vec<f32> {
+    let data = tensor.into_data().convert::<f32>();
+    data.try_into_vec().expect("the vectors are f32")
 }
 
 /// The mean of vectors of width `width`.

@@ -34,7 +34,7 @@ pub struct Guess {
 }
 
 impl Pipeline {
-    /// The `count` most likely tokens for every `<mask>` in `text`, each given the whole text with all its masks.
+    /// The `count` most likely tokens for every `<mask>` in `text`, or the model's own spelling of it, each given the whole text with all its masks.
     ///
     /// Special tokens are not candidates, but keep their share of the probability.
     ///
@@ -49,6 +49,9 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;
+        // Imported models spell it in another way.
+        let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
+        let text = &*text.replace(&spelled, MASK);
         let Source { ids, warnings } = self.read_gaps(text, mask)?;
         let batch = Batch {
             src: Padded::single(&ids),

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use super::stop::StopStrings;
 use super::{Pipeline, Prompt};
 use crate::batch::TokenId;
-use crate::decode::{Ending, SampleOptions, sample};
+use crate::config::Units;
+use crate::decode::{Ending, SampleOptions, TextRules, sample};
 use crate::error::{Error, Result};
 use crate::text::Detokenizer;
 
@@ -69,8 +70,7 @@ impl Pipeline {
         let drawn = sample(
             self.engine(),
             &prompt.ids,
-            self.config.data.units,
-            self.tokenizers.tgt().special(),
+            self.text_rules()?,
             &options.sample,
             |token| match growing.push(token) {
                 ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
@@ -80,6 +80,28 @@ impl Pipeline {
         let (piece, generation) = growing.finish(drawn.ending);
         give(piece)?;
         generation
+    }
+}
+
+impl Pipeline {
+    /// What holds for all texts of a language model. Unless its configuration says which tokens are never generated, these are
+    /// the special ones; lines end with `</s>`, streams never.
+    ///
+    /// # Errors
+    /// Those of [`crate::text::Tokenizers::contract`]; a loaded model never causes them.
+    pub(super) fn text_rules(&self) -> Result<TextRules> {
+        let units = self.config.data.units;
+        let special = self.tokenizers.tgt().special();
+        let ends = |id: TokenId| id == special.eos && units == Units::Lines;
+        Ok(TextRules {
+            units,
+            end: special.eos,
+            pad: special.pad,
+            never: match self.config.model.never_generated {
+                None => special.ids().filter(|&id| !ends(id)).collect(),
+                Some(_) => self.contract()?.never,
+            },
+        })
     }
 }
 

@@ -74,6 +74,7 @@ impl Pipeline {
             ));
         }
         let shown = match task {
+            Task::Embed => return Err(predicts_nothing()),
             Task::Translate => self.show_pair(src, target.map_or(Target::Best, Target::Text))?,
             Task::Generate => self.show_text(src)?,
             Task::Fill => self.show_whole(src)?,
@@ -93,6 +94,7 @@ impl Pipeline {
         let shown = match self.config.model.family.task() {
             Task::Translate => self.show_pair(src, Target::Tokens(tokens))?,
             Task::Generate => self.show_continued(src, tokens)?,
+            Task::Embed => return Err(predicts_nothing()),
             Task::Fill | Task::Classify | Task::Tag => {
                 return Err(Error::usage(
                     "this model writes no tokens",
@@ -209,13 +211,10 @@ impl Pipeline {
 
     /// The tokens that the model never writes.
     fn never_written(&self) -> Result<Vec<TokenId>> {
-        if self.config.model.family.task() == Task::Translate {
-            return Ok(self.contract()?.never);
-        }
-        let special = self.tokenizers.tgt().special();
-        let ends = self.config.data.units == Units::Lines;
-        let written = |&id: &TokenId| !ends || id != special.eos;
-        Ok(special.ids().filter(written).collect())
+        Ok(match self.config.model.family.task() {
+            Task::Translate => self.contract()?.never,
+            _ => self.text_rules()?.never,
+        })
     }
 
     fn look(&self, shown: Shown) -> Result<Inspection> {
@@ -246,7 +245,7 @@ impl Pipeline {
             false => written(logits, &tgt_out, tgt_tokenizer, &self.never_written()?),
         };
         let reader = match task {
-            Task::Translate | Task::Tag | Task::Classify => src_tokenizer,
+            Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
             Task::Generate | Task::Fill => tgt_tokenizer,
         };
         Ok(Inspection {
@@ -274,13 +273,20 @@ impl Shown {
     }
 }
 
+fn predicts_nothing() -> Error {
+    Error::usage(
+        "this model predicts nothing: it computes text vectors",
+        "use it with `attentive embed`",
+    )
+}
+
 /// The predictions of a model for `task` with the logits `logits`, `[rows, labels]`.
 fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
     let best = |count| likeliest_labels(logits.clone(), count, tokenizer);
     let predicted = match task {
         Task::Tag => Predicted::Tags(best(1)?.concat()),
         Task::Classify => Predicted::Labels(best(LABELS)?.concat()),
-        Task::Translate | Task::Generate | Task::Fill => return Ok(None),
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => return Ok(None),
     };
     Ok(Some(predicted))
 }

@@ -246,6 +246,7 @@ impl Pipeline {
             Task::Fill => "fill",
             Task::Tag => "tag",
             Task::Classify => "classify",
+            Task::Embed => "embed",
         };
         Err(Error::usage(
             format!("this model cannot do that: it {}", found.verb()),

@@ -28,8 +28,8 @@ impl Prompt {
 impl Pipeline {
     /// Prepares a text to continue.
     ///
-    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream has no start token: for
-    /// it, an empty text stands for a line break.
+    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start token: for
+    /// it, an empty text stands for `model.decoder_start`, or for a line break.
     ///
     /// # Errors
     /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
@@ -88,7 +88,7 @@ impl Pipeline {
         let start = self.tokenizers.tgt().special().start;
         let ids = match self.config.data.units {
             Units::Lines => [&[start], &*read].concat(),
-            Units::Stream if read.is_empty() => vec![self.line_break()?],
+            Units::Stream if read.is_empty() => vec![self.empty_text()?],
             Units::Stream => read,
         };
         let room = self.architecture.max_len;
@@ -108,8 +108,12 @@ impl Pipeline {
         })
     }
 
-    fn line_break(&self) -> Result<TokenId> {
+    /// What stands for an empty text in a stream: the start token, if the model has one, or a line break.
+    fn empty_text(&self) -> Result<TokenId> {
         let tokenizer = self.tokenizers.tgt();
+        if self.config.model.decoder_start.is_some() {
+            return Ok(tokenizer.special().start);
+        }
         match tokenizer.encode("\n")?[..] {
             [id] if id != tokenizer.special().unk => Ok(id),
             _ => Err(Error::usage(

@@ -99,6 +99,10 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         Task::Tag => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),
         Task::Classify => classification::run(args, &pipeline),
+        Task::Embed => Err(Error::usage(
+            "this model predicts nothing that could be evaluated",
+            "use it with `attentive embed`",
+        )),
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
         Task::Translate => vocabularies(config),
         Task::Tag => tags(config),
         Task::Classify => labels(config),
-        Task::Generate | Task::Fill => Ok(()),
+        Task::Generate | Task::Fill | Task::Embed => Ok(()),
     }
 }
 

@@ -158,7 +158,7 @@ fn stacks(model: &ModelConfig) -> [Rule; 6] {
     ]
 }
 
-fn family(model: &ModelConfig) -> [Rule; 5] {
+fn family(model: &ModelConfig) -> [Rule; 7] {
     [
         (
             model.family == Family::Tagger,
@@ -167,24 +167,33 @@ fn family(model: &ModelConfig) -> [Rule; 5] {
         ),
         (
             model.family.task() != Task::Translate,
-            &[
-                "model.forced_first",
-                "model.forced_last",
-                "model.never_generated",
-            ],
+            &["model.forced_first", "model.forced_last"],
             "the model does not translate",
         ),
         (
-            matches!(model.family, Family::Tagger | Family::Classifier),
+            model.decoder().is_none(),
+            &["model.never_generated"],
+            "the model has no decoder",
+        ),
+        (
+            matches!(
+                model.family,
+                Family::Tagger | Family::Classifier | Family::Encoder
+            ),
             &[
                 "model.tie_embeddings",
                 "model.output_bias",
                 "model.logit_scale",
             ],
-            "the model predicts labels",
+            "the model predicts no tokens",
         ),
         (
-            model.family != Family::Classifier,
+            model.family != Family::EncoderOnly,
+            &["model.output_transform"],
+            "only masked language models (`encoder_only`) have such a layer",
+        ),
+        (
+            !matches!(model.family, Family::Classifier | Family::Encoder),
             &["model.pooling"],
             "only classifiers pool the positions of a text",
         ),

@@ -2,7 +2,9 @@ use std::cell::RefCell;
 
 use super::*;
 use crate::batch::Padded;
+use crate::config::Units;
 use crate::model::{Logits, NextToken};
+use crate::text::SpecialTokens;
 
 const SPECIAL: SpecialTokens = SpecialTokens {
     pad: 0,
@@ -109,8 +111,21 @@ fn falling(_: TokenId, _: usize) -> Vec<f32> {
     (0..12).map(|token| 2.0 - 0.4 * token as f32).collect()
 }
 
+/// All special tokens are barred, but for the end of a line.
+fn rules(units: Units) -> TextRules {
+    let never = SPECIAL.ids();
+    TextRules {
+        units,
+        end: SPECIAL.eos,
+        pad: SPECIAL.pad,
+        never: never
+            .filter(|&id| id != SPECIAL.eos || units == Units::Stream)
+            .collect(),
+    }
+}
+
 fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -> Drawn {
-    sample(toy, text, units, SPECIAL, &options, |_| {
+    sample(toy, text, rules(units), &options, |_| {
         Ok(ControlFlow::Continue(()))
     })
     .unwrap()
@@ -130,7 +145,7 @@ fn sampling(temperature: f64, top_k: usize, top_p: f64) -> SampleOptions {
 
 /// Frequency of each token drawn from the logits of [`falling`].
 fn counts(options: SampleOptions) -> [usize; 12] {
-    let mut sampler = Sampler::new(&options, SPECIAL, Units::Stream);
+    let mut sampler = Sampler::new(&options, &rules(Units::Stream));
     let mut counts = [0; 12];
     for _ in 0..4000 {
         let token = sampler.draw(&falling(0, 0)).unwrap();
@@ -223,7 +238,7 @@ fn the_reason_of_an_ending_is_reported() {
             ControlFlow::Continue(())
         })
     };
-    let stopped = sample(&toy, &[5], Units::Lines, SPECIAL, &greedy(99), until_8).unwrap();
+    let stopped = sample(&toy, &[5], rules(Units::Lines), &greedy(99), until_8).unwrap();
     assert_eq!(
         (stopped.tokens, stopped.ending),
         (vec![6, 7, 8], Some(Ending::Stopped))
@@ -282,7 +297,7 @@ fn texts_that_come_and_go_do_not_influence_each_other() {
             draw_all(&toy, &text(number), units, options(number))
         };
         let toy = Toy::new(7, wandering);
-        let mut texts = Texts::new(&toy, units, SPECIAL);
+        let mut texts = Texts::new(&toy, rules(units));
         let (mut found, mut step) = (Vec::new(), 0);
         while step < 6 || !texts.is_empty() {
             if step < 6 {

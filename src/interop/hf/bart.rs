@@ -147,11 +147,8 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
     ];
     let unused = unused.map(|(copy, original)| Unused::CopyOf(copy, original));
     Ok(Described {
-        model,
-        vocab,
-        names: NAMES,
         unused: unused.into(),
-        positions: None,
+        ..Described::new(model, vocab, NAMES)
     })
 }
 

@@ -133,16 +133,20 @@ impl Generation {
     /// Names the special tokens in `model`.
     pub(super) fn apply(&self, read: &Read, model: &mut ModelConfig) -> Result<()> {
         let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
+        let never =
+            || -> Result<Vec<String>> { self.never.iter().map(|&id| read.token(id)).collect() };
         match model.family.task() {
             Task::Translate => {
                 model.decoder_start = name(self.start.or(self.bos))?;
                 model.forced_first = name(self.forced_first)?;
                 model.forced_last = name(self.forced_last)?;
-                let never = self.never.iter().map(|&id| read.token(id));
-                model.never_generated = Some(never.collect::<Result<_>>()?);
+                model.never_generated = Some(never()?);
             }
-            Task::Generate => model.decoder_start = name(self.bos)?,
-            Task::Fill | Task::Tag | Task::Classify => {}
+            Task::Generate => {
+                model.decoder_start = name(self.bos)?;
+                model.never_generated = Some(never()?);
+            }
+            Task::Fill | Task::Tag | Task::Classify | Task::Embed => {}
         }
         Ok(())
     }

@@ -92,10 +92,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         ));
     }
     Ok(Described {
-        model,
-        vocab: keys.required("vocab_size")?,
-        names: NAMES,
         unused,
-        positions: None,
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
     })
 }

@@ -1,8 +1,12 @@
 //! Model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
 
 mod bart;
+mod bert;
+mod distilbert;
 mod generation;
+mod gpt2;
 mod llama;
+mod pooling;
 mod t5;
 mod tokenizer;
 
@@ -17,7 +21,7 @@ use super::recipe::{Names, Recipe, Sinusoids, Unused};
 use super::tensors::Tensors;
 use crate::architecture::ActivationKind;
 use crate::checkpoint;
-use crate::config::{Config, DataConfig, ModelConfig};
+use crate::config::{Config, DataConfig, ModelConfig, Units};
 use crate::error::Result;
 
 /// Keys of all kinds that make no difference to what a model computes.
@@ -55,7 +59,26 @@ struct Described {
     vocab: usize,
     names: Names,
     unused: Vec<Unused>,
+    /// See [`Recipe::prefix`].
+    prefix: &'static str,
     positions: Option<Sinusoids>,
+    /// Whether texts begin with a token.
+    units: Units,
+}
+
+impl Described {
+    /// A model whose texts begin with a token, and whose tensors are all stored and read.
+    fn new(model: ModelConfig, vocab: usize, names: Names) -> Self {
+        Self {
+            model,
+            vocab,
+            names,
+            unused: Vec::new(),
+            prefix: "",
+            positions: None,
+            units: Units::Lines,
+        }
+    }
 }
 
 pub(super) fn open(dir: &Path) -> Result<Foreign> {
@@ -63,6 +86,7 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
     let generation = Generation::read(dir, &mut keys)?;
+    let tensors = Tensors::open(dir)?;
     let described = match kind.as_str() {
         "bart" => bart::bart(&mut keys),
         "mbart" => bart::mbart(&mut keys),
@@ -70,6 +94,9 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
         "marian" => bart::marian(&mut keys),
         "t5" | "mt5" => t5::describe(&mut keys),
         "llama" => llama::describe(&mut keys),
+        "bert" => bert::describe(&mut keys, dir, &tensors),
+        "distilbert" => distilbert::describe(&mut keys, dir, &tensors),
+        "gpt2" => gpt2::describe(&mut keys),
         _ => Err(keys.refuse("model_type", &Value::from(kind.clone()))),
     };
     let Described {
@@ -77,7 +104,9 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
         vocab,
         names,
         unused,
+        prefix,
         positions,
+        units,
     } = described?;
     keys.finish()?;
     let read = tokenizer::read(dir, vocab, &generation)?;
@@ -92,6 +121,7 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
         decode: generation.decode(),
         data: DataConfig {
             max_len: model.max_len.min(DataConfig::default().max_len),
+            units,
             ..DataConfig::default()
         },
         model,
@@ -102,9 +132,10 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
         dir: dir.to_path_buf(),
-        tensors: Tensors::open(dir)?,
+        tensors,
         names,
         unused,
+        prefix,
         positions,
     };
     recipe.check(&checkpoint::shapes(&architecture))?;

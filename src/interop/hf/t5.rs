@@ -106,11 +106,9 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     if tied {
         unused.push(Unused::CopyOf("lm_head.weight", "shared.weight"));
     }
+    let names = if gated { GATED_NAMES } else { NAMES };
     Ok(Described {
-        model,
-        vocab: keys.required("vocab_size")?,
-        names: if gated { GATED_NAMES } else { NAMES },
         unused,
-        positions: None,
+        ..Described::new(model, keys.required("vocab_size")?, names)
     })
 }

@@ -48,7 +48,7 @@ pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
             src: Padded::default(),
             ..batch
         },
-        Task::Fill | Task::Tag => Batch {
+        Task::Fill | Task::Tag | Task::Embed => Batch {
             vectors: vectors(config, &src),
             tgt_in: Padded::default(),
             tgt_out: src.clone(),

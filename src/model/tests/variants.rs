@@ -43,6 +43,12 @@ pub(crate) fn variants() -> Vec<ModelConfig> {
             variants.push(ModelConfig { family, ..base() });
         }
     }
+    variants.push(ModelConfig {
+        family: Family::EncoderOnly,
+        activation: ActivationKind::Gelu,
+        output_transform: true,
+        ..base()
+    });
     variants
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::request::Job as Read;
 use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
-use crate::decode::SearchOptions;
+use crate::decode::{SearchOptions, TextRules};
 use crate::error::Result;
 
 /// What a request gets: the number of the job in its request, and what happened. It is called on a worker's thread, so it must
@@ -93,6 +93,7 @@ pub(super) struct Translating {
 /// A text to continue.
 pub(super) struct Writing {
     pub(super) prompt: Prompt,
+    pub(super) rules: TextRules,
     pub(super) options: GenerateOptions,
     pub(super) reply: Reply<Generation>,
 }

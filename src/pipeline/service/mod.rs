@@ -176,10 +176,12 @@ impl Service {
     ) -> Result<Ticket, Refused> {
         options.check()?;
         self.pipeline.require(Task::Generate)?;
+        let rules = self.pipeline.text_rules()?;
         self.add(
             client,
             Work::Generate(Writing {
                 prompt,
+                rules,
                 options,
                 reply,
             }),

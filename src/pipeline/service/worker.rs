@@ -189,13 +189,13 @@ impl<'p> Worker<'p> {
         let pipeline = self.pipeline;
         let Writing {
             prompt,
+            rules,
             options,
             reply,
         } = writing;
-        let texts = self.texts.get_or_insert_with(|| {
-            let special = pipeline.tokenizers().tgt().special();
-            Texts::new(pipeline.engine(), pipeline.config().data.units, special)
-        });
+        let texts = self
+            .texts
+            .get_or_insert_with(|| Texts::new(pipeline.engine(), rules));
         let written = Written {
             growing: Growing::new(pipeline, &prompt, &options),
             reply,

@@ -171,14 +171,16 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
     // Every tag and label is needed.
     let train = match config.model.family.task() {
         Task::Tag | Task::Classify => Cow::Borrowed(train),
-        Task::Translate | Task::Generate | Task::Fill => {
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => {
             train.sample(config.tokenizer.sample_lines)
         }
     };
     let (src, tgt) = (train.src_texts(), train.tgt_texts());
     let tokenizer = &config.tokenizer;
     let learned = match config.model.family.task() {
-        Task::Translate | Task::Generate => text::learn(tokenizer, Masks::Without, &src, &tgt),
+        Task::Translate | Task::Generate | Task::Embed => {
+            text::learn(tokenizer, Masks::Without, &src, &tgt)
+        }
         Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
         Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
     };
@@ -272,7 +274,7 @@ fn validation_set(
     let batches = data::fixed_batches(examples, budget, special, masking)?;
     let shown = match task {
         Task::Translate => config.train.validate_sentences,
-        Task::Tag | Task::Classify | Task::Generate | Task::Fill => 0,
+        Task::Tag | Task::Classify | Task::Generate | Task::Fill | Task::Embed => 0,
     };
     let shown = valid.translations().take(shown);
     let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();

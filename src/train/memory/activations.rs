@@ -39,7 +39,12 @@ pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
         (None, None) => 0.0,
     };
     let labelled = match &model.head {
-        Head::Vocabulary(_) => 0.0,
+        Head::Vocabulary(head) => match &head.transform {
+            // The linear map, its activation and its norm.
+            Some(transform) => src * 3.0 * transform.d as f64,
+            None => 0.0,
+        },
+        Head::Vector { .. } => 0.0,
         // The last layer, or its means, after dropout.
         Head::Positions(labels) | Head::Sequence { labels, .. } => match last_src {
             Some(_) => src * labels.d_in as f64,

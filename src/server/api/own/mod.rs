@@ -80,6 +80,7 @@ fn described(model: &Model) -> Described {
             Task::Fill => "fill",
             Task::Tag => "tag",
             Task::Classify => "classify",
+            Task::Embed => "embed",
         },
         source: direction.map(|direction| code(&direction.source)),
         target: direction.map(|direction| code(&direction.target)),

@@ -1,0 +1,149 @@
+//! BERT (Devlin et al. 2019): masked language models, and encoders alone.
+
+use std::path::Path;
+
+use super::{Described, activation, pooling};
+use crate::architecture::{Positions, TieEmbeddings};
+use crate::config::{Family, ModelConfig};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::Source::{Plus, Same};
+use crate::interop::recipe::{Names, Unused};
+use crate::interop::tensors::Tensors;
+
+const NAMES: Names = &[
+    ("src.embedding", Same("embeddings.word_embeddings")),
+    // All positions of a single text have type 0.
+    (
+        "src.positions.learned",
+        Plus(
+            "embeddings.position_embeddings.weight",
+            "embeddings.token_type_embeddings.weight",
+        ),
+    ),
+    ("src.norm", Same("embeddings.LayerNorm")),
+    (
+        "encoder.layers.{}.self_attention.query",
+        Same("encoder.layer.{}.attention.self.query"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        Same("encoder.layer.{}.attention.self.key"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        Same("encoder.layer.{}.attention.self.value"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        Same("encoder.layer.{}.attention.output.dense"),
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        Same("encoder.layer.{}.attention.output.LayerNorm"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        Same("encoder.layer.{}.intermediate.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        Same("encoder.layer.{}.output.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        Same("encoder.layer.{}.output.LayerNorm"),
+    ),
+    (
+        "head.transform.linear",
+        Same("cls.predictions.transform.dense"),
+    ),
+    (
+        "head.transform.norm",
+        Same("cls.predictions.transform.LayerNorm"),
+    ),
+    ("head.weight", Same("cls.predictions.decoder.weight")),
+    ("head.bias", Same("cls.predictions.bias")),
+];
+
+pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+    keys.ignore(&[
+        "directionality",
+        "pooler_fc_size",
+        "pooler_num_attention_heads",
+        "pooler_num_fc_layers",
+        "pooler_size_per_head",
+        "pooler_type",
+        "type_vocab_size",
+    ]);
+    for key in ["is_decoder", "add_cross_attention"] {
+        keys.only(key, false)?;
+    }
+    keys.only("position_embedding_type", "absolute")?;
+    let tied = keys.or("tie_word_embeddings", true)?;
+    keys.only("chunk_size_feed_forward", 0)?;
+    let model = ModelConfig {
+        d_model: keys.required("hidden_size")?,
+        d_ff: keys.required("intermediate_size")?,
+        n_heads: keys.required("num_attention_heads")?,
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: keys.or("hidden_dropout_prob", 0.1)?,
+        attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
+        activation: activation(keys, "hidden_act", "gelu")?,
+        norm_epsilon: keys.or("layer_norm_eps", 1e-12)?,
+        ..encoder(dir, tensors.has("cls.predictions.bias"), tied)?
+    };
+    let mut unused = vec![
+        Unused::Ignored("embeddings.position_ids"),
+        // For pairs of texts.
+        Unused::Ignored("pooler.dense.weight"),
+        Unused::Ignored("pooler.dense.bias"),
+        Unused::Ignored("cls.seq_relationship.weight"),
+        Unused::Ignored("cls.seq_relationship.bias"),
+    ];
+    if model.family == Family::EncoderOnly {
+        unused.push(Unused::CopyOf(
+            "cls.predictions.decoder.bias",
+            "cls.predictions.bias",
+        ));
+    }
+    if model.family == Family::EncoderOnly && tied {
+        unused.push(Unused::CopyOf(
+            "cls.predictions.decoder.weight",
+            "embeddings.word_embeddings.weight",
+        ));
+    }
+    Ok(Described {
+        unused,
+        prefix: "bert.",
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    })
+}
+
+/// What BERT and DistilBERT have in common: a masked language model, or without its head, an encoder alone.
+pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelConfig> {
+    let shared = ModelConfig {
+        positions: Positions::Learned,
+        embedding_norm: true,
+        scale_embeddings: false,
+        ..ModelConfig::default()
+    };
+    Ok(match has_head {
+        true => ModelConfig {
+            family: Family::EncoderOnly,
+            tie_embeddings: match tied {
+                true => TieEmbeddings::All,
+                false => TieEmbeddings::None,
+            },
+            output_transform: true,
+            output_bias: true,
+            ..shared
+        },
+        false => ModelConfig {
+            family: Family::Encoder,
+            pooling: pooling::read(dir)?,
+            ..shared
+        },
+    })
+}

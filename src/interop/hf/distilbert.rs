@@ -1,0 +1,85 @@
+//! DistilBERT (Sanh et al. 2019): masked language models, and encoders alone.
+
+use std::path::Path;
+
+use super::{Described, activation, bert};
+use crate::config::{Family, ModelConfig};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::{Names, Source::Same, Unused};
+use crate::interop::tensors::Tensors;
+
+const NAMES: Names = &[
+    ("src.embedding", Same("embeddings.word_embeddings")),
+    (
+        "src.positions.learned",
+        Same("embeddings.position_embeddings.weight"),
+    ),
+    ("src.norm", Same("embeddings.LayerNorm")),
+    (
+        "encoder.layers.{}.self_attention.query",
+        Same("transformer.layer.{}.attention.q_lin"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        Same("transformer.layer.{}.attention.k_lin"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        Same("transformer.layer.{}.attention.v_lin"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        Same("transformer.layer.{}.attention.out_lin"),
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        Same("transformer.layer.{}.sa_layer_norm"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        Same("transformer.layer.{}.ffn.lin1"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        Same("transformer.layer.{}.ffn.lin2"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        Same("transformer.layer.{}.output_layer_norm"),
+    ),
+    ("head.transform.linear", Same("vocab_transform")),
+    ("head.transform.norm", Same("vocab_layer_norm")),
+    ("head.weight", Same("vocab_projector.weight")),
+    ("head.bias", Same("vocab_projector.bias")),
+];
+
+pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+    // Positions are stored, whether they are learned or not.
+    keys.ignore(&["qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"]);
+    let tied = keys.or("tie_word_embeddings", true)? && keys.or("tie_weights_", true)?;
+    let model = ModelConfig {
+        d_model: keys.required("dim")?,
+        d_ff: keys.required("hidden_dim")?,
+        n_heads: keys.required("n_heads")?,
+        n_encoder_layers: keys.required("n_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: keys.or("dropout", 0.1)?,
+        attention_dropout: keys.or("attention_dropout", 0.1)?,
+        activation: activation(keys, "activation", "gelu")?,
+        norm_epsilon: 1e-12,
+        ..bert::encoder(dir, tensors.has("vocab_projector.bias"), tied)?
+    };
+    let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
+    if model.family == Family::EncoderOnly && tied {
+        unused.push(Unused::CopyOf(
+            "vocab_projector.weight",
+            "embeddings.word_embeddings.weight",
+        ));
+    }
+    Ok(Described {
+        unused,
+        prefix: "distilbert.",
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    })
+}

@@ -1,0 +1,100 @@
+//! GPT-2 (Radford et al. 2019).
+
+use super::{Described, activation};
+use crate::architecture::{NormPosition, Positions, TieEmbeddings};
+use crate::config::{Family, ModelConfig, Units};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::Source::{Part, Same, Transposed};
+use crate::interop::recipe::{Names, Source, Unused};
+
+const NAMES: Names = &[
+    ("tgt.embedding", Same("wte")),
+    ("tgt.positions.learned", Same("wpe.weight")),
+    ("decoder.layers.{}.self_attention.query", joined(0)),
+    ("decoder.layers.{}.self_attention.key", joined(1)),
+    ("decoder.layers.{}.self_attention.value", joined(2)),
+    (
+        "decoder.layers.{}.self_attention.output",
+        Transposed("h.{}.attn.c_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention_residual.norm",
+        Same("h.{}.ln_1"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.inner",
+        Transposed("h.{}.mlp.c_fc"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.outer",
+        Transposed("h.{}.mlp.c_proj"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward_residual.norm",
+        Same("h.{}.ln_2"),
+    ),
+    ("decoder.norm", Same("ln_f")),
+    ("head.weight", Same("lm_head.weight")),
+];
+
+/// Queries, keys and values are one map.
+const fn joined(part: usize) -> Source {
+    Part {
+        name: "h.{}.attn.c_attn",
+        part,
+        of: 3,
+    }
+}
+
+pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+    keys.ignore(&[
+        "embd_pdrop",
+        "n_ctx",
+        "reorder_and_upcast_attn",
+        "summary_activation",
+        "summary_first_dropout",
+        "summary_proj_to_labels",
+        "summary_type",
+        "summary_use_proj",
+    ]);
+    keys.only("add_cross_attention", false)?;
+    keys.only("scale_attn_by_inverse_layer_idx", false)?;
+    keys.only("scale_attn_weights", true)?;
+    let tied = keys.or("tie_word_embeddings", true)?;
+    let d_model = keys.required("n_embd")?;
+    let model = ModelConfig {
+        family: Family::DecoderOnly,
+        d_model,
+        d_ff: keys.or("n_inner", 4 * d_model)?,
+        n_heads: keys.required("n_head")?,
+        n_decoder_layers: keys.required("n_layer")?,
+        max_len: keys.required("n_positions")?,
+        dropout: keys.or("resid_pdrop", 0.1)?,
+        attention_dropout: keys.or("attn_pdrop", 0.1)?,
+        norm_position: NormPosition::Pre,
+        norm_epsilon: keys.or("layer_norm_epsilon", 1e-5)?,
+        activation: activation(keys, "activation_function", "gelu_new")?,
+        positions: Positions::Learned,
+        scale_embeddings: false,
+        tie_embeddings: match tied {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::None,
+        },
+        ..ModelConfig::default()
+    };
+    // Masks.
+    let mut unused = vec![
+        Unused::Ignored("h.{}.attn.bias"),
+        Unused::Ignored("h.{}.attn.masked_bias"),
+    ];
+    if tied {
+        unused.push(Unused::CopyOf("lm_head.weight", "wte.weight"));
+    }
+    Ok(Described {
+        unused,
+        prefix: "transformer.",
+        units: Units::Stream,
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    })
+}
