@@ -1,7 +1,11 @@
 //! Multi-head attention.
 
-use super::Start;
+use std::sync::Arc;
+
+use attentive_kernels::rotary::frequencies;
+
 use super::layout::Layout;
+use super::{RotaryScaling, Start};
 
 /// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if `n_kv_heads` is
 /// below `n_heads` (Ainslie et al. 2023).
@@ -32,6 +36,8 @@ pub enum RelativePositions {
     Rotary {
         /// Base of the wavelengths; 10 000 in the paper.
         base: f64,
+        /// A change of the frequencies.
+        scaling: Option<RotaryScaling>,
     },
     /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of a stack share
     /// one table.
@@ -50,6 +56,18 @@ impl Attention {
             Some(scale) => scale as f32,
             None => 1.0 / (self.d_head as f32).sqrt(),
         }
+    }
+
+    /// The frequencies of rotary positions, one for each pair of features of a head, in radians per position.
+    pub fn frequencies(&self) -> Option<Arc<[f64]>> {
+        let RelativePositions::Rotary { base, scaling } = self.positions else {
+            return None;
+        };
+        let plain = frequencies(base, self.d_head);
+        Some(match scaling {
+            None => plain,
+            Some(scaling) => plain.iter().map(|&one| scaling.scaled(one)).collect(),
+        })
     }
 
     /// Width of all queries together.

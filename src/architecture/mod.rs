@@ -12,6 +12,7 @@ mod layout;
 mod norm;
 mod parameter;
 mod recurrent;
+mod rotary;
 mod tokens;
 mod transformer;
 
@@ -26,6 +27,7 @@ pub use input::{AddedPositions, Input, Items, Sinusoids};
 pub use norm::Norm;
 pub use parameter::{Parameter, Start};
 pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
+pub use rotary::RotaryScaling;
 pub use tokens::TokenContract;
 pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
 

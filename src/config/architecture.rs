@@ -112,6 +112,7 @@ impl ModelConfig {
         SelfMixing::Attention(self.attention(match self.positions {
             Positions::Rotary => RelativePositions::Rotary {
                 base: self.rotary_base,
+                scaling: self.rotary_scaling.scaling(),
             },
             Positions::Relative => RelativePositions::Buckets {
                 n_buckets: self.relative_buckets,

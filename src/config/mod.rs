@@ -26,7 +26,10 @@ pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
-pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use model::{
+    Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
+    StackKind,
+};
 pub use tokenizer::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attentive_kernels::cached_attention::{BLOCK, DistanceBias, Heads, Products, Queries, Seen};
-use attentive_kernels::rotary::{Positions, RotaryCall, RotaryTable, Turn, frequencies, rotary};
+use attentive_kernels::rotary::{Positions, RotaryCall, RotaryTable, Turn, rotary};
 
 use super::buffers::Buffers;
 use super::linear::Linear;
@@ -60,11 +60,9 @@ impl Relative {
         };
         match attention.positions {
             RelativePositions::None => none,
-            RelativePositions::Rotary { base } => Self {
-                rotary: Some(RotaryTable::new(
-                    frequencies(base, attention.d_head),
-                    max_len,
-                )),
+            RelativePositions::Rotary { .. } => Self {
+                rotary: (attention.frequencies())
+                    .map(|frequencies| RotaryTable::new(frequencies, max_len)),
                 ..none
             },
             RelativePositions::Buckets {

@@ -36,8 +36,6 @@ pub(super) enum Source {
     },
     /// A table, to each row of which the first row of another is added.
     Plus(&'static str, &'static str),
-
-    Zeros,
 }
 
 /// The tensors of a model, under our names.
@@ -188,7 +186,6 @@ enum Theirs {
     /// Of the tensor, this part of so many. A matrix is transposed.
     Part(String, usize, usize),
     Plus(String, String),
-    Zeros,
 }
 
 impl Source {
@@ -208,7 +205,6 @@ impl Source {
             Self::Same(theirs) | Self::Transposed(theirs) => Theirs::Same(full(theirs)),
             Self::Part { name, part, of } => Theirs::Part(full(name), part, of),
             Self::Plus(table, added) => Theirs::Plus(full(table), full(added)),
-            Self::Zeros => Theirs::Zeros,
         })
     }
 }
@@ -221,7 +217,6 @@ impl Theirs {
             Self::Transposed(name) => Self::Transposed(rename(name)),
             Self::Part(name, part, of) => Self::Part(rename(name), part, of),
             Self::Plus(table, added) => Self::Plus(rename(table), rename(added)),
-            Self::Zeros => Self::Zeros,
         }
     }
 
@@ -241,7 +236,6 @@ impl Theirs {
                 (table.clone(), shape.to_vec()),
                 (added.clone(), vec![0, shape[1]]),
             ],
-            Self::Zeros => Vec::new(),
         }
     }
 
@@ -263,7 +257,6 @@ impl Theirs {
                 }
                 table
             }
-            Self::Zeros => vec![0.0; shape.iter().product()],
         })
     }
 }

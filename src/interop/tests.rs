@@ -17,7 +17,7 @@ use crate::model::tests::rows;
 use crate::nn::Pass;
 use crate::pipeline::{GenerateOptions, Pipeline, TranslateOptions};
 
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "bart",
     "mbart",
     "m2m_100",
@@ -25,6 +25,7 @@ const KINDS: [&str; 12] = [
     "t5",
     "t5_gated",
     "llama",
+    "llama3",
     "gpt2",
     "gpt2_untied",
     "bert",
@@ -203,7 +204,7 @@ fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
     };
     for expected in expected {
         let prompt = pipeline.prompt(&expected.text).unwrap();
-        let start = usize::from(kind == "llama"); // `<s>`
+        let start = usize::from(kind.starts_with("llama")); // `<s>`
         let n_read = start + expected.text.split(' ').count();
         let found = pipeline.generate(&prompt, &options, &mut |_| Ok(()));
         let mut found = found.unwrap().tokens;
@@ -320,7 +321,7 @@ fn what_is_not_understood_is_named() {
             "llama",
             "rope_scaling",
             json!({"factor": 8.0}),
-            "`rope_scaling` = {\"factor\":8.0} is unknown",
+            "`rope_scaling` = {\"factor\":8.0} is not supported",
         ),
         (
             "t5",

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Scope};
-use crate::architecture::{self, RelativePositions};
+use crate::architecture;
 use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Rotary, Scores};
 
 /// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output projection.
@@ -84,10 +84,7 @@ impl MultiHeadAttention {
                 scale: attention.scale(),
             },
             dropout: scope.dropout(attention.dropout),
-            rotary: match attention.positions {
-                RelativePositions::Rotary { base } => Some(Rotary::new(base, d_head)),
-                RelativePositions::None | RelativePositions::Buckets { .. } => None,
-            },
+            rotary: attention.frequencies().map(Rotary::with_frequencies),
             place: AttentionPlace {
                 name: scope.path().to_owned(),
                 site,

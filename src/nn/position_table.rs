@@ -1,11 +1,12 @@
 //! The position encodings of a model as a table, for display and comparison.
 
+use std::sync::Arc;
+
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{Initializer, sinusoids};
 use crate::architecture::{
-    AddedPositions, Architecture, Decoder, Encoder, Init, Input, RelativePositions, SelfMixing,
-    TransformerStack,
+    AddedPositions, Architecture, Decoder, Encoder, Init, Input, SelfMixing, TransformerStack,
 };
 use crate::ops::Rotary;
 
@@ -41,12 +42,13 @@ impl PositionTable {
                 Some(Self::rows(values.iter().collect(), input.d_model))
             }
             AddedPositions::None => {
-                let (d_head, base) = rotary(architecture)?;
+                let frequencies = frequencies(architecture)?;
+                let d_head = 2 * frequencies.len();
                 let start: Vec<f32> = (0..len * d_head)
                     .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
                     .collect();
                 let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
-                let turned = Rotary::new(base, d_head).turn(start, 1, len);
+                let turned = Rotary::with_frequencies(frequencies).turn(start, 1, len);
                 Some(Self::rows(numbers(turned), d_head))
             }
         }
@@ -107,8 +109,8 @@ fn first_input(architecture: &Architecture) -> Option<(&'static str, &Input)> {
     src.or(architecture.tgt.as_ref().map(|input| ("tgt", input)))
 }
 
-/// The width of a head and the base of rotary positions.
-fn rotary(architecture: &Architecture) -> Option<(usize, f64)> {
+/// The frequencies of rotary positions, one for each pair of features of a head.
+fn frequencies(architecture: &Architecture) -> Option<Arc<[f64]>> {
     let stack: &TransformerStack = match (&architecture.encoder, &architecture.decoder) {
         (Some(Encoder::Transformer(stack)), _) | (_, Some(Decoder::Transformer(stack))) => stack,
         _ => return None,
@@ -116,10 +118,7 @@ fn rotary(architecture: &Architecture) -> Option<(usize, f64)> {
     let SelfMixing::Attention(attention) = &stack.mixing else {
         return None;
     };
-    match attention.positions {
-        RelativePositions::Rotary { base } => Some((attention.d_head, base)),
-        RelativePositions::None | RelativePositions::Buckets { .. } => None,
-    }
+    attention.frequencies()
 }
 
 fn numbers(table: Tensor<2>) -> Vec<f32> {

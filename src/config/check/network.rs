@@ -1,7 +1,9 @@
 //! Sizes and choices of `[model]` that depend on each other.
 
 use super::{at_most, positive, refuse, refuse_with, require, size};
-use crate::config::{AttentionKind, CellKind, Family, ModelConfig, Positions, StackKind};
+use crate::config::{
+    AttentionKind, CellKind, Family, ModelConfig, Positions, RotaryScalingConfig, StackKind,
+};
 use crate::error::Result;
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
@@ -147,6 +149,7 @@ fn positions(model: &ModelConfig) -> Result<()> {
 
 fn rotary(model: &ModelConfig) -> Result<()> {
     positive("model.rotary_base", model.rotary_base)?;
+    rotary_scaling(model.rotary_scaling)?;
     let (d_model, n_heads) = (model.d_model, model.n_heads);
     if model.d_head > 0 {
         let even = model.d_head.is_multiple_of(2);
@@ -161,6 +164,20 @@ fn rotary(model: &ModelConfig) -> Result<()> {
         expected,
         format!("{n_heads} heads of size {}", d_model / n_heads),
     )
+}
+
+fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
+    positive("model.rotary_scaling.factor", scaling.factor)?;
+    let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
+    positive("model.rotary_scaling.low_frequency_factor", low)?;
+    require(
+        high.is_finite() && high > low,
+        "model.rotary_scaling.high_frequency_factor",
+        format!("a number above `low_frequency_factor` = {low}"),
+        high,
+    )?;
+    let key = "model.rotary_scaling.original_len";
+    size(key, scaling.original_len, 1)
 }
 
 /// Checks the width of vectors read in place of tokens.

@@ -4,7 +4,8 @@ use toml::Value;
 
 use super::refuse;
 use crate::config::{
-    Config, Family, ModelConfig, OptimizerKind, Positions, StackKind, Task, Units,
+    Config, Family, ModelConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, Task,
+    Units,
 };
 use crate::error::Result;
 
@@ -76,7 +77,7 @@ fn unused(config: &Config) -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
-fn transformer(model: &ModelConfig) -> [Rule; 7] {
+fn transformer(model: &ModelConfig) -> [Rule; 8] {
     let has_transformer = model.has(StackKind::Transformer);
     let has_norm = has_transformer || model.embedding_norm;
     let no_transformer = "the model has no Transformer stack";
@@ -110,8 +111,21 @@ fn transformer(model: &ModelConfig) -> [Rule; 7] {
         ),
         (
             !rotary || !model.self_attends(),
-            &["model.rotary_base"],
+            &[
+                "model.rotary_base",
+                "model.rotary_scaling.kind",
+                "model.rotary_scaling.factor",
+            ],
             or_no_transformer("`model.positions` is not `rotary`"),
+        ),
+        (
+            model.rotary_scaling.kind != RotaryScalingKind::Llama3,
+            &[
+                "model.rotary_scaling.low_frequency_factor",
+                "model.rotary_scaling.high_frequency_factor",
+                "model.rotary_scaling.original_len",
+            ],
+            "`model.rotary_scaling.kind` is not `llama3`",
         ),
         (
             !learned || !has_transformer,

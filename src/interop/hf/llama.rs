@@ -1,8 +1,11 @@
 //! Llama (Touvron et al. 2023).
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use super::{Described, activation};
 use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
-use crate::config::{Family, ModelConfig};
+use crate::config::{Family, ModelConfig, RotaryScalingConfig, RotaryScalingKind};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Source::Same, Unused};
@@ -49,6 +52,56 @@ const NAMES: Names = &[
     ("decoder.norm", Same("model.norm")),
 ];
 
+/// `rope_scaling`; early versions call its kind `type`.
+#[derive(Deserialize)]
+#[serde(tag = "rope_type", rename_all = "snake_case")]
+enum Scaling {
+    Default {},
+    Linear {
+        factor: f64,
+    },
+    Llama3 {
+        factor: f64,
+        low_freq_factor: f64,
+        high_freq_factor: f64,
+        original_max_position_embeddings: usize,
+    },
+}
+
+fn scaling(keys: &mut Keys) -> Result<RotaryScalingConfig> {
+    let key = "rope_scaling";
+    let Some(mut value) = keys.optional::<Value>(key)? else {
+        return Ok(RotaryScalingConfig::default());
+    };
+    if let Some(fields) = value.as_object_mut()
+        && let Some(kind) = fields.remove("type")
+    {
+        fields.entry("rope_type").or_insert(kind);
+    }
+    let read = serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?;
+    let default = RotaryScalingConfig::default();
+    Ok(match read {
+        Scaling::Default {} => default,
+        Scaling::Linear { factor } => RotaryScalingConfig {
+            kind: RotaryScalingKind::Linear,
+            factor,
+            ..default
+        },
+        Scaling::Llama3 {
+            factor,
+            low_freq_factor,
+            high_freq_factor,
+            original_max_position_embeddings,
+        } => RotaryScalingConfig {
+            kind: RotaryScalingKind::Llama3,
+            factor,
+            low_frequency_factor: low_freq_factor,
+            high_frequency_factor: high_freq_factor,
+            original_len: original_max_position_embeddings,
+        },
+    })
+}
+
 pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     keys.ignore(&["pretraining_tp"]);
     keys.only("attention_bias", false)?;
@@ -74,6 +127,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         feed_forward_bias: false,
         positions: Positions::Rotary,
         rotary_base: keys.or("rope_theta", 10_000.0)?,
+        rotary_scaling: scaling(keys)?,
         scale_embeddings: false,
         tie_embeddings: match tied {
             true => TieEmbeddings::All,

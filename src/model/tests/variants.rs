@@ -2,8 +2,8 @@
 
 use crate::config::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, MixingKind,
-    ModelConfig, NormKind, NormPosition, Pooling, Positions, RecurrentConfig, StackKind,
-    TieEmbeddings,
+    ModelConfig, NormKind, NormPosition, Pooling, Positions, RecurrentConfig, RotaryScalingConfig,
+    RotaryScalingKind, StackKind, TieEmbeddings,
 };
 
 pub(crate) fn base() -> ModelConfig {
@@ -209,6 +209,12 @@ fn published() -> Vec<ModelConfig> {
     let llama = ModelConfig {
         positions: Positions::Rotary,
         rotary_base: 500.0,
+        rotary_scaling: RotaryScalingConfig {
+            kind: RotaryScalingKind::Llama3,
+            factor: 4.0,
+            original_len: 16,
+            ..RotaryScalingConfig::default()
+        },
         norm: NormKind::Rms,
         norm_position: NormPosition::Pre,
         norm_epsilon: 1e-6,

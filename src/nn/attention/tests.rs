@@ -4,11 +4,15 @@ use burn::tensor::{Device, Distribution, TensorData};
 use super::super::{AttentionMap, AttentionWatch, Construction};
 use super::*;
 use crate::architecture::Attention;
+use crate::architecture::RelativePositions;
 use crate::random::Random;
 
 const LENS: [usize; 3] = [4, 2, 3];
 const LEN: usize = 4;
-const ROTARY: RelativePositions = RelativePositions::Rotary { base: 10_000.0 };
+const ROTARY: RelativePositions = RelativePositions::Rotary {
+    base: 10_000.0,
+    scaling: None,
+};
 
 fn rows(len: usize) -> Tensor<2> {
     let shape = [LENS.len() * len, 12];
