@@ -148,8 +148,7 @@ impl Recipe {
 
     /// Where our parameter `name` comes from.
     fn theirs(&self, name: &str) -> Result<Theirs> {
-        let found = (self.names.iter()).find_map(|(ours, source)| source.of(ours, name));
-        let found = found.ok_or_else(|| {
+        let found = theirs(self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
             not_understood(Path::new(&self.dir), problem)
         });
@@ -178,9 +177,14 @@ impl Recipe {
     }
 }
 
+/// What our parameter `name` is made of.
+pub(super) fn theirs(names: Names, name: &str) -> Option<Theirs> {
+    (names.iter()).find_map(|(ours, source)| source.of(ours, name))
+}
+
 /// The tensors that one parameter of ours is made of.
 #[derive(Debug, PartialEq, Eq)]
-enum Theirs {
+pub(super) enum Theirs {
     Same(String),
     Transposed(String),
     /// Of the tensor, this part of so many. A matrix is transposed.
