@@ -305,6 +305,9 @@ pub struct RecurrentConfig {
     pub bidirectional: bool,
     /// Attention of the decoder to the source.
     pub attention: AttentionKind,
+    /// Whether the decoder's prediction reads tanh(W \[s; c\]) of the top state s and, with attention, the context c; otherwise s,
+    /// which needs `attention = "none"` and `d_hidden = d_model`.
+    pub readout: bool,
     /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
     pub d_input: usize,
 }
@@ -368,6 +371,7 @@ impl Default for RecurrentConfig {
             d_hidden: 256,
             bidirectional: true,
             attention: AttentionKind::Additive,
+            readout: true,
             d_input: 0,
         }
     }
