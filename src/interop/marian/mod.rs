@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::files::recognises;
 
-use self::files::Files;
+use self::files::{Files, Vocabs};
 use self::options::Described;
 use self::search::Search;
 use super::Foreign;
@@ -25,9 +25,8 @@ use super::keys::{Keys, not_understood};
 use super::recipe::{Recipe, Unused};
 use super::tensors::Tensors;
 use crate::checkpoint;
-use crate::config::{Config, DataConfig};
+use crate::config::{Config, DataConfig, Vocabulary};
 use crate::error::{Error, Result};
-use crate::text::Tokenizers;
 
 /// The name of the options among the tensors.
 const OPTIONS: &str = "special:model.yml";
@@ -51,7 +50,11 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         true => Search::of_firefox(),
         false => Search::default(),
     });
-    let read = vocab::read(&files.vocabs, vocabs, &search)?;
+    let vocabulary = match (&files.vocabs, model.tie_embeddings.ties_inputs()) {
+        (Vocabs::Separate(_), false) => Vocabulary::Separate,
+        _ => Vocabulary::Shared,
+    };
+    let read = vocab::read(&files.vocabs, vocabs, vocabulary, &search)?;
     model.max_len = search.max_len.unwrap_or(MAX_LEN);
     model.decoder_start = Some(read.start);
     model.never_generated = Some(read.never);
@@ -78,7 +81,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     };
     recipe.check(&checkpoint::shapes(&architecture))?;
     let shortlist = files.shortlist.map(|path| {
-        let shared = matches!(tokenizers, Tokenizers::Shared(_));
+        let shared = matches!(files.vocabs, Vocabs::Joint(_));
         let eos = tokenizers.tgt().special().eos;
         shortlist::read(&path, vocabs.map(|size| size + 1), shared, eos)
     });

@@ -160,7 +160,7 @@ impl Search {
             length_penalty: LengthPenalty::Length,
             alpha: self.alpha,
             max_new_factor: self.max_factor,
-            max_new_extra: 0,
+            max_new_extra: 1,
             ..DecodeConfig::default()
         }
     }

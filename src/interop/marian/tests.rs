@@ -104,7 +104,7 @@ fn logits_are_those_of_the_formulas() {
     }
 }
 
-/// Integers change logits a little: less than a tenth of their spread, which is 1.
+/// Integers change no logit by more than a quarter of their standard deviation, which is 1.
 #[test]
 fn integers_are_close_to_the_weights() {
     let exact = Tensors::npz(&fixture("ssru").join("model.npz")).unwrap();
@@ -128,7 +128,7 @@ fn integers_are_close_to_the_weights() {
     assert_eq!(n_rounded, 23, "the embeddings and all matrices");
     let (_folder, dir) = imported(&fixture("firefox"));
     let distance = distance(&dir, "ssru");
-    assert!(0.0 < distance && distance < 0.1, "{distance}");
+    assert!(0.0 < distance && distance < 0.25, "{distance}");
 }
 
 #[test]
@@ -411,8 +411,8 @@ fn options_that_are_not_understood_are_named() {
         ),
         (
             "dim-emb: 18",
-            "dim-emb: 20",
-            "has shape [37, 18], expected [37, 20]",
+            "dim-emb: 24",
+            "has shape [37, 18], expected [37, 24]",
         ),
         ("dim-emb: 18", "dim-emb: 17", "`dim-emb` = 17"),
         ("  - 37\n  - 37", "  - 37\n  - 38", "`dim-vocabs` = [37,38]"),

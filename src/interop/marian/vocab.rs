@@ -37,7 +37,12 @@ pub(super) struct Read {
 }
 
 /// Reads the vocabularies of a model with so many tokens on each side.
-pub(super) fn read(vocabs: &Vocabs, sizes: [usize; 2], search: &Search) -> Result<Read> {
+pub(super) fn read(
+    vocabs: &Vocabs,
+    sizes: [usize; 2],
+    vocabulary: Vocabulary,
+    search: &Search,
+) -> Result<Read> {
     let sides = sides(vocabs, sizes)?;
     let path = &sides[0].path;
     let refuse = |problem: String| not_understood(path, problem);
@@ -73,9 +78,9 @@ pub(super) fn read(vocabs: &Vocabs, sizes: [usize; 2], search: &Search) -> Resul
         let tokenizer = Tokenizer::from_json(json, &special);
         loaded.push(tokenizer.map_err(|problem| not_understood(&side.path, problem))?);
     }
-    let (vocabulary, tokenizers) = match <[Tokenizer; 2]>::try_from(loaded) {
-        Ok([src, tgt]) => (Vocabulary::Separate, Tokenizers::Separate { src, tgt }),
-        Err(mut one) => (Vocabulary::Shared, Tokenizers::Shared(one.remove(0))),
+    let tokenizers = match <[Tokenizer; 2]>::try_from(loaded) {
+        Ok([src, tgt]) => Tokenizers::Separate { src, tgt },
+        Err(mut one) => Tokenizers::Shared(one.remove(0)),
     };
     Ok(Read {
         config: TokenizerConfig {

@@ -142,7 +142,5 @@ fn damaged_binary_files_are_refused() {
     assert!(with(40, 7).contains("tensor `W` is damaged"));
     let shape = 50;
     assert!(with(shape, u64::MAX).contains("negative"));
-    assert!(
-        with(shape, 3).contains("tensor `W` is damaged") || with(shape, 3).contains("truncated")
-    );
+    assert!(with(shape, 0x3_0000_0003).contains("tensor `W` is damaged"));
 }
