@@ -346,9 +346,14 @@ pub(crate) fn write_model(
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
     let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    write_folder(dir, &files)
+}
+
+/// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not at all.
+pub(crate) fn write_folder(dir: &Path, files: &[(&str, &atomic::Content<'_>)]) -> Result<()> {
     let temporary = atomic::temporary(dir);
     let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;
-    atomic::write_folder(dir, &files)
+    atomic::write_folder(dir, files)
 }
 
 /// The folder of the checkpoint at update `step` in the run directory `dir`.

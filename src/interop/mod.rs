@@ -3,10 +3,12 @@
 //! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
 //! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
 
+mod export;
 mod hf;
 mod keys;
 mod marian;
 mod recipe;
+mod reverse;
 mod sentencepiece;
 mod tensors;
 #[cfg(test)]
@@ -17,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+pub use self::export::{ExportFormat, Exported, export};
 use self::recipe::Recipe;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Provenance, files, weights};
@@ -67,8 +70,9 @@ impl Foreign {
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {
-            let hash =
-                weights::write_each(path, &shapes, |name, shape| self.recipe.values(name, shape))?;
+            let hash = weights::write_each(path, None, &shapes, |name, shape| {
+                self.recipe.values(name, shape)
+            })?;
             sha256.replace(hash);
             Ok(())
         };

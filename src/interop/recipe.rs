@@ -156,9 +156,7 @@ impl Recipe {
 
     /// Where our parameter `name` comes from.
     fn theirs(&self, name: &str) -> Result<Theirs> {
-        let mut names = self.names.iter().copied().flatten();
-        let found = names.find_map(|(ours, source)| source.of(ours, name));
-        let found = found.ok_or_else(|| {
+        let found = theirs(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
             not_understood(Path::new(&self.dir), problem)
         });
@@ -187,9 +185,15 @@ impl Recipe {
     }
 }
 
+/// What our parameter `name` is made of, by the first of these tables that has it.
+pub(super) fn theirs(names: &[Names], name: &str) -> Option<Theirs> {
+    let mut names = names.iter().copied().flatten();
+    names.find_map(|(ours, source)| source.of(ours, name))
+}
+
 /// The tensors that one parameter of ours is made of.
 #[derive(Debug, PartialEq)]
-enum Theirs {
+pub(super) enum Theirs {
     Same(String),
     Transposed(String),
     /// Of the tensor, this part of so many. A matrix is transposed.

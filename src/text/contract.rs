@@ -6,7 +6,7 @@ use super::special::SpecialTokens;
 use super::{Tokenizer, Tokenizers};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Units};
 use crate::error::{Error, Result};
 
 /// The special tokens around the sequences of a model's two sides.
@@ -84,6 +84,22 @@ impl Tokenizers {
             forced_first: id("model.forced_first", &model.forced_first)?,
             forced_last: id("model.forced_last", &model.forced_last)?,
         })
+    }
+}
+
+impl Tokenizers {
+    /// The tokens that a language model never writes. Unless its configuration says which, these are the special ones; lines end
+    /// with `</s>`, streams never.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizers::for_model`].
+    pub fn never_in_texts(&self, model: &ModelConfig, units: Units) -> Result<Vec<TokenId>> {
+        let special = self.tgt().special();
+        let ends = |id: TokenId| id == special.eos && units == Units::Lines;
+        match model.never_generated {
+            None => Ok(special.ids().filter(|&id| !ends(id)).collect()),
+            Some(_) => Ok(self.contract(model)?.never),
+        }
     }
 }
 

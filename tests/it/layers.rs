@@ -55,6 +55,8 @@ const RULES: &[(&str, &[&str])] = &[
             "config",
             "batch",
             "text",
+            "nn",
+            "model",
             "shortlist",
             "checkpoint",
         ],

@@ -3,6 +3,7 @@
 mod bart;
 mod bert;
 mod distilbert;
+mod export;
 mod generation;
 mod gpt2;
 mod llama;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub(super) use self::export::export;
 use self::generation::Generation;
 use super::Foreign;
 use super::keys::Keys;

@@ -87,8 +87,8 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     });
     Ok(Foreign {
         kind: match files.is_binary {
-            true => "binary".into(),
-            false => "npz".into(),
+            true => "Marian, binary".into(),
+            false => "Marian, npz".into(),
         },
         config,
         tokenizers,

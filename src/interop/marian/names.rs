@@ -4,7 +4,7 @@ use crate::interop::recipe::Names;
 use crate::interop::recipe::Source::{Extended, Filled, Same, Transposed};
 
 /// The bias of the token that is added: no other is as unlikely.
-pub(super) const NEVER: f32 = -1e4;
+pub(super) const NEVER: f32 = -1e3;
 
 /// What all models have in common.
 pub(super) const LAYERS: Names = &[
