@@ -6,6 +6,7 @@
 mod export;
 mod hf;
 mod keys;
+mod marian;
 mod recipe;
 mod reverse;
 mod sentencepiece;
@@ -24,6 +25,7 @@ use crate::architecture::Architecture;
 use crate::checkpoint::{self, Provenance, files, weights};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::shortlist::Shortlist;
 use crate::text::Tokenizers;
 
 /// A model of another tool, ready to be written as a model directory.
@@ -38,16 +40,20 @@ pub struct Foreign {
     /// The model without its weights.
     pub architecture: Architecture,
     recipe: Recipe,
+    shortlist: Option<Shortlist>,
 }
 
 impl Foreign {
-    /// Reads the model in the directory `dir`. Its weights are mapped into memory, and read by [`Foreign::write`].
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and read by [`Foreign::write`].
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
     /// [`Error::Io`] for files that cannot be read.
-    pub fn open(dir: &Path) -> Result<Self> {
-        hf::open(dir)
+    pub fn open(path: &Path) -> Result<Self> {
+        match marian::recognises(path)? {
+            true => marian::open(path),
+            false => hf::open(path),
+        }
     }
 
     /// Writes the model directory `out`, which must not exist.
@@ -78,14 +84,17 @@ impl Foreign {
             };
             fs::write(path, serde_json::to_vec_pretty(&provenance)?)
         };
-        checkpoint::write_model(
-            out,
-            &self.config,
-            &self.tokenizers,
-            &[
-                (files::WEIGHTS, &write_weights),
-                (files::PROVENANCE, &write_provenance),
-            ],
-        )
+        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+            (files::WEIGHTS, &write_weights),
+            (files::PROVENANCE, &write_provenance),
+        ];
+        let write_shortlist = |path: &Path| match &self.shortlist {
+            Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),
+            None => Ok(()),
+        };
+        if self.shortlist.is_some() {
+            others.push((files::SHORTLIST, &write_shortlist));
+        }
+        checkpoint::write_model(out, &self.config, &self.tokenizers, &others)
     }
 }

@@ -35,7 +35,7 @@ impl Reversed {
     pub(super) fn new(names: Names, parameters: &[(String, Vec<usize>)]) -> (Self, Vec<String>) {
         let (mut reversed, mut unnamed) = (Self::default(), Vec::new());
         for (name, shape) in parameters {
-            match theirs(names, name) {
+            match theirs(&[names], name) {
                 Some(theirs) => reversed.add(name, shape, theirs),
                 None => unnamed.push(name.clone()),
             }
@@ -60,6 +60,8 @@ impl Reversed {
                 return self.join(theirs, shape, name, [part, of], columns);
             }
             Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
+            // Rows that are added to a model are none of its tool's.
+            Theirs::Filled(_) | Theirs::Extended(..) => return,
         };
         self.tensors.insert(theirs, Made { shape, from });
     }

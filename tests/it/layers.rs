@@ -57,6 +57,7 @@ const RULES: &[(&str, &[&str])] = &[
             "text",
             "nn",
             "model",
+            "shortlist",
             "checkpoint",
         ],
     ),

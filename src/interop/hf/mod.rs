@@ -88,7 +88,7 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
     let generation = Generation::read(dir, &mut keys)?;
-    let tensors = Tensors::open(dir)?;
+    let tensors = Tensors::safetensors(dir)?;
     let described = match kind.as_str() {
         "bart" => bart::bart(&mut keys),
         "mbart" => bart::mbart(&mut keys),
@@ -135,7 +135,7 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
     let recipe = Recipe {
         dir: dir.to_path_buf(),
         tensors,
-        names,
+        names: vec![names],
         unused,
         prefix,
         positions,
@@ -147,6 +147,7 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
         tokenizers,
         architecture,
         recipe,
+        shortlist: None,
     })
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use self::protobuf::{Field, Message};
 use super::keys::not_understood;
 use crate::batch::TokenId;
+use crate::config::TokenizerKind;
 use crate::error::{Error, Result};
 
 const WORD_MARK: char = '▁';
@@ -122,6 +123,19 @@ impl SentencePiece {
             }
         }
         Ok(())
+    }
+
+    /// The pieces, in the order of their ids.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().map(|piece| piece.text.as_str())
+    }
+
+    /// The kind of its tokens.
+    pub(super) fn kind(&self) -> TokenizerKind {
+        match self.kind {
+            Kind::Unigram => TokenizerKind::Unigram,
+            Kind::Bpe => TokenizerKind::Bpe,
+        }
     }
 
     /// The `tokenizer.json` with the ids of the pieces in this file.
@@ -377,7 +391,8 @@ fn merges(slots: &[Slot]) -> Vec<(&str, &str)> {
     merges
 }
 
-fn added(id: usize, text: &str, special: bool) -> Value {
+/// An entry of the added tokens of a `tokenizer.json`.
+pub(super) fn added(id: usize, text: &str, special: bool) -> Value {
     json!({
         "id": id, "content": text, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
         "special": special,
@@ -385,7 +400,7 @@ fn added(id: usize, text: &str, special: bool) -> Value {
 }
 
 /// Divides special tokens in a text before their last character, so that no model mistakes them for the real ones.
-fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
+pub(super) fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
     let beginning =
         |token: &&str| Some(regex::escape(&token[..token.char_indices().next_back()?.0]));
     let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F]".to_owned());
