@@ -8,6 +8,8 @@ PROGRAM is `attentive`, MODEL a model directory, FILE has sentences. Prints how 
 """
 
 import argparse
+import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -29,10 +31,16 @@ def main():
     lines = Path(options.file).read_text().splitlines()[: options.lines]
 
     folder = tempfile.TemporaryDirectory()
-    out = Path(folder.name) / "model"
+    out, copy = Path(folder.name) / "exported", Path(folder.name) / "copy"
     subprocess.run([options.program, "export", options.model, "--to", "hf", "--out", out], check=True)
-    limit = ["--max-new-tokens", str(LONGEST), "--beam-width", "1"]
-    command = [options.program, "translate", options.model, *limit]
+    # The limit must not depend on the source, as in `transformers`.
+    copy.mkdir()
+    for file in filter(Path.is_file, Path(options.model).iterdir()):
+        shutil.copy(file, copy)
+    config = (copy / "config.toml").read_text()
+    config = re.sub(r"max_new_factor = .*", "max_new_factor = 0.0", config)
+    (copy / "config.toml").write_text(re.sub(r"max_new_extra = .*", f"max_new_extra = {LONGEST}", config))
+    command = [options.program, "translate", copy, "--beam-width", "1"]
     ours = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
     ours = ours.stdout.splitlines()
 

@@ -4,6 +4,7 @@
 //! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
 
 mod export;
+mod g2p;
 mod hf;
 mod keys;
 mod marian;
@@ -44,12 +45,16 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and read by [`Foreign::write`].
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
+    /// read by [`Foreign::write`].
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
     /// [`Error::Io`] for files that cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
+        if let Some(weights) = g2p::weights(path) {
+            return g2p::open(&weights);
+        }
         match marian::recognises(path)? {
             true => marian::open(path),
             false => hf::open(path),
