@@ -6,6 +6,7 @@
 mod corpora;
 mod directory;
 mod exchange;
+mod frozen;
 mod history;
 mod learner;
 mod material;
@@ -17,6 +18,7 @@ mod profile;
 pub mod report;
 mod schedule;
 mod scheduled_sampling;
+mod source;
 mod sum;
 mod trainer;
 mod update;

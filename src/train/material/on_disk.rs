@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
+    Known, Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
     shared_tokenizers, stop_if_asked, validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
@@ -16,9 +16,9 @@ use crate::interrupt::Interrupt;
 use crate::processes::Processes;
 use crate::text::Tokenizers;
 use crate::train::corpora::{self, TRAINING, watch};
-use crate::train::directory::StoredRun;
 use crate::train::memory;
 use crate::train::report::{Event, Observer};
+use crate::train::source::Source;
 
 /// In memory, training data take a multiple of the size of their files. Files that are larger than this share of the free memory are
 /// encoded on disk.
@@ -74,7 +74,11 @@ pub(in crate::train) fn encode_corpus(
     observer: &mut dyn Observer,
 ) -> Result<Store> {
     check_possible(config)?;
-    store(config, None, interrupt, observer).map(|(store, _)| store)
+    let source = config.model.from.as_deref();
+    let source = source.map(|from| Source::open(from, config)).transpose()?;
+    let tokenizers = source.map(|source| source.tokenizers(config, Vec::new));
+    let tokenizers = tokenizers.transpose()?;
+    store(config, tokenizers.as_ref(), interrupt, observer).map(|(store, _)| store)
 }
 
 /// Why the training data cannot be kept on disk, if so.
@@ -99,15 +103,16 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
 /// See [`super::material`].
 pub(super) fn material(
     config: &Config,
-    stored: Option<(&Path, &StoredRun)>,
+    known: Known<'_>,
     interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
     let mut own = None;
     let tokenizers = shared_tokenizers(config, processes, || {
-        let given = stored.map(|(_, run)| &run.tokenizers);
-        let (store, tokenizers) = store(config, given, interrupt, observer)?;
+        // Training data with labels are never on disk.
+        let given = known.tokenizers(config, Vec::new)?;
+        let (store, tokenizers) = store(config, given.as_ref(), interrupt, observer)?;
         own = Some(store);
         Ok(tokenizers)
     })?;
@@ -117,8 +122,8 @@ pub(super) fn material(
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
         let valid = corpora::validation(config, None, observer)?;
-        let provenance = provenance(config, store.files(), valid.as_ref());
-        if let Some((dir, run)) = stored {
+        let provenance = provenance(config, known, store.files(), valid.as_ref());
+        if let Some((dir, run)) = known.run {
             check_same_data(dir, &run.provenance, &provenance)?;
         }
         let validation = valid
