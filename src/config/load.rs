@@ -156,7 +156,9 @@ impl Draft {
     }
 
     fn located(&self, error: Error) -> Error {
-        located(error, |key| place(&self.text, &self.path, &self.overrides, key))
+        located(error, |key| {
+            place(&self.text, &self.path, &self.overrides, key)
+        })
     }
 }
 

@@ -32,7 +32,9 @@ pub use model::{
     Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
     StackKind,
 };
-pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
+pub use tokenizer::{
+    NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
+};
 pub use train::{
     BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
     ScheduleConfig, ScheduleKind, TrainConfig,

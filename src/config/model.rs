@@ -21,7 +21,6 @@ pub struct ModelConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
     /// Patterns of names of parameters that training leaves as they are, as in `encoder.*`. `*` stands for any characters.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freeze: Vec<String>,
     /// The family, which sets the defaults of `encoder` and `decoder`.
     pub family: Family,

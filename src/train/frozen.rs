@@ -125,7 +125,12 @@ mod tests {
     fn patterns_name_parameters() {
         assert_eq!(frozen(&[]).expect("nothing").n_weights(), 0);
         let encoder = frozen(&["encoder.*"]).expect("the encoder");
-        assert!(encoder.names.iter().all(|name| name.starts_with("encoder.")));
+        assert!(
+            encoder
+                .names
+                .iter()
+                .all(|name| name.starts_with("encoder."))
+        );
         assert!(encoder.n_weights() > 0);
         let keys = frozen(&["*.key.*", "encoder.*"]).expect("keys and the encoder");
         assert!(keys.names.is_superset(&encoder.names) && keys.names.len() > encoder.names.len());

@@ -83,8 +83,7 @@ impl Memory {
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         Self {
-            model: FLOAT
-                * (2.0 * n_weights + (gradients + slots) * n_trained + tied * vocab * d),
+            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained + tied * vocab * d),
             activations: FLOAT * SLACK * floats(architecture, batch),
             data: subject.data as f64,
             rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batch),

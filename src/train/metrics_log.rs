@@ -40,7 +40,8 @@ impl MetricsLog {
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
                 line.ends_with('\n')
-                    && serde_json::from_str::<Numbered>(line).is_ok_and(|line| Some(line.step) <= step)
+                    && serde_json::from_str::<Numbered>(line)
+                        .is_ok_and(|line| Some(line.step) <= step)
             };
             let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
             if kept != text {

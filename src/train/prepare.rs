@@ -133,6 +133,13 @@ pub(super) fn prepare(
         }
         false => fresh_model(config, &architecture, &device),
     };
+    if frozen.n_weights() > 0 {
+        observer.on(&Event::Note(&format!(
+            "{} of {} weights are frozen",
+            frozen.n_weights(),
+            architecture.n_weights()
+        )));
+    }
     let model = frozen.applied(model);
     let learner = Learner::among(processes.clone(), model, config, device);
     let products = learner.products();

@@ -122,3 +122,6 @@ fn quantised(dir: &Path) -> Error {
         hint: Some("start from the model that it was made from".into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,8 +180,7 @@ fn shared_tokenizers(
         let text = |(_, json)| String::from_utf8(json).expect("JSON is text");
         Ok(files.map(text).collect())
     })?;
-    let read =
-        || Tokenizers::from_files(files, config.special_names())?.for_model(&config.model);
+    let read = || Tokenizers::from_files(files, config.special_names())?.for_model(&config.model);
     let tokenizers = own.map_or_else(read, Ok);
     processes.agree(doing, tokenizers)
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Known, Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
-    shared_tokenizers, stop_if_asked, validation_set, weights,
+    Known, Material, batches, check_same_data, check_same_everywhere, learn, note_dropped,
+    provenance, shared_tokenizers, stop_if_asked, validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
 use crate::data::{
