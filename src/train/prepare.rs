@@ -172,7 +172,7 @@ pub(super) fn prepare(
 
 /// Checks the configuration, also against those of the other processes.
 fn check(config: &Config, processes: &Processes) -> Result<()> {
-    let checked = config.validate();
+    let checked = config.validate().and_then(|()| check_frozen(config));
     if processes.is_alone() {
         return checked;
     }
@@ -197,6 +197,11 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// Checks the patterns of `model.freeze`. Names of parameters do not depend on the sizes of vocabularies.
+fn check_frozen(config: &Config) -> Result<()> {
+    Frozen::of(config, &config.model.architecture(1, 1)).map(drop)
 }
 
 /// The configuration of the first process, which must run the same `program`.

@@ -15,7 +15,7 @@ fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
     };
     write(
         &dir,
-        &parse(&format!("{corpus}\n{text}"), &[]).expect("a source"),
+        &parse(&format!("{corpus}\ndata.max_len = 50\n{text}"), &[]).expect("a source"),
     );
     (folder, dir)
 }
@@ -43,8 +43,6 @@ vocab_size = 500
 [decode]
 beam_width = 3
 alpha = 0.7
-[data]
-max_len = 50
 [train]
 max_steps = 7
 ";

@@ -100,6 +100,21 @@ fn rows_are_shifted_and_padded() {
 }
 
 #[test]
+fn a_translation_begins_with_the_token_that_search_forces() {
+    let special = SpecialTokens {
+        forced: Some(9),
+        ..SPECIAL
+    };
+    let pair = Example::translation(vec![7], &[6], special, 1);
+    assert_eq!(
+        (pair.src, pair.tgt_in, pair.tgt_out),
+        (vec![7, 3], vec![2, 9, 6], vec![9, 6, 3])
+    );
+    let text = Example::text(&[6], special, 1);
+    assert_eq!(text.tgt_out, [6, 3]);
+}
+
+#[test]
 fn any_position_can_be_resumed() {
     let mut batcher = batcher(600, 200, 9);
     let n = batcher.batches_per_epoch();

@@ -108,7 +108,7 @@ pub(super) fn material(
 ) -> Result<Material> {
     // One machine may have more memory than another, but all have to do the same.
     let is_on_disk = processes.value_of_first("the training data were looked for", || {
-        on_disk::is_chosen(config, processes.on_this_machine())
+        on_disk::is_chosen(config, known, processes.on_this_machine())
     });
     if is_on_disk? {
         return on_disk::material(config, known, interrupt, processes, observer);
@@ -185,7 +185,7 @@ fn shared_tokenizers(
     processes.agree(doing, tokenizers)
 }
 
-pub(super) use on_disk::encode_corpus;
+pub(super) use on_disk::{encode_corpus, store_key};
 
 /// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
 fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {

@@ -30,15 +30,20 @@ const LINES: usize = 1 << 14;
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
-pub(super) fn is_chosen(config: &Config, processes: usize) -> Result<bool> {
+pub(super) fn is_chosen(config: &Config, known: Known<'_>, processes: usize) -> Result<bool> {
     match config.data.store {
         StoreKind::Memory => Ok(false),
         StoreKind::Disk => check_possible(config).map(|()| true),
         StoreKind::Auto if obstacle(config)?.is_some() => Ok(false),
         StoreKind::Auto => {
-            let key = StoreKey::of(config)?;
-            let is_made = Store::find(&config.data.stores()?, &key)?.is_some();
+            let (stores, key) = (config.data.stores()?, StoreKey::of(config)?);
             let bytes = key.source_bytes() as f64;
+            let given = known.tokenizers(config, Vec::new)?;
+            let given = given.map(|given| key.clone().encoded_with(&given));
+            let keys = [Some(key), given].into_iter().flatten();
+            let found = keys.map(|key| Store::find(&stores, &key));
+            let found = found.collect::<Result<Vec<_>>>()?;
+            let is_made = found.iter().any(Option::is_some);
             let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
             Ok(is_made || memory::limit(config, processes).is_some_and(is_large))
         }
@@ -74,11 +79,29 @@ pub(in crate::train) fn encode_corpus(
     observer: &mut dyn Observer,
 ) -> Result<Store> {
     check_possible(config)?;
-    let source = config.model.from.as_deref();
-    let source = source.map(|from| Source::open(from, config)).transpose()?;
-    let tokenizers = source.map(|source| source.tokenizers(config, Vec::new));
-    let tokenizers = tokenizers.transpose()?;
-    store(config, tokenizers.as_ref(), interrupt, observer).map(|(store, _)| store)
+    let given = tokenizers_of_source(config)?;
+    store(config, given.as_ref(), interrupt, observer).map(|(store, _)| store)
+}
+
+/// See [`crate::train::store_key`].
+pub(in crate::train) fn store_key(config: &Config) -> Result<StoreKey> {
+    let key = StoreKey::of(config)?;
+    Ok(match tokenizers_of_source(config)? {
+        Some(given) => key.encoded_with(&given),
+        None => key,
+    })
+}
+
+/// The tokenizers of the model from which training starts, if it starts from one.
+fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
+    let from = config.model.from.as_deref();
+    let source = from.map(|from| Source::open(from, config)).transpose()?;
+    let known = Known {
+        run: None,
+        source: source.as_ref(),
+    };
+    // Training data with labels are never on disk.
+    known.tokenizers(config, Vec::new)
 }
 
 /// Why the training data cannot be kept on disk, if so.
