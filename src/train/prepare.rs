@@ -46,7 +46,7 @@ enum Beginning {
     /// They are drawn.
     Nothing,
     /// The model of `model.from`.
-    Model(Source),
+    Model(Box<Source>),
     /// The checkpoint at this update.
     Checkpoint(u64),
 }
@@ -234,7 +234,7 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
     };
     let beginning = match (resume_at, &config.model.from) {
         (Some(step), _) => Beginning::Checkpoint(step),
-        (None, Some(from)) => Beginning::Model(Source::open(from, config)?),
+        (None, Some(from)) => Beginning::Model(Box::new(Source::open(from, config)?)),
         (None, None) => Beginning::Nothing,
     };
     Ok(Opened {
