@@ -187,11 +187,7 @@ fn store(
     if let Some(store) = Store::find(&stores, &key)? {
         let tokenizers = store.tokenizers()?.for_model(&config.model)?;
         if given.is_none_or(|given| given.files() == tokenizers.files()) {
-            observer.on(&Event::Note(&format!(
-                "{TRAINING}: {} examples in `{}`",
-                store.len(),
-                store.dir().display()
-            )));
+            note_found(&store, observer);
             return Ok((store, tokenizers));
         }
     }
@@ -203,10 +199,18 @@ fn store(
         }
     };
     if let Some(store) = Store::find(&stores, &key)? {
+        note_found(&store, observer);
         return Ok((store, tokenizers));
     }
     let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
     Ok((store, tokenizers))
+}
+
+fn note_found(store: &Store, observer: &mut dyn Observer) {
+    let (examples, dir) = (store.len(), store.dir().display());
+    observer.on(&Event::Note(&format!(
+        "{TRAINING}: {examples} examples in `{dir}`"
+    )));
 }
 
 /// Reads the lines from which a vocabulary is learned.
