@@ -38,7 +38,7 @@ use burn::tensor::{Device, TensorData};
 pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
 pub use packed::{Packed, write as write_packed};
-pub use provenance::{DataFile, Provenance, RecordedScore};
+pub use provenance::{DataFile, Origin, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
@@ -237,7 +237,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
         });
     }
     let config = Config::load_stored(&path)?;
-    let tokenizers = Tokenizers::load(dir, &config.tokenizer.special)?;
+    let tokenizers = Tokenizers::load(dir, config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;
     Ok((config, tokenizers))
 }

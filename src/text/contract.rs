@@ -38,13 +38,17 @@ impl Tokenizers {
     }
 
     /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
-    /// with `model.source_first`.
+    /// with `model.source_first`; translations begin with `model.forced_first`.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
     /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
-        let start = self.contract(model)?.start;
+        let TokenContract {
+            start,
+            forced_first,
+            ..
+        } = self.contract(model)?;
         let first = model.source_first.as_deref();
         let first = first.map(|token| id_of("model.source_first", token, self.src()));
         let first = first.transpose()?;
@@ -52,9 +56,11 @@ impl Tokenizers {
             Self::Shared(both) => {
                 both.start_with(start);
                 both.begin_with(first);
+                both.force(forced_first);
             }
             Self::Separate { src, tgt } => {
                 tgt.start_with(start);
+                tgt.force(forced_first);
                 src.begin_with(first);
             }
         }

@@ -16,7 +16,7 @@ mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
-pub use learn::{Masks, learn, learn_tagged};
+pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer};
 pub use tokenizers::Tokenizers;

@@ -35,6 +35,8 @@ pub struct SpecialTokens {
     pub start: TokenId,
     /// What an encoder reads before every text: `model.source_first`.
     pub first: Option<TokenId>,
+    /// What every translation begins with: `model.forced_first`.
+    pub forced: Option<TokenId>,
 }
 
 impl SpecialTokens {
@@ -56,7 +58,8 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. [`SpecialTokens::start`] and [`SpecialTokens::first`] may be any tokens, and do not count.
+    /// Their ids. [`SpecialTokens::start`], [`SpecialTokens::first`] and [`SpecialTokens::forced`] may be any tokens, and do not
+    /// count.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
@@ -66,6 +69,7 @@ impl SpecialTokens {
             mask,
             start: _,
             first: _,
+            forced: _,
         } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
@@ -107,6 +111,7 @@ impl SpecialTokens {
             mask: id_of(&names.mask),
             start: bos,
             first: None,
+            forced: None,
         })
     }
 }
@@ -125,6 +130,7 @@ mod tests {
             mask: Some(5),
             start: 3,
             first: None,
+            forced: None,
         };
         let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();
         assert_eq!(special.n_ordinary(10), all.len());

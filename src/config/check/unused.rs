@@ -227,7 +227,7 @@ fn family(model: &ModelConfig) -> [Rule; 7] {
 fn training(config: &Config) -> [Rule; 5] {
     [
         (
-            true,
+            config.model.from.is_none(),
             &[
                 "tokenizer.special.pad",
                 "tokenizer.special.unk",
