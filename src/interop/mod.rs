@@ -21,7 +21,7 @@ use crate::architecture::Architecture;
 use crate::checkpoint::{self, Provenance, files, weights};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::text::Tokenizers;
+use crate::text::{Languages, Tokenizers};
 
 /// A model of another tool, ready to be written as a model directory.
 #[derive(Debug)]
@@ -38,13 +38,15 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Reads the model in the directory `dir`. Its weights are mapped into memory, and read by [`Foreign::write`].
+    /// Reads the model in the directory `dir`. Its weights are mapped into memory, and read by [`Foreign::write`]. A model of many
+    /// languages translates between `languages`.
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
-    /// [`Error::Io`] for files that cannot be read.
-    pub fn open(dir: &Path) -> Result<Self> {
-        hf::open(dir)
+    /// [`Error::Io`] for files that cannot be read; [`Error::Usage`] for languages that the model does not have, and if it has
+    /// many and nothing chooses among them.
+    pub fn open(dir: &Path, languages: &Languages) -> Result<Self> {
+        hf::open(dir, languages)
     }
 
     /// Writes the model directory `out`, which must not exist.

@@ -95,7 +95,7 @@ impl Pipeline {
         let ends = |id: TokenId| id == special.eos && units == Units::Lines;
         Ok(TextRules {
             units,
-            end: special.eos,
+            ends: self.tokenizers.ends(&self.config.model)?,
             pad: special.pad,
             never: match self.config.model.never_generated {
                 None => special.ids().filter(|&id| !ends(id)).collect(),

@@ -6,6 +6,7 @@
 mod contract;
 mod detokenizer;
 mod format;
+mod languages;
 mod learn;
 mod special;
 #[cfg(test)]
@@ -16,6 +17,8 @@ mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
+pub use languages::Languages;
+pub(crate) use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer};

@@ -35,6 +35,8 @@ pub struct SpecialTokens {
     pub start: TokenId,
     /// What an encoder reads before every text: `model.source_first`.
     pub first: Option<TokenId>,
+    /// What an encoder reads after the end of every text: `model.source_last`.
+    pub last: Option<TokenId>,
 }
 
 impl SpecialTokens {
@@ -56,7 +58,8 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. [`SpecialTokens::start`] and [`SpecialTokens::first`] may be any tokens, and do not count.
+    /// Their ids. [`SpecialTokens::start`], [`SpecialTokens::first`] and [`SpecialTokens::last`] may be any tokens, and do not
+    /// count.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
@@ -66,6 +69,7 @@ impl SpecialTokens {
             mask,
             start: _,
             first: _,
+            last: _,
         } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
@@ -78,17 +82,23 @@ impl SpecialTokens {
             text.insert(0, first);
         }
         text.push(self.eos);
+        text.extend(self.last);
         text
     }
 
     /// How many tokens [`SpecialTokens::framed`] adds.
     pub fn n_frame(self) -> usize {
-        1 + self.n_first()
+        self.n_first() + self.n_last()
     }
 
     /// How many tokens it adds before the text.
     pub fn n_first(self) -> usize {
         usize::from(self.first.is_some())
+    }
+
+    /// How many tokens it adds after the text.
+    pub fn n_last(self) -> usize {
+        1 + usize::from(self.last.is_some())
     }
 
     /// Asks `id_of` for the ids of the tokens `names`; else says what is wrong.
@@ -107,6 +117,7 @@ impl SpecialTokens {
             mask: id_of(&names.mask),
             start: bos,
             first: None,
+            last: None,
         })
     }
 }
@@ -125,6 +136,7 @@ mod tests {
             mask: Some(5),
             start: 3,
             first: None,
+            last: None,
         };
         let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();
         assert_eq!(special.n_ordinary(10), all.len());

@@ -304,9 +304,19 @@ impl Tokenizer {
         self.special.start = start;
     }
 
-    /// Makes `first` what the encoder reads before every text.
-    pub(super) fn begin_with(&mut self, first: Option<TokenId>) {
+    /// Makes `first` what the encoder reads before every text, and `last` what it reads after the end of it.
+    pub(super) fn frame_with(&mut self, [first, last]: [Option<TokenId>; 2]) {
         self.special.first = first;
+        self.special.last = last;
+    }
+
+    /// The tokens that the file adds to those of its model, with their ids.
+    pub(super) fn added(&self) -> Vec<(TokenId, String)> {
+        let added = self.inner.get_added_vocabulary().get_vocab();
+        added
+            .iter()
+            .map(|(token, &id)| (id, token.clone()))
+            .collect()
     }
 
     /// The ids of the special tokens.

@@ -12,6 +12,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     mask: None,
     start: 2,
     first: None,
+    last: None,
 };
 
 /// Pairs of random lengths; the ids encode the line number.

@@ -14,6 +14,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     mask: Some(4),
     start: 2,
     first: None,
+    last: None,
 };
 
 /// A model whose logits depend on the last token and on the position.
@@ -116,7 +117,7 @@ fn rules(units: Units) -> TextRules {
     let never = SPECIAL.ids();
     TextRules {
         units,
-        end: SPECIAL.eos,
+        ends: vec![SPECIAL.eos],
         pad: SPECIAL.pad,
         never: never
             .filter(|&id| id != SPECIAL.eos || units == Units::Stream)

@@ -18,6 +18,7 @@ pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
     mask: None,
     start: 2,
     first: None,
+    last: None,
 };
 pub(super) const VOCAB: usize = 8;
 pub(super) const MAX_LEN: usize = 40;

@@ -163,6 +163,38 @@ impl SentencePiece {
         Ok(self.tokenizer_of(slots))
     }
 
+    /// The `tokenizer.json` in which the tokens `front` stand in place of the first three pieces: `<unk>`, `<s>` and `</s>`.
+    ///
+    /// # Errors
+    /// Other first pieces.
+    pub(super) fn tokenizer_behind(&self, front: &[&str]) -> Result<Value, String> {
+        let begins = |names: [&str; 3]| {
+            let pieces = self.pieces.iter().map(|piece| piece.text.as_str());
+            pieces.take(names.len()).eq(names)
+        };
+        if !begins(["<unk>", "<s>", "</s>"]) {
+            return Err("its first pieces are not `<unk>`, `<s>` and `</s>`".into());
+        }
+        let (replaced, rest) = self.pieces.split_at(3);
+        let own = |token: &str| replaced.iter().find(|piece| piece.text == token);
+        let front = front.iter().map(|token| match own(token) {
+            Some(piece) => Slot::of(piece),
+            None => Slot::foreign(token),
+        });
+        Ok(self.tokenizer_of(front.chain(rest.iter().map(Slot::of)).collect()))
+    }
+
+    /// The number of pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The id of the piece `text` in this file.
+    pub(super) fn id(&self, text: &str) -> Option<TokenId> {
+        let place = self.pieces.iter().position(|piece| piece.text == text);
+        place.map(|place| place as TokenId)
+    }
+
     fn tokenizer_of(&self, slots: Vec<Slot>) -> Value {
         let special: Vec<&str> = slots
             .iter()
@@ -273,9 +305,9 @@ impl Slot {
     /// of this side contains.
     fn foreign(text: &str) -> Self {
         let between = |open, close| text.starts_with(open) && text.ends_with(close);
-        let role = match (between("<", ">"), between(">>", "<<")) {
-            (true, _) => Role::Control,
-            (_, true) => Role::Language,
+        let role = match text {
+            _ if between(">>", "<<") => Role::Language,
+            _ if between("<", ">") || between("__", "__") => Role::Control,
             _ => Role::Unused,
         };
         Self::of(&Piece {
