@@ -15,6 +15,8 @@ use crate::batch::TokenId;
 use crate::error::{Error, Result};
 
 const WORD_MARK: char = '▁';
+/// The score of user-defined symbols in a unigram model: better than that of any piece.
+const SYMBOL_SCORE: f64 = -0.1;
 /// Begins the names of tokens that no text contains, since it is no character.
 const UNREACHABLE: char = '\u{10FFFF}';
 
@@ -44,6 +46,8 @@ enum Role {
     Control,
     Unused,
     Byte,
+    /// User-defined: it is never divided.
+    Symbol,
     /// `>>xx<<`, which a user writes before a text (MarianMT).
     Language,
 }
@@ -209,14 +213,19 @@ impl SentencePiece {
                 added(id, &slot.text, is_special)
             })
             .collect();
-        let mut pre_tokenizers = vec![metaspace(&slots)];
+        let symbols = symbols(&slots);
+        let mut pre_tokenizers = Vec::new();
+        if self.kind == Kind::Bpe {
+            pre_tokenizers.extend(isolated(&symbols));
+        }
+        pre_tokenizers.push(metaspace(&slots));
         pre_tokenizers.extend(splitter(&special, self.byte_fallback));
         json!({
             "version": "1.0",
             "truncation": null,
             "padding": null,
             "added_tokens": added,
-            "normalizer": {"type": "Sequence", "normalizers": self.normalizers()},
+            "normalizer": {"type": "Sequence", "normalizers": self.normalizers(&symbols)},
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers},
             "post_processor": null,
             "decoder": self.decoder(),
@@ -227,12 +236,14 @@ impl SentencePiece {
         })
     }
 
-    fn normalizers(&self) -> Vec<Value> {
+    fn normalizers(&self, symbols: &[&str]) -> Vec<Value> {
         let replace = |pattern: &str, by: &str| json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": by});
         let mut steps = Vec::new();
         if !self.charsmap.is_empty() {
             let charsmap = STANDARD.encode(&self.charsmap);
-            steps.push(json!({"type": "Precompiled", "precompiled_charsmap": charsmap}));
+            steps.push(json!({
+                "type": "Precompiled", "precompiled_charsmap": charsmap, "match": "longest", "kept": symbols,
+            }));
         }
         if self.remove_extra_whitespaces {
             // Only blanks; the map above turns other white space into blanks.
@@ -264,7 +275,10 @@ impl SentencePiece {
     fn unigram(&self, slots: &[Slot]) -> Value {
         let vocab: Vec<(&str, f64)> = slots
             .iter()
-            .map(|slot| (slot.text.as_str(), f64::from(slot.score)))
+            .map(|slot| match slot.role {
+                Role::Symbol => (slot.text.as_str(), SYMBOL_SCORE),
+                _ => (slot.text.as_str(), f64::from(slot.score)),
+            })
             .collect();
         let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
         json!({"type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback})
@@ -285,7 +299,8 @@ impl SentencePiece {
             "end_of_word_suffix": null,
             "fuse_unk": true,
             "byte_fallback": self.byte_fallback,
-            "ignore_merges": false,
+            // Symbols have no merges.
+            "ignore_merges": slots.iter().any(|slot| slot.role == Role::Symbol),
             "vocab": vocab,
             "merges": merges(slots),
         })
@@ -350,7 +365,7 @@ impl Piece {
                         1 => Role::Normal,
                         2 => Role::Unknown,
                         3 => Role::Control,
-                        4 => return Err("user-defined symbols are not supported".into()),
+                        4 => Role::Symbol,
                         5 => Role::Unused,
                         6 => Role::Byte,
                         _ => {
@@ -374,10 +389,29 @@ impl Piece {
 /// Divides words before the search for pieces, unless a piece may contain a blank.
 fn metaspace(slots: &[Slot]) -> Value {
     let crosses = |slot: &Slot| {
-        slot.role == Role::Normal && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
+        matches!(slot.role, Role::Normal | Role::Symbol)
+            && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
     };
     let split = !slots.iter().any(crosses);
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": split})
+}
+
+/// User-defined symbols, the longest first.
+fn symbols(slots: &[Slot]) -> Vec<&str> {
+    let symbols = slots.iter().filter(|slot| slot.role == Role::Symbol);
+    let mut symbols: Vec<&str> = symbols.map(|slot| slot.text.as_str()).collect();
+    symbols.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    symbols
+}
+
+/// Makes each of `symbols` a part of its own.
+fn isolated(symbols: &[&str]) -> Option<Value> {
+    let symbols: Vec<String> = symbols.iter().map(|text| regex::escape(text)).collect();
+    (!symbols.is_empty()).then(|| {
+        json!({
+            "type": "Split", "pattern": {"Regex": symbols.join("|")}, "behavior": "Isolated", "invert": false,
+        })
+    })
 }
 
 /// All pairs of pieces that make up a piece, those of the likeliest piece first.
@@ -418,15 +452,20 @@ fn added(id: usize, text: &str, special: bool) -> Value {
 
 /// Divides special tokens in a text before their last character, so that no model mistakes them for the real ones.
 fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
-    let beginning =
-        |token: &&str| Some(regex::escape(&token[..token.char_indices().next_back()?.0]));
-    let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F]".to_owned());
-    let beginnings: Vec<String> = special
-        .iter()
-        .filter_map(beginning)
-        .filter(|beginning| !beginning.is_empty())
-        .chain(bytes)
-        .collect();
+    let beginning = |token: &&str| {
+        let (last, _) = token
+            .char_indices()
+            .next_back()
+            .filter(|&(last, _)| last > 0)?;
+        let (beginning, last) = token.split_at(last);
+        Some(format!(
+            "{}(?={})",
+            regex::escape(beginning),
+            regex::escape(last)
+        ))
+    };
+    let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F](?=>)".to_owned());
+    let beginnings: Vec<String> = special.iter().filter_map(beginning).chain(bytes).collect();
     (!beginnings.is_empty()).then(|| {
         json!({
             "type": "Split", "pattern": {"Regex": beginnings.join("|")}, "behavior": "MergedWithPrevious", "invert": false,

@@ -27,7 +27,7 @@ use crate::batch::TokenId;
 use crate::config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind};
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
-use crate::text::{Languages, Tokenizer, Tokenizers};
+use crate::text::{Languages, Tokenizer, Tokenizers, vocabulary};
 
 /// A model may have so many more rows than its tokenizer has tokens.
 const MOST_UNUSED: usize = 1 << 16;
@@ -132,11 +132,9 @@ fn kind_of(file: &Value) -> TokenizerKind {
 
 /// The tokens of the vocabulary of `file`, the first `known` if there are others.
 fn tokens(file: &Value, known: Option<usize>) -> Result<BTreeMap<TokenId, String>, String> {
-    let inner = tokenizers::Tokenizer::from_bytes(file.to_string());
-    let inner = inner.map_err(|error| format!("damaged: {error}"))?;
+    let all = vocabulary(file.to_string().as_bytes())?;
     let is_known = |id: TokenId| known.is_none_or(|known| (id as usize) < known);
-    Ok(inner
-        .get_vocab(true)
+    Ok(all
         .into_iter()
         .map(|(token, id)| (id, token))
         .filter(|(id, _)| is_known(*id))
