@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use attentive::error::{Error, Result};
 use attentive::interop::Foreign;
 
+use super::languages::LanguageArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -12,16 +13,22 @@ Examples:
   attentive import opus-mt-en-de --out models/en-de
   attentive import marian/model.npz --out models/en-de
   attentive translate models/en-de in.en > out.de
+  attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --out models/nllb
 
 The new directory is used like that of any other model: it translates, is served, is quantised and is inspected. Its search is that \
 of the model's owner (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
   The weights are converted to f32. Files of f16 and bf16 are read, too, but not pickled ones (`pytorch_model.bin`). docs/interop.md \
-lists the kinds of models.";
+lists the kinds of models.
+  The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT), `vocab.json` and `merges.txt` (GPT-2, BART), or models \
+of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Models of many \
+languages (mBART, M2M-100, NLLB) translate between those of `--source-lang` and `--target-lang`, which `attentive translate` can \
+change.";
 
 /// Make a model of another tool a model directory.
 ///
-/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and `tokenizer.json`, and models of
-/// Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them. Whatever is not understood is an error, so that a model that is imported computes what it should.
+/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer, and models
+/// of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them. Whatever is not understood is an error, so that a model
+/// that is imported computes what it should.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -31,6 +38,8 @@ pub(super) struct Args {
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    languages: LanguageArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -38,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };
-    let foreign = Foreign::open(&args.model)?;
+    let foreign = Foreign::open(&args.model, &args.languages.languages())?;
     let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
     foreign.write(&out)?;
     let mut note = Output::stdout();

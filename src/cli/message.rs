@@ -8,7 +8,7 @@ use attentive::error::Error;
 use attentive::pipeline::Warning;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 10] = [
+const FLAGS: [(&str, &str); 12] = [
     ("`RunOptions::out`", "`--out`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
@@ -16,6 +16,8 @@ const FLAGS: [(&str, &str); 10] = [
     ("`SearchOptions::beam_width`", "`--beam-width`"),
     ("`SearchOptions::coverage_penalty`", "`--coverage-penalty`"),
     ("`Sampling::top_p`", "`--top-p`"),
+    ("`Languages::source`", "`--source-lang`"),
+    ("`Languages::target`", "`--target-lang`"),
     ("`Processes::launched`", "`--process-timeout`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),

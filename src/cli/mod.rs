@@ -21,6 +21,7 @@ mod import;
 mod info;
 mod input;
 mod inspect;
+mod languages;
 mod lines;
 mod message;
 mod names;

@@ -110,6 +110,9 @@ pub struct ModelConfig {
     /// A token before every text that the encoder reads; by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_first: Option<String>,
+    /// A token after the end of every text that the encoder reads; by default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_last: Option<String>,
     /// The first token that the decoder reads, in training and decoding; by default `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_start: Option<String>,
@@ -122,6 +125,9 @@ pub struct ModelConfig {
     /// Tokens that are never generated; by default `<pad>` and `<s>`, and in language models all special tokens but `</s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_generated: Option<Vec<String>>,
+    /// Tokens other than `</s>` that end a text of a language model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further_ends: Option<Vec<String>>,
     /// Initialisation of the weights.
     pub init: Init,
     /// Values of recurrent stacks.
@@ -365,10 +371,12 @@ impl Default for ModelConfig {
             logit_scale: 1.0,
             pooling: Pooling::Mean,
             source_first: None,
+            source_last: None,
             decoder_start: None,
             forced_first: None,
             forced_last: None,
             never_generated: None,
+            further_ends: None,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),
         }

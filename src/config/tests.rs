@@ -138,10 +138,12 @@ fn a_written_configuration_reads_back_equal() {
         "model.final_norm",
         "model.attention_scale",
         "model.source_first",
+        "model.source_last",
         "model.decoder_start",
         "model.forced_first",
         "model.forced_last",
         "model.never_generated",
+        "model.further_ends",
     ];
     let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {

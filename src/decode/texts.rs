@@ -25,8 +25,8 @@ pub struct Texts<'a, S: Stepper, K> {
 pub struct TextRules {
     /// Division of the texts that the model has learned from.
     pub units: Units,
-    /// Ends a text.
-    pub end: TokenId,
+    /// Each of them ends a text.
+    pub ends: Vec<TokenId>,
     /// Pads rows to equal length.
     pub pad: TokenId,
     /// Tokens that are never drawn.
@@ -152,7 +152,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
     ) -> Next {
         text.window.append(&mut text.unread);
         let token = match text.sampler.draw(logits) {
-            Some(token) if token == self.rules.end => {
+            Some(token) if self.rules.ends.contains(&token) => {
                 return Next::End(Some(Ending::EndOfText));
             }
             Some(token) => token,

@@ -27,7 +27,7 @@ use crate::checkpoint::{self, Provenance, files, weights};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::shortlist::Shortlist;
-use crate::text::Tokenizers;
+use crate::text::{Languages, Tokenizers};
 
 /// A model of another tool, ready to be written as a model directory.
 #[derive(Debug)]
@@ -46,18 +46,23 @@ pub struct Foreign {
 
 impl Foreign {
     /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
-    /// read by [`Foreign::write`].
+    /// read by [`Foreign::write`]. A model of many languages translates between `languages`.
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
-    /// [`Error::Io`] for files that cannot be read.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// [`Error::Io`] for files that cannot be read; [`Error::Usage`] for languages that the model does not have, and if it has
+    /// many and nothing chooses among them.
+    pub fn open(path: &Path, languages: &Languages) -> Result<Self> {
         if let Some(weights) = g2p::weights(path) {
+            languages.refuse()?;
             return g2p::open(&weights);
         }
         match marian::recognises(path)? {
-            true => marian::open(path),
-            false => hf::open(path),
+            true => {
+                languages.refuse()?;
+                marian::open(path)
+            }
+            false => hf::open(path, languages),
         }
     }
 

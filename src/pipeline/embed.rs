@@ -92,9 +92,10 @@ impl Pipeline {
         let [_, width] = encoded.dims();
         let values = values(encoded);
         let rows = values.chunks(batch.src.width() * width);
-        let first = self.tokenizers.src().special().n_first();
+        let special = self.tokenizers.src().special();
+        let (first, last) = (special.n_first(), special.n_last());
         rows.zip(batch.src.lens())
-            .map(|(row, &len)| mean(&row[first * width..(len - 1) * width], width))
+            .map(|(row, &len)| mean(&row[first * width..(len - last) * width], width))
             .collect()
     }
 }

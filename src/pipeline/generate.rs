@@ -92,7 +92,7 @@ impl Pipeline {
         let special = self.tokenizers.tgt().special();
         Ok(TextRules {
             units,
-            end: special.eos,
+            ends: self.tokenizers.ends(&self.config.model)?,
             pad: special.pad,
             never: self.tokenizers.never_in_texts(&self.config.model, units)?,
         })

@@ -51,7 +51,7 @@ use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
 use crate::model::{Model, parameters};
 use crate::shortlist::Shortlist;
-use crate::text::Tokenizers;
+use crate::text::{Languages, Tokenizers};
 
 /// A model with everything needed to process text.
 #[derive(Debug)]
@@ -186,6 +186,20 @@ impl Pipeline {
             engine: engine.with_shortlist(shortlist).into(),
             ..self
         }
+    }
+
+    /// The same model with these languages in place of its own.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that it does not have.
+    pub fn with_languages(mut self, languages: &Languages) -> Result<Self> {
+        languages.apply(&self.tokenizers, &mut self.config.model)?;
+        self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
+        let partners = self.partners.into_iter();
+        self.partners = partners
+            .map(|partner| partner.with_languages(languages))
+            .collect::<Result<_>>()?;
+        Ok(self)
     }
 
     /// The configuration, including the default search options.

@@ -38,7 +38,7 @@ impl Tokenizers {
     }
 
     /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
-    /// with `model.source_first`; translations begin with `model.forced_first`.
+    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_first`.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
@@ -49,19 +49,25 @@ impl Tokenizers {
             forced_first,
             ..
         } = self.contract(model)?;
-        let first = model.source_first.as_deref();
-        let first = first.map(|token| id_of("model.source_first", token, self.src()));
-        let first = first.transpose()?;
+        self.ends(model)?;
+        let around = |key, token: &Option<String>| {
+            let token = token.as_deref();
+            token.map(|token| id_of(key, token, self.src())).transpose()
+        };
+        let frame = [
+            around("model.source_first", &model.source_first)?,
+            around("model.source_last", &model.source_last)?,
+        ];
         match &mut self {
             Self::Shared(both) => {
                 both.start_with(start);
-                both.begin_with(first);
+                both.frame_with(frame);
                 both.force(forced_first);
             }
             Self::Separate { src, tgt } => {
                 tgt.start_with(start);
                 tgt.force(forced_first);
-                src.begin_with(first);
+                src.frame_with(frame);
             }
         }
         Ok(self)
@@ -90,6 +96,19 @@ impl Tokenizers {
             forced_first: id("model.forced_first", &model.forced_first)?,
             forced_last: id("model.forced_last", &model.forced_last)?,
         })
+    }
+
+    /// The ids of the tokens that end a text of a language model.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
+    pub fn ends(&self, model: &ModelConfig) -> Result<Vec<TokenId>> {
+        let further = model.further_ends.iter().flatten();
+        let further = further.map(|token| id_of("model.further_ends", token, self.tgt()));
+        [Ok(self.tgt().special().eos)]
+            .into_iter()
+            .chain(further)
+            .collect()
     }
 }
 

@@ -3,10 +3,13 @@
 //! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
 //! Vocabularies are learned here, so that the same text always gives the same file, byte for byte.
 
+mod charsmap;
 mod contract;
 mod detokenizer;
 mod format;
+mod languages;
 mod learn;
+mod normalization;
 mod special;
 #[cfg(test)]
 mod tests;
@@ -16,8 +19,11 @@ mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
+pub use languages::Languages;
+pub(crate) use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
+pub(crate) use tokenizer::vocabulary;
 pub use tokenizer::{Joint, Tokenizer};
 pub use tokenizers::Tokenizers;
 pub use words::WordCache;

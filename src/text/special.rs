@@ -37,6 +37,8 @@ pub struct SpecialTokens {
     pub first: Option<TokenId>,
     /// What every translation begins with: `model.forced_first`.
     pub forced: Option<TokenId>,
+    /// What an encoder reads after the end of every text: `model.source_last`.
+    pub last: Option<TokenId>,
 }
 
 impl SpecialTokens {
@@ -58,7 +60,7 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. [`SpecialTokens::start`], [`SpecialTokens::first`] and [`SpecialTokens::forced`] may be any tokens, and do not
+    /// Their ids. The tokens of the model's configuration ([`SpecialTokens::start`] and those after it) may be any tokens, and do not
     /// count.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
@@ -70,6 +72,7 @@ impl SpecialTokens {
             start: _,
             first: _,
             forced: _,
+            last: _,
         } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
@@ -82,17 +85,23 @@ impl SpecialTokens {
             text.insert(0, first);
         }
         text.push(self.eos);
+        text.extend(self.last);
         text
     }
 
     /// How many tokens [`SpecialTokens::framed`] adds.
     pub fn n_frame(self) -> usize {
-        1 + self.n_first()
+        self.n_first() + self.n_last()
     }
 
     /// How many tokens it adds before the text.
     pub fn n_first(self) -> usize {
         usize::from(self.first.is_some())
+    }
+
+    /// How many tokens it adds after the text.
+    pub fn n_last(self) -> usize {
+        1 + usize::from(self.last.is_some())
     }
 
     /// Asks `id_of` for the ids of the tokens `names`; else says what is wrong.
@@ -112,6 +121,7 @@ impl SpecialTokens {
             start: bos,
             first: None,
             forced: None,
+            last: None,
         })
     }
 }
@@ -131,6 +141,7 @@ mod tests {
             start: 3,
             first: None,
             forced: None,
+            last: None,
         };
         let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();
         assert_eq!(special.n_ordinary(10), all.len());

@@ -14,6 +14,7 @@ use tokenizers::{
     PreTokenizedString, PreTokenizer,
 };
 
+use super::normalization::Inner;
 use super::special::{MASK, SpecialTokens};
 use crate::batch::TokenId;
 use crate::config::SpecialNames;
@@ -36,7 +37,7 @@ pub enum Joint {
 /// Converts text to token ids and back. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
-    inner: Arc<tokenizers::Tokenizer>,
+    inner: Arc<Inner>,
     json: Arc<[u8]>,
     special: SpecialTokens,
     vocab_size: usize,
@@ -70,12 +71,7 @@ impl Tokenizer {
 
     /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
     pub(crate) fn from_json(json: Vec<u8>, names: &SpecialNames) -> Result<Self, String> {
-        let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
-        // `tokenizers` panics on input that is not JSON.
-        let text = str::from_utf8(&json).map_err(|error| invalid(&error))?;
-        serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
-        let mut inner =
-            tokenizers::Tokenizer::from_bytes(&json).map_err(|error| invalid(&error))?;
+        let mut inner = parse(&json)?;
         // Special tokens in the user's text are ordinary text. Truncation is left to batching.
         inner.set_encode_special_tokens(true);
         inner.with_padding(None);
@@ -304,9 +300,19 @@ impl Tokenizer {
         self.special.start = start;
     }
 
-    /// Makes `first` what the encoder reads before every text.
-    pub(super) fn begin_with(&mut self, first: Option<TokenId>) {
+    /// Makes `first` what the encoder reads before every text, and `last` what it reads after the end of it.
+    pub(super) fn frame_with(&mut self, [first, last]: [Option<TokenId>; 2]) {
         self.special.first = first;
+        self.special.last = last;
+    }
+
+    /// The tokens that the file adds to those of its model, with their ids.
+    pub(super) fn added(&self) -> Vec<(TokenId, String)> {
+        let added = self.inner.get_added_vocabulary().get_vocab();
+        added
+            .iter()
+            .map(|(token, &id)| (id, token.clone()))
+            .collect()
     }
 
     /// Makes `forced` what every translation begins with.
@@ -335,6 +341,20 @@ impl Tokenizer {
             .map(|(piece, ..)| piece.to_owned())
             .collect())
     }
+}
+
+/// All tokens of a `tokenizer.json` with their ids; otherwise describes the problem.
+pub(crate) fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
+    Ok(parse(json)?.get_vocab(true))
+}
+
+/// Parses a `tokenizer.json`.
+fn parse(json: &[u8]) -> Result<Inner, String> {
+    let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
+    // `tokenizers` panics on input that is not JSON.
+    let text = str::from_utf8(json).map_err(|error| invalid(&error))?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+    Inner::from_bytes(json).map_err(|error| invalid(&error))
 }
 
 /// The smallest id shared by two tokens, and these tokens in alphabetical order.

@@ -17,6 +17,7 @@ use attentive::processes::Processes;
 
 use super::ensemble::EnsembleArgs;
 use super::fingerprint::fingerprint;
+use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
 use super::output::Output;
 use super::search::SearchArgs;
@@ -106,6 +107,8 @@ pub(super) struct Args {
     /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+    #[command(flatten)]
+    languages: LanguageArgs,
     /// Search among all tokens, also if the model has a shortlist.
     #[arg(long)]
     no_shortlist: bool,
@@ -183,7 +186,8 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 
 /// The model, and how it is asked to translate.
 fn load(args: &Args) -> Result<(Pipeline, TranslateOptions)> {
-    let mut pipeline = args.ensemble.load(&args.lines.model)?;
+    let pipeline = args.ensemble.load(&args.lines.model)?;
+    let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
     if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
         pipeline = pipeline.with_shortlist(None);
     }

@@ -166,7 +166,11 @@ fn stacks(model: &ModelConfig) -> [Rule; 7] {
         ),
         (
             encoder.is_none(),
-            &["model.n_encoder_layers", "model.source_first"],
+            &[
+                "model.n_encoder_layers",
+                "model.source_first",
+                "model.source_last",
+            ],
             "the model has no encoder",
         ),
         (
@@ -177,17 +181,22 @@ fn stacks(model: &ModelConfig) -> [Rule; 7] {
     ]
 }
 
-fn family(model: &ModelConfig) -> [Rule; 7] {
+fn family(model: &ModelConfig) -> [Rule; 8] {
     [
         (
             model.family == Family::Tagger,
-            &["model.source_first"],
+            &["model.source_first", "model.source_last"],
             "a tagger reads nothing but the tokens that it labels",
         ),
         (
             model.family.task() != Task::Translate,
             &["model.forced_first", "model.forced_last"],
             "the model does not translate",
+        ),
+        (
+            model.family.task() != Task::Generate,
+            &["model.further_ends"],
+            "the model is no language model",
         ),
         (
             model.decoder().is_none(),

@@ -13,6 +13,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     start: 2,
     first: None,
     forced: None,
+    last: None,
 };
 
 /// Pairs of random lengths; the ids encode the line number.

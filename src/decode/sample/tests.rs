@@ -15,6 +15,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     start: 2,
     first: None,
     forced: None,
+    last: None,
 };
 
 /// A model whose logits depend on the last token and on the position.
@@ -117,7 +118,7 @@ fn rules(units: Units) -> TextRules {
     let never = SPECIAL.ids();
     TextRules {
         units,
-        end: SPECIAL.eos,
+        ends: vec![SPECIAL.eos],
         pad: SPECIAL.pad,
         never: never
             .filter(|&id| id != SPECIAL.eos || units == Units::Stream)

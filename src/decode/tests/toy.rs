@@ -19,6 +19,7 @@ pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
     start: 2,
     first: None,
     forced: None,
+    last: None,
 };
 pub(super) const VOCAB: usize = 8;
 pub(super) const MAX_LEN: usize = 40;

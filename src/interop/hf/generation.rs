@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::tokenizer::Read;
@@ -36,7 +37,8 @@ const IGNORED: &[&str] = &[
 pub(super) struct Generation {
     pub(super) pad: Option<TokenId>,
     pub(super) bos: Option<TokenId>,
-    pub(super) eos: Option<TokenId>,
+    /// All tokens that end a text.
+    ends: Vec<TokenId>,
     start: Option<TokenId>,
     forced_first: Option<TokenId>,
     forced_last: Option<TokenId>,
@@ -73,14 +75,11 @@ impl Generation {
         for (key, id) in ids {
             *id = keys.optional(key)?.or(*id);
         }
-        self.eos = match keys.optional::<Value>("eos_token_id")? {
-            None => self.eos,
-            Some(value) => match (value.as_u64(), value.as_array().map(Vec::as_slice)) {
-                (Some(id), _) => Some(id as TokenId),
-                (None, Some([Value::Number(id)])) => id.as_u64().map(|id| id as TokenId),
-                _ => return Err(keys.refuse("eos_token_id", &value)),
-            },
-        };
+        match keys.optional("eos_token_id")? {
+            None => {}
+            Some(OneOrMore::One(end)) => self.ends = vec![end],
+            Some(OneOrMore::More(ends)) => self.ends = ends,
+        }
         if let Some(words) = keys.optional::<Vec<Vec<TokenId>>>("bad_words_ids")? {
             self.never.clear();
             for word in words {
@@ -130,6 +129,12 @@ impl Generation {
         }
     }
 
+    /// The token that ends a text: `last`, which the tokenizer puts there, if it is one of them, or else the first.
+    pub(super) fn eos(&self, last: Option<TokenId>) -> Option<TokenId> {
+        let last = last.filter(|last| self.ends.contains(last));
+        last.or(self.ends.first().copied())
+    }
+
     /// Names the special tokens in `model`.
     pub(super) fn apply(&self, read: &Read, model: &mut ModelConfig) -> Result<()> {
         let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
@@ -141,8 +146,11 @@ impl Generation {
                 model.forced_first = name(self.forced_first)?;
                 model.forced_last = name(self.forced_last)?;
                 model.never_generated = Some(never()?);
+                self.has_one_end(read)?;
             }
             Task::Generate => {
+                let ends = self.further_ends(read)?;
+                model.further_ends = Some(ends).filter(|ends| !ends.is_empty());
                 model.decoder_start = name(self.bos)?;
                 model.never_generated = Some(never()?);
             }
@@ -150,4 +158,28 @@ impl Generation {
         }
         Ok(())
     }
+
+    /// The tokens that end a text, other than `</s>`.
+    fn further_ends(&self, read: &Read) -> Result<Vec<String>> {
+        let ends: Result<Vec<String>> = self.ends.iter().map(|&id| read.token(id)).collect();
+        let mut ends = ends?;
+        ends.retain(|end| *end != read.config.special.eos);
+        Ok(ends)
+    }
+
+    /// Refuses a model whose translations end in several ways.
+    fn has_one_end(&self, read: &Read) -> Result<()> {
+        match self.further_ends(read)?.first() {
+            None => Ok(()),
+            Some(end) => Err(read.refuse(format!("translations must not end with `{end}`, too"))),
+        }
+    }
+}
+
+/// A token, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(TokenId),
+    More(Vec<TokenId>),
 }

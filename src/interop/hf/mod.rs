@@ -25,6 +25,7 @@ use crate::architecture::ActivationKind;
 use crate::checkpoint;
 use crate::config::{Config, DataConfig, ModelConfig, Units};
 use crate::error::Result;
+use crate::text::Languages;
 
 /// Keys of all kinds that make no difference to what a model computes.
 const IGNORED: &[&str] = &[
@@ -83,7 +84,7 @@ impl Described {
     }
 }
 
-pub(super) fn open(dir: &Path) -> Result<Foreign> {
+pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let mut keys = Keys::read(&dir.join("config.json"))?;
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
@@ -111,12 +112,9 @@ pub(super) fn open(dir: &Path) -> Result<Foreign> {
         units,
     } = described?;
     keys.finish()?;
-    let read = tokenizer::read(dir, vocab, &generation)?;
+    let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
-    model.source_first = read
-        .source_first
-        .clone()
-        .filter(|_| model.encoder().is_some());
+    read.apply(languages, &mut model)?;
     let (tokenizer, tokenizers) = (read.config, read.tokenizers);
     let config = Config {
         tokenizer,

@@ -16,6 +16,8 @@ use crate::config::TokenizerKind;
 use crate::error::{Error, Result};
 
 const WORD_MARK: char = '▁';
+/// The score of user-defined symbols in a unigram model: better than that of any piece.
+const SYMBOL_SCORE: f64 = -0.1;
 /// Begins the names of tokens that no text contains, since it is no character.
 const UNREACHABLE: char = '\u{10FFFF}';
 
@@ -45,6 +47,8 @@ enum Role {
     Control,
     Unused,
     Byte,
+    /// User-defined: it is never divided.
+    Symbol,
     /// `>>xx<<`, which a user writes before a text (MarianMT).
     Language,
 }
@@ -177,6 +181,38 @@ impl SentencePiece {
         Ok(self.tokenizer_of(slots))
     }
 
+    /// The `tokenizer.json` in which the tokens `front` stand in place of the first three pieces: `<unk>`, `<s>` and `</s>`.
+    ///
+    /// # Errors
+    /// Other first pieces.
+    pub(super) fn tokenizer_behind(&self, front: &[&str]) -> Result<Value, String> {
+        let begins = |names: [&str; 3]| {
+            let pieces = self.pieces.iter().map(|piece| piece.text.as_str());
+            pieces.take(names.len()).eq(names)
+        };
+        if !begins(["<unk>", "<s>", "</s>"]) {
+            return Err("its first pieces are not `<unk>`, `<s>` and `</s>`".into());
+        }
+        let (replaced, rest) = self.pieces.split_at(3);
+        let own = |token: &str| replaced.iter().find(|piece| piece.text == token);
+        let front = front.iter().map(|token| match own(token) {
+            Some(piece) => Slot::of(piece),
+            None => Slot::foreign(token),
+        });
+        Ok(self.tokenizer_of(front.chain(rest.iter().map(Slot::of)).collect()))
+    }
+
+    /// The number of pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The id of the piece `text` in this file.
+    pub(super) fn id(&self, text: &str) -> Option<TokenId> {
+        let place = self.pieces.iter().position(|piece| piece.text == text);
+        place.map(|place| place as TokenId)
+    }
+
     fn tokenizer_of(&self, slots: Vec<Slot>) -> Value {
         let special: Vec<&str> = slots
             .iter()
@@ -191,14 +227,19 @@ impl SentencePiece {
                 added(id, &slot.text, is_special)
             })
             .collect();
-        let mut pre_tokenizers = vec![metaspace(&slots)];
+        let symbols = symbols(&slots);
+        let mut pre_tokenizers = Vec::new();
+        if self.kind == Kind::Bpe {
+            pre_tokenizers.extend(isolated(&symbols));
+        }
+        pre_tokenizers.push(metaspace(&slots));
         pre_tokenizers.extend(splitter(&special, self.byte_fallback));
         json!({
             "version": "1.0",
             "truncation": null,
             "padding": null,
             "added_tokens": added,
-            "normalizer": {"type": "Sequence", "normalizers": self.normalizers()},
+            "normalizer": {"type": "Sequence", "normalizers": self.normalizers(&symbols)},
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers},
             "post_processor": null,
             "decoder": self.decoder(),
@@ -209,12 +250,14 @@ impl SentencePiece {
         })
     }
 
-    fn normalizers(&self) -> Vec<Value> {
+    fn normalizers(&self, symbols: &[&str]) -> Vec<Value> {
         let replace = |pattern: &str, by: &str| json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": by});
         let mut steps = Vec::new();
         if !self.charsmap.is_empty() {
             let charsmap = STANDARD.encode(&self.charsmap);
-            steps.push(json!({"type": "Precompiled", "precompiled_charsmap": charsmap}));
+            steps.push(json!({
+                "type": "Precompiled", "precompiled_charsmap": charsmap, "match": "longest", "kept": symbols,
+            }));
         }
         if self.remove_extra_whitespaces {
             // Only blanks; the map above turns other white space into blanks.
@@ -246,7 +289,10 @@ impl SentencePiece {
     fn unigram(&self, slots: &[Slot]) -> Value {
         let vocab: Vec<(&str, f64)> = slots
             .iter()
-            .map(|slot| (slot.text.as_str(), f64::from(slot.score)))
+            .map(|slot| match slot.role {
+                Role::Symbol => (slot.text.as_str(), SYMBOL_SCORE),
+                _ => (slot.text.as_str(), f64::from(slot.score)),
+            })
             .collect();
         let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
         json!({"type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback})
@@ -267,7 +313,8 @@ impl SentencePiece {
             "end_of_word_suffix": null,
             "fuse_unk": true,
             "byte_fallback": self.byte_fallback,
-            "ignore_merges": false,
+            // Symbols have no merges.
+            "ignore_merges": slots.iter().any(|slot| slot.role == Role::Symbol),
             "vocab": vocab,
             "merges": merges(slots),
         })
@@ -287,9 +334,9 @@ impl Slot {
     /// of this side contains.
     fn foreign(text: &str) -> Self {
         let between = |open, close| text.starts_with(open) && text.ends_with(close);
-        let role = match (between("<", ">"), between(">>", "<<")) {
-            (true, _) => Role::Control,
-            (_, true) => Role::Language,
+        let role = match text {
+            _ if between(">>", "<<") => Role::Language,
+            _ if between("<", ">") || between("__", "__") => Role::Control,
             _ => Role::Unused,
         };
         Self::of(&Piece {
@@ -332,7 +379,7 @@ impl Piece {
                         1 => Role::Normal,
                         2 => Role::Unknown,
                         3 => Role::Control,
-                        4 => return Err("user-defined symbols are not supported".into()),
+                        4 => Role::Symbol,
                         5 => Role::Unused,
                         6 => Role::Byte,
                         _ => {
@@ -356,10 +403,29 @@ impl Piece {
 /// Divides words before the search for pieces, unless a piece may contain a blank.
 fn metaspace(slots: &[Slot]) -> Value {
     let crosses = |slot: &Slot| {
-        slot.role == Role::Normal && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
+        matches!(slot.role, Role::Normal | Role::Symbol)
+            && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
     };
     let split = !slots.iter().any(crosses);
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": split})
+}
+
+/// User-defined symbols, the longest first.
+fn symbols(slots: &[Slot]) -> Vec<&str> {
+    let symbols = slots.iter().filter(|slot| slot.role == Role::Symbol);
+    let mut symbols: Vec<&str> = symbols.map(|slot| slot.text.as_str()).collect();
+    symbols.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    symbols
+}
+
+/// Makes each of `symbols` a part of its own.
+fn isolated(symbols: &[&str]) -> Option<Value> {
+    let symbols: Vec<String> = symbols.iter().map(|text| regex::escape(text)).collect();
+    (!symbols.is_empty()).then(|| {
+        json!({
+            "type": "Split", "pattern": {"Regex": symbols.join("|")}, "behavior": "Isolated", "invert": false,
+        })
+    })
 }
 
 /// All pairs of pieces that make up a piece, those of the likeliest piece first.
@@ -401,15 +467,20 @@ pub(super) fn added(id: usize, text: &str, special: bool) -> Value {
 
 /// Divides special tokens in a text before their last character, so that no model mistakes them for the real ones.
 pub(super) fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
-    let beginning =
-        |token: &&str| Some(regex::escape(&token[..token.char_indices().next_back()?.0]));
-    let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F]".to_owned());
-    let beginnings: Vec<String> = special
-        .iter()
-        .filter_map(beginning)
-        .filter(|beginning| !beginning.is_empty())
-        .chain(bytes)
-        .collect();
+    let beginning = |token: &&str| {
+        let (last, _) = token
+            .char_indices()
+            .next_back()
+            .filter(|&(last, _)| last > 0)?;
+        let (beginning, last) = token.split_at(last);
+        Some(format!(
+            "{}(?={})",
+            regex::escape(beginning),
+            regex::escape(last)
+        ))
+    };
+    let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F](?=>)".to_owned());
+    let beginnings: Vec<String> = special.iter().filter_map(beginning).chain(bytes).collect();
     (!beginnings.is_empty()).then(|| {
         json!({
             "type": "Split", "pattern": {"Regex": beginnings.join("|")}, "behavior": "MergedWithPrevious", "invert": false,

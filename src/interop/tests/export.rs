@@ -5,13 +5,17 @@ use crate::config::{Config, Family, ModelConfig};
 use crate::interop::{ExportFormat, export};
 use crate::model::parameters;
 use crate::pipeline::tests::{language_model, with};
+use crate::text::Languages;
 
 /// The model directory `dir`, exported and imported again.
 fn and_back(dir: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let [theirs, back] = ["theirs", "back"].map(|name| folder.path().join(name));
     export(dir, ExportFormat::Hf, &theirs).unwrap();
-    Foreign::open(&theirs).unwrap().write(&back).unwrap();
+    Foreign::open(&theirs, &Languages::default())
+        .unwrap()
+        .write(&back)
+        .unwrap();
     (folder, back)
 }
 

@@ -15,9 +15,11 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
 use crate::decode::{SampleOptions, Sampling};
 use crate::device;
+use crate::error::Result;
 use crate::model::tests::rows;
 use crate::nn::Pass;
 use crate::pipeline::{GenerateOptions, Pipeline, TranslateOptions};
+use crate::text::Languages;
 
 const KINDS: [&str; 13] = [
     "bart",
@@ -37,6 +39,10 @@ const KINDS: [&str; 13] = [
 /// The longest outputs, in tokens.
 const LONGEST: usize = 12;
 
+fn open(dir: &Path) -> Result<Foreign> {
+    Foreign::open(dir, &Languages::default())
+}
+
 fn fixture(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures/hf")
@@ -47,7 +53,7 @@ fn fixture(kind: &str) -> PathBuf {
 fn imported(kind: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("model");
-    Foreign::open(&fixture(kind)).unwrap().write(&out).unwrap();
+    open(&fixture(kind)).unwrap().write(&out).unwrap();
     (folder, out)
 }
 
@@ -66,7 +72,7 @@ fn changed(kind: &str, file: &str, change: impl FnOnce(&mut Value)) -> tempfile:
 }
 
 fn refusal(folder: &tempfile::TempDir) -> String {
-    Foreign::open(folder.path()).unwrap_err().to_string()
+    open(folder.path()).unwrap_err().to_string()
 }
 
 #[test]
@@ -269,7 +275,7 @@ fn pooling_is_that_of_sentence_transformers() {
     fs::create_dir(&dir).unwrap();
     let modes = |modes: Value| fs::write(dir.join("config.json"), modes.to_string()).unwrap();
     modes(json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}));
-    let found = Foreign::open(folder.path()).unwrap();
+    let found = open(folder.path()).unwrap();
     assert_eq!(found.config.model.pooling, Pooling::First);
     modes(json!({"pooling_mode_max_tokens": true}));
     assert!(refusal(&folder).contains("`pooling_mode_max_tokens` = true"));
@@ -290,7 +296,7 @@ fn names_of_early_versions_and_without_a_prefix_are_read() {
     let [early, recent] = [early.path(), &fixture("bert")].map(|dir| {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("model");
-        Foreign::open(dir).unwrap().write(&out).unwrap();
+        open(dir).unwrap().write(&out).unwrap();
         fs::read(out.join("model.safetensors")).unwrap()
     });
     assert!(early == recent);
@@ -402,7 +408,7 @@ fn tensors_must_be_those_of_the_kind() {
             tensors.insert("lm_head.weight".into(), (shape, values));
         })
     };
-    assert!(Foreign::open(copied(0.0).path()).is_ok());
+    assert!(open(copied(0.0).path()).is_ok());
     let problem = refusal(&copied(1.0));
     assert!(
         problem.contains("should be the same tensor, but differ"),
@@ -460,7 +466,7 @@ fn halves_and_shards_are_read() {
     let index = folder.path().join("model.safetensors.index.json");
     fs::write(&index, json!({ "weight_map": map }).to_string()).unwrap();
     let out = folder.path().join("out");
-    Foreign::open(folder.path()).unwrap().write(&out).unwrap();
+    open(folder.path()).unwrap().write(&out).unwrap();
     let LoadedWeights::Dense(weights) = checkpoint::load(&out).unwrap().weights else {
         panic!("not quantised")
     };
@@ -488,7 +494,7 @@ fn the_owners_search_is_kept() {
         keys["no_repeat_ngram_size"] = json!(3);
         keys["max_length"] = json!(40);
     });
-    let config = Foreign::open(folder.path()).unwrap().config;
+    let config = open(folder.path()).unwrap().config;
     let decode = &config.decode;
     assert_eq!((decode.beam_width, decode.alpha), (4, 0.8));
     assert_eq!((decode.no_repeat_ngram, decode.max_new_extra), (3, 40));

@@ -1,0 +1,72 @@
+//! The files of a tokenizer, in the forms of several libraries.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::byte_level::{self, Special};
+use super::settings::Settings;
+use super::{pieces, wordpiece};
+use crate::error::{Error, Result};
+use crate::interop::keys::not_understood;
+
+const FILE: &str = "tokenizer.json";
+
+/// What tokenizers are made from.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// For messages.
+    pub(super) path: PathBuf,
+    /// One `tokenizer.json` for both sides, or those of source and target.
+    pub(super) sides: Vec<Value>,
+    /// The number of tokens in the vocabulary, if there are others beyond it.
+    pub(super) known: Option<usize>,
+}
+
+impl Files {
+    pub(super) fn one(path: PathBuf, side: Value) -> Self {
+        Self {
+            path,
+            sides: vec![side],
+            known: None,
+        }
+    }
+
+    /// The files in `dir` of the tokenizer of a model of the kind `kind` (`model_type`) with `vocab` tokens.
+    pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
+        let present = |names: &[&str]| names.iter().all(|name| dir.join(name).exists());
+        let at = |name: &str| dir.join(name);
+        if present(&[FILE]) {
+            let side = json(&at(FILE))?;
+            return Ok(Self::one(at(FILE), side));
+        }
+        if present(&["vocab.txt"]) {
+            let side = wordpiece::read(&at("vocab.txt"), settings)?;
+            return Ok(Self::one(at("vocab.txt"), side));
+        }
+        let pairs = ["vocab.json", "merges.txt"];
+        if present(&pairs) {
+            let special = match kind {
+                "bart" => Special::Around,
+                _ => Special::EndOfText,
+            };
+            let [vocab, merges] = pairs.map(at);
+            let side = byte_level::read(&vocab, &merges, special, settings)?;
+            return Ok(Self::one(vocab, side));
+        }
+        if let Some(files) = pieces::read(dir, kind, vocab, settings)? {
+            return Ok(files);
+        }
+        Err(not_understood(
+            dir,
+            format!("it has no `{FILE}`, and no other files of a tokenizer that can be read"),
+        ))
+    }
+}
+
+/// The JSON value in the file `path`.
+pub(super) fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
+}

@@ -1,0 +1,142 @@
+//! The tokenizer of a model with a given number of tokens, as `tokenizer.json`.
+
+mod added;
+mod byte_level;
+mod files;
+mod frame;
+mod languages;
+mod multilingual;
+mod pieces;
+mod settings;
+mod special;
+#[cfg(test)]
+mod tests;
+mod wordpiece;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use self::files::Files;
+use self::frame::Frame;
+use self::multilingual::Multilingual;
+use self::settings::Settings;
+use super::generation::Generation;
+use crate::batch::TokenId;
+use crate::config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind};
+use crate::error::{Error, Result};
+use crate::interop::keys::not_understood;
+use crate::text::{Languages, Tokenizer, Tokenizers, vocabulary};
+
+/// A model may have so many more rows than its tokenizer has tokens.
+const MOST_UNUSED: usize = 1 << 16;
+
+/// The tokenizer of a model.
+#[derive(Debug)]
+pub(super) struct Read {
+    path: PathBuf,
+    pub(super) config: TokenizerConfig,
+    pub(super) tokenizers: Tokenizers,
+    frame: Frame,
+    multilingual: Option<Multilingual>,
+}
+
+impl Read {
+    /// The token with this id.
+    pub(super) fn token(&self, id: TokenId) -> Result<String> {
+        let token = self.tokenizers.tgt().token(id);
+        token.ok_or_else(|| self.refuse(format!("there is no token {id}")))
+    }
+
+    /// The error for something in the tokenizer that is not understood.
+    pub(super) fn refuse(&self, problem: String) -> Error {
+        not_understood(&self.path, problem)
+    }
+
+    /// Says in `model` what stands around a text, and which `languages` it translates between.
+    pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
+        if model.encoder().is_some() {
+            model.source_first.clone_from(&self.frame.first);
+            model.source_last.clone_from(&self.frame.language);
+        }
+        match &self.multilingual {
+            Some(multilingual) => multilingual.apply(languages, &self.tokenizers, model),
+            None => languages.apply(&self.tokenizers, model),
+        }
+    }
+}
+
+/// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to `vocab` tokens.
+pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation) -> Result<Read> {
+    let settings = Settings::read(dir)?;
+    let Files {
+        path,
+        mut sides,
+        known,
+    } = Files::read(dir, kind, vocab, &settings)?;
+    let refuse = |problem: String| not_understood(&path, problem);
+    let tokens = tokens(&sides[0], known).map_err(refuse)?;
+    let last = tokens.last_key_value();
+    let n_tokens = last.map_or(0, |(&id, _)| id as usize + 1);
+    let fits = n_tokens <= vocab && vocab - n_tokens <= MOST_UNUSED;
+    if !fits || tokens.len() != n_tokens || known.is_some_and(|known| known != vocab) {
+        return Err(refuse(format!(
+            "it has {} tokens with ids below {n_tokens}, but the model has {vocab}",
+            tokens.len()
+        )));
+    }
+    let unused: Vec<String> = (n_tokens..vocab)
+        .map(|id| format!("<unused-{id}>"))
+        .collect();
+    for side in &mut sides {
+        added::append(side, n_tokens as TokenId, &unused);
+    }
+    let frame = Frame::read(&sides[0]).map_err(refuse)?;
+    let special = special::names(&sides[0], &tokens, &frame, generation, &settings);
+    let special = SpecialNames {
+        unknown_from: known.unwrap_or(0),
+        ..special.map_err(refuse)?
+    };
+    let load = |side: &Value| Tokenizer::from_json(side.to_string().into_bytes(), &special);
+    let tokenizers = match &sides[..] {
+        [src, tgt] => Tokenizers::Separate {
+            src: load(src).map_err(refuse)?,
+            tgt: load(tgt).map_err(refuse)?,
+        },
+        both => Tokenizers::Shared(load(&both[0]).map_err(refuse)?),
+    };
+    let multilingual = Multilingual::of(kind, &settings, &frame, &tokenizers)?;
+    Ok(Read {
+        config: TokenizerConfig {
+            kind: kind_of(&sides[0]),
+            vocab_size: vocab,
+            special,
+            ..TokenizerConfig::default()
+        },
+        tokenizers,
+        frame,
+        multilingual,
+        path: path.clone(),
+    })
+}
+
+/// The kind of our own that is most like the model of `file`.
+fn kind_of(file: &Value) -> TokenizerKind {
+    match file["model"]["type"].as_str() {
+        Some("Unigram") => TokenizerKind::Unigram,
+        Some("WordLevel") => TokenizerKind::Word,
+        _ => TokenizerKind::Bpe,
+    }
+}
+
+/// The tokens of the vocabulary of `file`, the first `known` if there are others.
+fn tokens(file: &Value, known: Option<usize>) -> Result<BTreeMap<TokenId, String>, String> {
+    let all = vocabulary(file.to_string().as_bytes())?;
+    let is_known = |id: TokenId| known.is_none_or(|known| (id as usize) < known);
+    Ok(all
+        .into_iter()
+        .map(|(token, id)| (id, token))
+        .filter(|(id, _)| is_known(*id))
+        .collect())
+}

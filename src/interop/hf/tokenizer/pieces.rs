@@ -1,0 +1,133 @@
+//! Tokenizers whose tokens are the pieces of SentencePiece models.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::files::{Files, json};
+use super::frame::Frame;
+use super::languages::{M2M_100, MBART, NLLB};
+use super::settings::Settings;
+use super::{MOST_UNUSED, added};
+use crate::batch::TokenId;
+use crate::error::Result;
+use crate::interop::keys::not_understood;
+use crate::interop::sentencepiece::SentencePiece;
+
+/// The first tokens of models that were trained with fairseq. They stand in place of three pieces.
+const FRONT: [&str; 4] = ["<s>", "<pad>", "</s>", "<unk>"];
+/// How many names T5 has for gaps, unless its settings say otherwise.
+const GAPS: usize = 100;
+/// How many languages mBART has at first; a later version has more.
+const FIRST_LANGUAGES: usize = 25;
+
+/// The tokenizer in `dir`, if there are such files.
+pub(super) fn read(
+    dir: &Path,
+    kind: &str,
+    vocab: usize,
+    settings: &Settings,
+) -> Result<Option<Files>> {
+    let find = |name: &str| Some(dir.join(name)).filter(|path| path.exists());
+    if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
+        return marian(dir, [&source, &target]).map(Some);
+    }
+    if let Some(path) = find("sentencepiece.bpe.model") {
+        return Ok(Some(match find("vocab.json") {
+            Some(ids) => m2m_100(path, &ids, vocab)?,
+            None => fairseq(path, kind, vocab)?,
+        }));
+    }
+    if let Some(path) = find("spiece.model") {
+        let gaps = settings.number("extra_ids")?.unwrap_or(GAPS);
+        return own_ids(path, &Frame::new(None, Some("</s>")), gaps).map(Some);
+    }
+    if let Some(path) = find("tokenizer.model") {
+        return own_ids(path, &Frame::new(Some("<s>"), None), 0).map(Some);
+    }
+    Ok(None)
+}
+
+/// T5 and Llama: the ids are those of the pieces. Names of gaps in a text follow, the last first.
+fn own_ids(path: PathBuf, frame: &Frame, gaps: usize) -> Result<Files> {
+    let pieces = SentencePiece::read(&path)?;
+    let mut side = pieces.tokenizer();
+    let names: Vec<String> = (0..gaps).rev().map(|n| format!("<extra_id_{n}>")).collect();
+    added::append(&mut side, pieces.len() as TokenId, &names);
+    let framed = frame.write(&mut side, |token| pieces.id(token));
+    framed.map_err(|problem| not_understood(&path, problem))?;
+    Ok(Files::one(path, side))
+}
+
+/// mBART and NLLB: the tokens of the front, pieces, languages, and the mask.
+fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
+    let refuse = |problem: String| not_understood(&path, problem);
+    let pieces = SentencePiece::read(&path)?;
+    let mut side = pieces.tokenizer_behind(&FRONT).map_err(refuse)?;
+    let first = pieces.len() + 1;
+    let codes: Vec<&str> = match kind {
+        "mbart" => MBART.split(' ').collect(),
+        _ => NLLB.split(' ').collect(),
+    };
+    let n_codes = match kind {
+        "mbart" if vocab < first + codes.len() => FIRST_LANGUAGES,
+        _ => codes.len(),
+    };
+    let behind: Vec<String> = codes[..n_codes]
+        .iter()
+        .chain(&["<mask>"])
+        .map(|&token| token.to_owned())
+        .collect();
+    added::append(&mut side, first as TokenId, &behind);
+    ends_with(&mut side, 2).map_err(refuse)?;
+    Ok(Files::one(path, side))
+}
+
+/// M2M-100: pieces are looked up as strings, and languages follow.
+fn m2m_100(path: PathBuf, ids: &Path, vocab: usize) -> Result<Files> {
+    let mut ids: HashMap<String, TokenId> = json(ids)?;
+    let refuse = |problem: String| not_understood(&path, problem);
+    let end = ids.get("</s>").copied();
+    let end = end.ok_or_else(|| refuse("there is no token `</s>`".into()))?;
+    let n_pieces = ids.len();
+    let names = M2M_100.split(' ').map(|code| format!("__{code}__"));
+    ids.extend(names.zip(n_pieces as TokenId..));
+    let used = ids.len();
+    let unused =
+        (used..vocab.min(used + MOST_UNUSED)).map(|id| (format!("<unused-{id}>"), id as TokenId));
+    ids.extend(unused);
+    let made = SentencePiece::read(&path)?.tokenizer_with(&ids);
+    let mut side = made.map_err(refuse)?;
+    ends_with(&mut side, end).map_err(refuse)?;
+    Ok(Files {
+        known: Some(ids.len()),
+        ..Files::one(path, side)
+    })
+}
+
+/// MarianMT: two models of SentencePiece, whose pieces are looked up as strings.
+fn marian(dir: &Path, sides: [&Path; 2]) -> Result<Files> {
+    let path = dir.join("vocab.json");
+    let ids: HashMap<String, TokenId> = json(&path)?;
+    let refuse = |problem: String| not_understood(&path, problem);
+    let end = ids.get("</s>").copied();
+    let end = end.ok_or_else(|| refuse("there is no token `</s>`".into()))?;
+    let mut made = Vec::new();
+    for side in sides {
+        let side = SentencePiece::read(side)?.tokenizer_with(&ids);
+        let mut side = side.map_err(refuse)?;
+        ends_with(&mut side, end).map_err(refuse)?;
+        made.push(side);
+    }
+    Ok(Files {
+        path: path.clone(),
+        sides: made,
+        known: Some(ids.len()),
+    })
+}
+
+/// Puts `</s>`, which has the id `end`, after texts.
+fn ends_with(side: &mut Value, end: TokenId) -> Result<(), String> {
+    Frame::new(None, Some("</s>")).write(side, |_| Some(end))
+}

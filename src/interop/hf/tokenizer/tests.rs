@@ -1,0 +1,283 @@
+//! Tokenizers give the ids that they give in `transformers` (scripts/fixtures/hf_tokenizers.py).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::*;
+use crate::architecture::Positions;
+use crate::config::Family;
+use crate::interop::keys::Keys;
+use crate::text::{Detokenizer, SpecialTokens};
+
+#[derive(Deserialize)]
+struct Fixture {
+    lines: Vec<String>,
+    models: BTreeMap<String, Expected>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    ids: Vec<Vec<TokenId>>,
+    texts: Option<Vec<String>>,
+    special: BTreeMap<String, TokenId>,
+    languages: Option<[String; 2]>,
+    target: Option<TokenId>,
+    mask: Option<TokenId>,
+    gaps: Option<[TokenId; 2]>,
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn fixture() -> Fixture {
+    let file = fs::File::open(fixtures().join("hf_tokenizers/lines.json.gz")).unwrap();
+    serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap()
+}
+
+/// The files of the model `name` in a folder of their own, with the shared model of SentencePiece if it needs one.
+fn folder(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(fixtures().join("hf_tokenizers").join(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let pieces = match name {
+        "t5" => "spiece.model",
+        "mbart" | "mbart50" | "nllb" | "nllb_legacy" | "m2m_100" => "sentencepiece.bpe.model",
+        _ => return folder,
+    };
+    let model = fixtures().join("sentencepiece/unigram.model");
+    fs::copy(model, folder.path().join(pieces)).unwrap();
+    folder
+}
+
+/// The tokenizers and the model's settings, as an import makes them.
+fn opened(dir: &Path, languages: &Languages) -> Result<(Tokenizers, ModelConfig, TokenizerConfig)> {
+    let mut keys = Keys::read(&dir.join("config.json"))?;
+    let generation = Generation::read(dir, &mut keys)?;
+    let kind: String = keys.required("model_type")?;
+    let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
+    let mut model = ModelConfig {
+        family: match kind.as_str() {
+            "bert" => Family::EncoderOnly,
+            "gpt2" => Family::DecoderOnly,
+            _ => Family::Transformer,
+        },
+        positions: Positions::Learned,
+        ..ModelConfig::default()
+    };
+    generation.apply(&read, &mut model)?;
+    read.apply(languages, &mut model)?;
+    let tokenizers = read.tokenizers.for_model(&model)?;
+    Ok((tokenizers, model, read.config))
+}
+
+fn languages(source: &str, target: &str) -> Languages {
+    Languages {
+        source: Some(source.to_owned()),
+        target: Some(target.to_owned()),
+    }
+}
+
+#[test]
+fn ids_are_those_of_transformers() {
+    let Fixture { lines, models } = fixture();
+    for (name, expected) in &models {
+        let folder = folder(name);
+        let chosen = expected.languages.clone();
+        let chosen = chosen.map_or(Languages::default(), |[source, target]| {
+            languages(&source, &target)
+        });
+        let (tokenizers, model, _) = opened(folder.path(), &chosen).unwrap();
+        let tokenizer = tokenizers.src();
+        let special = tokenizer.special();
+        let framed = |text: &str| {
+            let ids = tokenizer.encode(text).unwrap();
+            match model.encoder() {
+                Some(_) => special.framed(ids),
+                None => ids,
+            }
+        };
+        let different: Vec<_> = lines
+            .iter()
+            .zip(&expected.ids)
+            .filter(|(text, ids)| framed(text) != **ids)
+            .collect();
+        for (text, ids) in different.iter().take(5) {
+            println!(
+                "{name}: {text:?}\n  {:?}\n  {:?}",
+                tokenizer.spelled(&framed(text)),
+                tokenizer.spelled(ids)
+            );
+        }
+        assert!(
+            different.is_empty(),
+            "{name}: {} of {} lines differ",
+            different.len(),
+            lines.len()
+        );
+        check_special(name, special, expected);
+        if let Some(target) = expected.target {
+            let contract = tokenizers.contract(&model).unwrap();
+            let found = match name.as_str() {
+                "mbart" => contract.start,
+                _ => contract.forced_first.unwrap(),
+            };
+            assert_eq!(found, target, "{name}");
+        }
+        if let Some(gaps) = expected.gaps {
+            let names = ["<extra_id_0>", "<extra_id_99>"];
+            assert_eq!(names.map(|token| tokenizer.id(token)), gaps.map(Some));
+        }
+    }
+}
+
+fn check_special(name: &str, special: SpecialTokens, expected: &Expected) {
+    let is_bert = name.starts_with("bert");
+    let roles = [
+        ("pad_token", Some(special.pad)),
+        (
+            "unk_token",
+            Some(special.unk).filter(|_| name != "gpt2" && name != "bart"),
+        ),
+        ("mask_token", special.mask),
+        ("bos_token", Some(special.bos).filter(|_| name != "t5")),
+        ("eos_token", Some(special.eos).filter(|_| name != "t5")),
+        ("cls_token", Some(special.bos).filter(|_| is_bert)),
+        ("sep_token", Some(special.eos).filter(|_| is_bert)),
+    ];
+    for (key, found) in roles {
+        if let (Some(id), Some(found)) = (expected.special.get(key), found) {
+            assert_eq!(found, *id, "{name}: {key}");
+        }
+    }
+    if let Some(mask) = expected.mask {
+        assert!(name == "m2m_100" || special.mask == Some(mask), "{name}");
+    }
+}
+
+#[test]
+fn texts_are_those_of_transformers_whole_and_token_by_token() {
+    for (name, expected) in fixture().models {
+        let Some(texts) = &expected.texts else {
+            continue;
+        };
+        let folder = folder(&name);
+        let (tokenizers, ..) = opened(folder.path(), &Languages::default()).unwrap();
+        let tokenizer = tokenizers.tgt();
+        for (ids, text) in expected.ids.iter().zip(texts) {
+            assert_eq!(tokenizer.decode(ids), *text, "{name}");
+            let mut detokenizer = Detokenizer::after(tokenizer, &[]);
+            let mut streamed: String = ids.iter().map(|&id| detokenizer.push(id)).collect();
+            streamed += &detokenizer.finish();
+            assert_eq!(streamed, *text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_owner_names_special_tokens() {
+    let folder = folder("bert");
+    let map = folder.path().join("special_tokens_map.json");
+    let text = fs::read_to_string(&map).unwrap();
+    fs::write(&map, text.replace("[MASK]", "[unused0]")).unwrap();
+    let (_, _, config) = opened(folder.path(), &Languages::default()).unwrap();
+    assert_eq!(config.special.mask, "[unused0]");
+    fs::write(&map, text.replace("[MASK]", "[GAP]")).unwrap();
+    let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+    assert!(
+        problem.to_string().contains("there is no token `[GAP]`"),
+        "{problem}"
+    );
+    fs::write(&map, "[]").unwrap();
+    assert!(opened(folder.path(), &Languages::default()).is_err());
+}
+
+#[test]
+fn other_settings_are_refused() {
+    let folder = folder("bert");
+    for (setting, expected) in [
+        (
+            r#"{"do_basic_tokenize": false}"#,
+            "`do_basic_tokenize` = false is not supported",
+        ),
+        (
+            r#"{"do_lower_case": "no"}"#,
+            "`do_lower_case` = \"no\" is not supported",
+        ),
+        (
+            r#"{"tokenizer_class": "BertJapaneseTokenizer"}"#,
+            "`BertJapaneseTokenizer` is not supported",
+        ),
+    ] {
+        fs::write(folder.path().join("tokenizer_config.json"), setting).unwrap();
+        let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+        assert!(problem.to_string().contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn languages_must_be_chosen_and_known() {
+    for name in ["mbart50", "nllb", "m2m_100", "mbart"] {
+        let folder = folder(name);
+        let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+        assert!(problem.to_string().contains("source language"), "{problem}");
+        assert!(problem.hint().unwrap().contains(" more"), "{name}");
+        let source = Languages {
+            source: Some(match name {
+                "nllb" => "eng_Latn".into(),
+                "m2m_100" => "__en__".into(),
+                _ => "en_XX".to_owned(),
+            }),
+            target: None,
+        };
+        let problem = opened(folder.path(), &source).unwrap_err();
+        assert!(problem.to_string().contains("target language"), "{problem}");
+        let problem = opened(folder.path(), &languages("tlh", "en_XX")).unwrap_err();
+        assert!(
+            problem.to_string().contains("no language `tlh`"),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn languages_change_in_their_places() {
+    let cases = [
+        ("mbart50", "fr_XX", "de_DE"),
+        ("mbart", "fr_XX", "de_DE"),
+        ("nllb_legacy", "fra_Latn", "deu_Latn"),
+        ("m2m_100", "fr", "de"),
+    ];
+    let chosen = fixture().models;
+    for (name, source, target) in cases {
+        let [before, after] = chosen[name].languages.clone().unwrap();
+        let folder = folder(name);
+        let fresh = opened(folder.path(), &languages(source, target)).unwrap().1;
+        let (tokenizers, mut model, _) =
+            opened(folder.path(), &languages(&before, &after)).unwrap();
+        assert_ne!(model, fresh, "{name}");
+        languages(source, target)
+            .apply(&tokenizers, &mut model)
+            .unwrap();
+        assert_eq!(model, fresh, "{name}");
+    }
+}
+
+#[test]
+fn tables_are_not_filled_without_bounds() {
+    let folder = folder("gpt2");
+    let path = folder.path().join("config.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let huge = text.replace("\"vocab_size\": ", "\"vocab_size\": 9999999");
+    fs::write(&path, huge).unwrap();
+    let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+    assert!(
+        problem.to_string().contains("but the model has 9999999"),
+        "{problem}"
+    );
+}

@@ -1,0 +1,66 @@
+//! WordPiece (Wu et al. 2016), as in BERT: a list of tokens, `vocab.txt`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::added;
+use super::frame::Frame;
+use super::settings::Settings;
+use crate::batch::TokenId;
+use crate::error::{Error, Result};
+use crate::interop::keys::not_understood;
+
+/// Begins a token that continues a word.
+const CONTINUES: &str = "##";
+/// Longer words are unknown.
+const LONGEST_WORD: usize = 100;
+/// Classes that divide texts in this way.
+const CLASSES: [&str; 3] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"];
+
+/// The tokenizer whose tokens are the lines of the file `path`.
+pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
+    settings.only("do_basic_tokenize", true)?;
+    let refuse = |problem: String| not_understood(path, problem);
+    if let Some(class) = settings.class().filter(|class| !CLASSES.contains(class)) {
+        return Err(refuse(format!("`{class}` is not supported")));
+    }
+    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let vocab: Map<String, Value> = text
+        .lines()
+        .zip(0..)
+        .map(|(token, id): (&str, TokenId)| (token.to_owned(), id.into()))
+        .collect();
+    let special = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
+    let lowercase = settings.flag("do_lower_case")?.unwrap_or(true);
+    let unk = special("unk_token", "[UNK]");
+    let (first, last) = (special("cls_token", "[CLS]"), special("sep_token", "[SEP]"));
+    let frame = Frame::new(Some(&first), Some(&last));
+    let mask = special("mask_token", "[MASK]");
+    let pad = special("pad_token", "[PAD]");
+    let id_of = |token: &str| Some(vocab.get(token)?.as_u64()? as TokenId);
+    let mut file = json!({
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": true,
+            "handle_chinese_chars": settings.flag("tokenize_chinese_chars")?.unwrap_or(true),
+            "strip_accents": settings.flag("strip_accents")?,
+            "lowercase": lowercase,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece", "prefix": CONTINUES, "cleanup": true},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": unk,
+            "continuing_subword_prefix": CONTINUES,
+            "max_input_chars_per_word": LONGEST_WORD,
+            "vocab": vocab,
+        },
+    });
+    added::mark(&mut file, [&pad, &unk, &first, &last, &mask], id_of).map_err(refuse)?;
+    frame.write(&mut file, id_of).map_err(refuse)?;
+    Ok(file)
+}

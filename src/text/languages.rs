@@ -1,0 +1,142 @@
+//! The languages between which a model of many languages translates.
+
+use super::{Tokenizer, Tokenizers};
+use crate::config::ModelConfig;
+use crate::error::{Error, Result};
+
+/// How many languages a message names.
+const NAMED: usize = 12;
+
+/// The languages of a text and of its translation, as the tokenizer spells them, as in `de_DE`, or their codes, as in `de` for
+/// `__de__`. One that is missing is that of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Languages {
+    /// The language of the text.
+    pub source: Option<String>,
+    /// The language of the translation.
+    pub target: Option<String>,
+}
+
+impl Languages {
+    /// Refuses languages, for a model that has only one on each side.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is one.
+    pub(crate) fn refuse(&self) -> Result<()> {
+        match self.source.as_ref().or(self.target.as_ref()) {
+            None => Ok(()),
+            Some(_) => Err(Error::usage(
+                "the model translates between two languages only",
+                "leave the languages out",
+            )),
+        }
+    }
+
+    /// Makes these the languages of `model`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language without a token in the vocabulary.
+    pub fn apply(&self, tokenizers: &Tokenizers, model: &mut ModelConfig) -> Result<()> {
+        if let Some(code) = &self.source {
+            let token = Some(tokenizers.src().language(code)?);
+            match model.source_last {
+                Some(_) => model.source_last = token,
+                None => model.source_first = token,
+            }
+        }
+        if let Some(code) = &self.target {
+            let token = tokenizers.tgt().language(code)?;
+            let starts = model.decoder_start.as_deref().and_then(code_of).is_some();
+            match token.starts_with(BEFORE_SOURCE) {
+                true => model.source_first = Some(token),
+                false if starts => model.decoder_start = Some(token),
+                false => model.forced_first = Some(token),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Begins a token for the language of the translation that stands before the text, as in `>>de<<`.
+const BEFORE_SOURCE: &str = ">>";
+
+/// The code in `token`, if it is like that of a language.
+pub(super) fn code_of(token: &str) -> Option<&str> {
+    let between = |open, close| token.strip_prefix(open)?.strip_suffix(close);
+    let marked = between("__", "__").or_else(|| between(BEFORE_SOURCE, "<<"));
+    let is_short = |code: &str| {
+        matches!(code.len(), 2 | 3) && code.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    match (marked, token.split_once('_')) {
+        (Some(code), _) if token.starts_with(BEFORE_SOURCE) => Some(code),
+        (Some(code), _) => Some(code).filter(|code| is_short(code)),
+        (None, Some((language, region))) => {
+            let is_region = matches!(region.len(), 2..=4)
+                && region.starts_with(|first: char| first.is_ascii_uppercase())
+                && region.bytes().all(|byte| byte.is_ascii_alphabetic());
+            Some(token).filter(|_| is_short(language) && is_region)
+        }
+        (None, None) => None,
+    }
+}
+
+impl Tokenizer {
+    /// The tokens of languages, in the order of their ids.
+    pub fn languages(&self) -> Vec<String> {
+        let mut added = self.added();
+        added.retain(|(_, token)| code_of(token).is_some());
+        added.sort_unstable();
+        added.into_iter().map(|(_, token)| token).collect()
+    }
+
+    /// The token of the language `code`, which may be the token itself.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none; its hint names some.
+    pub fn language(&self, code: &str) -> Result<String> {
+        let languages = self.languages();
+        let found = languages
+            .iter()
+            .find(|token| *token == code || code_of(token) == Some(code));
+        found.cloned().ok_or_else(|| {
+            let hint = match languages.is_empty() {
+                true => "it has no tokens of languages: leave the language out".into(),
+                false => format!("its languages are {}", some(&languages)),
+            };
+            Error::usage(format!("the model has no language `{code}`"), hint)
+        })
+    }
+}
+
+/// Some of `languages`, for a message.
+pub(crate) fn some(languages: &[String]) -> String {
+    let named = languages[..languages.len().min(NAMED)].join(", ");
+    match languages.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_languages_are_recognised() {
+        let cases = [
+            ("de_DE", Some("de_DE")),
+            ("en_XX", Some("en_XX")),
+            ("deu_Latn", Some("deu_Latn")),
+            ("__de__", Some("de")),
+            ("__ast__", Some("ast")),
+            (">>cmn_Hans<<", Some("cmn_Hans")),
+            ("__init__", None),
+            ("<mask>", None),
+            ("▁a_B", None),
+            ("de_de", None),
+        ];
+        for (token, code) in cases {
+            assert_eq!(code_of(token), code, "{token}");
+        }
+    }
+}
