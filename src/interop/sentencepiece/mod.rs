@@ -219,7 +219,10 @@ impl SentencePiece {
             pre_tokenizers.extend(isolated(&symbols));
         }
         pre_tokenizers.push(metaspace(&slots));
-        pre_tokenizers.extend(splitter(&special, self.byte_fallback));
+        // Otherwise no merges lead to a special token.
+        if self.kind == Kind::Unigram || !symbols.is_empty() {
+            pre_tokenizers.extend(splitter(&special, self.byte_fallback));
+        }
         json!({
             "version": "1.0",
             "truncation": null,
