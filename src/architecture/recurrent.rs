@@ -20,7 +20,8 @@ pub struct RecurrentEncoder {
     pub dropout: f64,
 }
 
-/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
+/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c. Without
+/// a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoder {
     /// Layers.
@@ -35,6 +36,8 @@ pub struct RecurrentDecoder {
     pub attention: AttentionKind,
     /// Width of the memory; 0 without an encoder.
     pub d_memory: usize,
+    /// Whether there is a readout; without it, there is no attention, and `d_model` is `d_hidden`.
+    pub readout: bool,
     /// The state before the first position.
     pub start: InitialState,
     /// Dropout between layers and on the readout.
@@ -142,7 +145,9 @@ impl RecurrentDecoder {
                 layout.linear("context", d_memory, gates, false);
             }
         });
-        layout.linear("readout", self.d_read(), d_model, true);
+        if self.readout {
+            layout.linear("readout", self.d_read(), d_model, true);
+        }
     }
 
     /// Width of the readout's input.

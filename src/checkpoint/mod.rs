@@ -38,7 +38,7 @@ use burn::tensor::{Device, TensorData};
 pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
 pub use packed::{Packed, write as write_packed};
-pub use provenance::{DataFile, Provenance, RecordedScore};
+pub use provenance::{DataFile, Origin, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
@@ -237,7 +237,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
         });
     }
     let config = Config::load_stored(&path)?;
-    let tokenizers = Tokenizers::load(dir, &config.tokenizer.special)?;
+    let tokenizers = Tokenizers::load(dir, config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;
     Ok((config, tokenizers))
 }
@@ -346,9 +346,14 @@ pub(crate) fn write_model(
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
     let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    write_folder(dir, &files)
+}
+
+/// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not at all.
+pub(crate) fn write_folder(dir: &Path, files: &[(&str, &atomic::Content<'_>)]) -> Result<()> {
     let temporary = atomic::temporary(dir);
     let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;
-    atomic::write_folder(dir, &files)
+    atomic::write_folder(dir, files)
 }
 
 /// The folder of the checkpoint at update `step` in the run directory `dir`.

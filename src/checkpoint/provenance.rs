@@ -16,6 +16,9 @@ pub struct Provenance {
     /// The updates of the averaged checkpoints, if these weights are a mean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub averaged_steps: Vec<u64>,
+    /// The model from which training started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
     /// The files that the run read.
     pub data: Vec<DataFile>,
     /// The validation scores of these weights.
@@ -24,6 +27,16 @@ pub struct Provenance {
     /// SHA-256 (hexadecimal) of the files described by this provenance, by name. Version 0.1.0 wrote none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sha256: BTreeMap<String, String>,
+}
+
+/// A model from which another one was trained, at that time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its configured directory.
+    pub path: String,
+    /// SHA-256 of its weights (hexadecimal), if its provenance knew it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// A data file at the time it was read.

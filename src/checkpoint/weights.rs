@@ -1,5 +1,6 @@
 //! Writes parameters in the safetensors format.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -40,10 +41,11 @@ pub(super) fn hexadecimal(hash: Sha256) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a safetensors file with the parameters `shapes` (name and shape), one after the other, as `values` provides them. Returns
-/// its SHA-256 (hexadecimal).
+/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, as `values` provides
+/// them. Returns its SHA-256 (hexadecimal).
 pub fn write_each(
     path: &Path,
+    metadata: Option<HashMap<String, String>>,
     shapes: &[(String, Vec<usize>)],
     mut values: impl FnMut(&str, &[usize]) -> io::Result<Vec<f32>>,
 ) -> io::Result<String> {
@@ -52,6 +54,7 @@ pub fn write_each(
     let file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     let mut out = Hashed(file, Sha256::new());
     write_header(
+        metadata,
         shapes
             .iter()
             .map(|(name, shape)| (name.as_str(), shape.as_slice())),
@@ -100,7 +103,7 @@ fn encode<'a>(
     parameters.sort_by(|a, b| a.name.cmp(&b.name));
     let shapes = parameters.iter();
     let shapes = shapes.map(|parameter| (parameter.name.as_str(), parameter.shape.as_slice()));
-    write_header(shapes, out)?;
+    write_header(None, shapes, out)?;
     parameters
         .iter()
         .try_for_each(|parameter| write_values(&parameter.values, out))
@@ -108,6 +111,7 @@ fn encode<'a>(
 
 /// Writes the header for parameters of these names and shapes, which follow in this order.
 fn write_header<'a>(
+    metadata: Option<HashMap<String, String>>,
     shapes: impl Iterator<Item = (&'a str, &'a [usize])>,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -123,7 +127,7 @@ fn write_header<'a>(
         };
         (name.to_owned(), info)
     });
-    let metadata = Metadata::new(None, infos.collect()).map_err(io::Error::other)?;
+    let metadata = Metadata::new(metadata, infos.collect()).map_err(io::Error::other)?;
     let mut header = serde_json::to_vec(&metadata)?;
     header.resize(header.len().next_multiple_of(ALIGNMENT), b' ');
     out.write_all(&(header.len() as u64).to_le_bytes())?;
@@ -181,7 +185,7 @@ mod tests {
                 .expect("known");
             Ok(one.values.clone())
         };
-        let written = write_each(&path, &shapes, values).expect("write");
+        let written = write_each(&path, None, &shapes, values).expect("write");
         assert_eq!(std::fs::read(&path).expect("read"), expected);
         assert_eq!(written, sha256_of(&expected));
     }

@@ -11,11 +11,12 @@ use super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   attentive import opus-mt-en-de --out models/en-de
+  attentive import marian/model.npz --out models/en-de
   attentive translate models/en-de in.en > out.de
   attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --out models/nllb
 
 The new directory is used like that of any other model: it translates, is served, is quantised and is inspected. Its search is that \
-of the model's owner (`generation_config.json`), which `attentive info` shows and options change.
+of the model's owner (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
   The weights are converted to f32. Files of f16 and bf16 are read, too, but not pickled ones (`pytorch_model.bin`). docs/interop.md \
 lists the kinds of models.
   The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT), `vocab.json` and `merges.txt` (GPT-2, BART), or models \
@@ -25,12 +26,13 @@ change.";
 
 /// Make a model of another tool a model directory.
 ///
-/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer. Whatever is not
-/// understood is an error, so that a model that is imported computes what it should.
+/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer, and models
+/// of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them. Whatever is not understood is an error, so that a model
+/// that is imported computes what it should.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The directory of the model.
+    /// The directory of the model, or the file of its weights.
     #[arg(value_name = "DIR")]
     model: PathBuf,
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
@@ -59,6 +61,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn default_out(args: &Args) -> Result<PathBuf> {
     let whole = std::fs::canonicalize(&args.model).map_err(Error::io("read", &args.model))?;
-    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let name = match whole.is_dir() {
+        true => whole.file_name(),
+        false => whole.file_stem(),
+    };
+    let name = name.unwrap_or_default().to_string_lossy();
     Ok(PathBuf::from(format!("imported-{name}")))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::architecture::Parameter;
-use attentive::checkpoint::{self, Description, Provenance};
+use attentive::checkpoint::{self, Description, Origin, Provenance};
 use attentive::config::{Config, Task};
 use attentive::count::plural;
 use attentive::engine::Precision;
@@ -183,6 +183,7 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         seed,
         step,
         averaged_steps,
+        from,
         data,
         scores,
         sha256,
@@ -194,6 +195,10 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
         out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;
+    }
+    if let Some(Origin { path, sha256 }) = from {
+        let sha256 = sha256.as_deref().unwrap_or("unknown");
+        out.line(format_args!("  from      {path}, sha256 {sha256}"))?;
     }
     for (file, sha256) in sha256 {
         out.line(format_args!("  sha256    {sha256} of {file}"))?;

@@ -13,6 +13,7 @@ mod embed;
 mod ensemble;
 mod evaluate;
 mod existing;
+mod export;
 mod fill;
 mod fingerprint;
 mod generate;
@@ -97,6 +98,7 @@ enum Command {
     Average(average::Args),
     Quantize(quantize::Args),
     Import(import::Args),
+    Export(export::Args),
     Plot(plot::Args),
     Info(info::Args),
     #[cfg(feature = "server")]
@@ -134,6 +136,7 @@ impl Command {
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
             Self::Import(args) => import::run(args),
+            Self::Export(args) => export::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
             #[cfg(feature = "server")]

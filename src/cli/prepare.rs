@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use attentive::config::Config;
 use attentive::count::count;
-use attentive::data::{Store, StoreKey};
+use attentive::data::Store;
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::train;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     let stores = config.data.stores()?;
     // The files of the corpus may be gone.
-    let key = StoreKey::of(&config).ok();
+    let key = train::store_key(&config).ok();
     let is_own = |found: &Result<Store>| {
         let found = found.as_ref().ok().map(Store::key);
         found.is_some() && found == key.as_ref()

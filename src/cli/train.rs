@@ -3,13 +3,13 @@
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use attentive::config::Config;
+use attentive::config::{Config, Draft};
 use attentive::count::plural;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
 use attentive::train::report::Silent;
-use attentive::train::{self, RunOptions, StopReason, Summary};
+use attentive::train::{self, Existing, RunOptions, StopReason, Summary};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::existing::ExistingArgs;
@@ -21,9 +21,12 @@ Examples:
   attentive train configs/multi30k.toml
   attentive train configs/multi30k.toml --resume
   attentive train configs/multi30k.toml --profile
+  attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
 
-Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.";
+Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
+  With `model.from`, training starts from a model directory, imported or own: its weights, tokenizer and network. docs/fine-tuning.md \
+describes it.";
 
 /// Train a model from a configuration file.
 #[derive(clap::Args)]
@@ -58,15 +61,22 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         let config = Config::load(&args.config, &args.set)?;
         return profile::run(&config, updates.get());
     }
+    let existing = args.existing.choice();
     let read = || {
         let out = args.out.clone();
         let out = out.map_or_else(|| default_out(&args.config), Ok)?;
-        Ok((Config::load(&args.config, &args.set)?, out))
+        Ok((Draft::load(&args.config, &args.set)?, out))
     };
-    let (config, out) = processes.agree("the configuration was read", read())?;
+    let (draft, out) = processes.agree("the configuration was read", read())?;
+    let resumed = (existing == Existing::Resume).then_some(out.as_path());
+    let source = processes.value_of_first("the model of `model.from` was read", || {
+        draft.source(resumed)
+    })?;
+    let config = draft.resolve(source.as_ref());
+    let config = processes.agree("the configuration was read", config)?;
     let options = RunOptions {
         out,
-        existing: args.existing.choice(),
+        existing,
         interrupt: Interrupt::install()?,
         processes: processes.clone(),
     };

@@ -189,6 +189,7 @@ impl ModelConfig {
                 None => AttentionKind::None,
             },
             d_memory: d_memory.unwrap_or(0),
+            readout: self.recurrent.readout,
             start: match self.encoder() {
                 Some(StackKind::Recurrent) => InitialState::Encoder,
                 Some(StackKind::Transformer) | None => InitialState::Zeros,

@@ -135,6 +135,7 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
     at_most("model.n_encoder_layers", model.n_encoder_layers, 1000)?;
     at_most("model.n_decoder_layers", model.n_decoder_layers, 1000)?;
     at_most("model.max_len", model.max_len, 1 << 20)?;
+    path("model.from", model.from.as_ref())?;
     fraction("model.dropout", model.dropout)?;
     fraction("model.attention_dropout", model.attention_dropout)?;
     fraction("model.activation_dropout", model.activation_dropout)?;

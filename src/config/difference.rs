@@ -52,7 +52,7 @@ impl Config {
     }
 
     /// The first of the keys that matter that has another value in `other`.
-    fn difference_among(
+    pub(super) fn difference_among(
         &self,
         other: &Config,
         matters: impl Fn(&str) -> bool,

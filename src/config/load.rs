@@ -1,20 +1,20 @@
 //! Strict reading: from TOML text and overrides to a checked [`Config`].
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::strict::{check_key, check_table};
-use super::{Config, by_family, corpus};
+use super::{Config, by_family, corpus, source};
 use crate::error::{Error, Result};
 
 /// The location of an override in error messages.
 const OVERRIDE: &str = "an override";
 
 impl Config {
-    /// Reads the file `path`, then applies `overrides` in order.
+    /// Reads the file `path`, then applies `overrides` in order, and takes over what `model.from` says.
     ///
     /// An override is `KEY=VALUE`, for example `train.batch_tokens=2048`. A value that is not TOML is taken as a string, so
     /// that `tokenizer.kind=word` needs no quotes.
@@ -22,8 +22,9 @@ impl Config {
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, and those of [`Config::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-        Self::parse(&text, path, overrides)
+        let draft = Draft::load(path, overrides)?;
+        let source = draft.source(None)?;
+        draft.resolve(source.as_ref())
     }
 
     /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since earlier versions
@@ -33,53 +34,19 @@ impl Config {
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-        Self::parse_as(&text, path, &[], Self::validate_stored)
+        Draft::parse(&text, path, &[])?.finish(None, Self::validate_stored)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
     /// [`Error::Toml`] if `text` is not TOML, [`Error::Usage`] if an override is not `KEY=VALUE`, and [`Error::Config`] with
-    /// key and location for unknown keys, wrong types and values that [`Config::validate`] refuses.
+    /// key and location for unknown keys, wrong types, values that [`Config::validate`] refuses, and those that contradict the
+    /// model in `model.from`.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
-        Self::parse_as(text, path, overrides, Self::validate)
-    }
-
-    fn parse_as(
-        text: &str,
-        path: &Path,
-        overrides: &[String],
-        validate: impl Fn(&Self) -> Result<()>,
-    ) -> Result<Self> {
-        let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
-        rename_old_keys(&mut table);
-        check_table("", &table)
-            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
-
-        let overrides = overrides
-            .iter()
-            .map(|text| Override::parse(text))
-            .collect::<Result<Vec<_>>>()?;
-        for Override { key, value } in &overrides {
-            let key = current_name(key);
-            check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
-            set(&mut table, &key, value.clone())?;
-        }
-
-        corpus::check(&table)
-            .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
-        by_family::fill_in(&mut table);
-
-        // The checks above have already refused, with better messages, everything that serde could refuse.
-        let config: Self = table
-            .try_into()
-            .map_err(|error: toml::de::Error| Error::Toml {
-                path: path.into(),
-                problem: error.message().into(),
-            })?;
-        validate(&config)
-            .map_err(|error| located(error, |key| place(text, path, &overrides, key)))?;
-        Ok(config)
+        let draft = Draft::parse(text, path, overrides)?;
+        let source = draft.source(None)?;
+        draft.resolve(source.as_ref())
     }
 
     /// The whole configuration as TOML, with every default written out. [`Config::parse`] reads back an equal value.
@@ -89,6 +56,109 @@ impl Config {
     pub fn to_toml(&self) -> String {
         toml::to_string(self)
             .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
+    }
+}
+
+/// A configuration file that has been read. With `model.from`, it lacks what the model there says.
+#[derive(Debug)]
+pub struct Draft {
+    text: String,
+    path: PathBuf,
+    overrides: Vec<Override>,
+    /// With the overrides.
+    table: Table,
+}
+
+impl Draft {
+    /// Reads the file `path`, then applies `overrides` as [`Config::load`] does.
+    ///
+    /// # Errors
+    /// Those of [`Config::load`] for unknown keys and wrong types.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        Self::parse(&text, path, overrides)
+    }
+
+    fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
+        let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
+        rename_old_keys(&mut table);
+        check_table("", &table)
+            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
+        let overrides = overrides
+            .iter()
+            .map(|text| Override::parse(text))
+            .collect::<Result<Vec<_>>>()?;
+        for Override { key, value } in &overrides {
+            let key = current_name(key);
+            check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
+            set(&mut table, &key, value.clone())?;
+        }
+        let draft = Self {
+            text: text.to_owned(),
+            path: path.to_path_buf(),
+            overrides,
+            table,
+        };
+        corpus::check(&draft.table).map_err(|error| draft.located(error))?;
+        Ok(draft)
+    }
+
+    /// The configuration of the model from which training starts, if there is one. The run in the directory `resumed` knows it,
+    /// so that the model itself is no longer needed.
+    ///
+    /// # Errors
+    /// Those of [`Config::load_source`].
+    pub fn source(&self, resumed: Option<&Path>) -> Result<Option<Config>> {
+        let model = self.table.get("model");
+        let Some(from) = model.and_then(|model| model.get("from")?.as_str()) else {
+            return Ok(None);
+        };
+        if let Some(run) = resumed.filter(|run| Config::is_in(run)) {
+            let stored = Config::load_source(run)?;
+            if stored.model.from.is_some() {
+                return Ok(Some(stored));
+            }
+        }
+        let source = Config::load_source(Path::new(from));
+        source.map(Some).map_err(|error| self.located(error))
+    }
+
+    /// The whole configuration, given the result of [`Draft::source`].
+    ///
+    /// # Errors
+    /// Those of [`Config::parse`].
+    pub fn resolve(self, source: Option<&Config>) -> Result<Config> {
+        self.finish(source, |config| {
+            source.map_or(Ok(()), |source| config.check_source(source))?;
+            config.validate()
+        })
+    }
+
+    fn finish(
+        mut self,
+        source: Option<&Config>,
+        validate: impl Fn(&Config) -> Result<()>,
+    ) -> Result<Config> {
+        let mut table = std::mem::take(&mut self.table);
+        if let Some(source) = source {
+            source::fill_in(&mut table, source);
+        }
+        by_family::fill_in(&mut table);
+        // The checks above have already refused, with better messages, everything that serde could refuse.
+        let config: Config = table
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::Toml {
+                path: self.path.clone(),
+                problem: error.message().into(),
+            })?;
+        validate(&config).map_err(|error| self.located(error))?;
+        Ok(config)
+    }
+
+    fn located(&self, error: Error) -> Error {
+        located(error, |key| {
+            place(&self.text, &self.path, &self.overrides, key)
+        })
     }
 }
 
@@ -119,6 +189,7 @@ fn current_name(key: &str) -> String {
 }
 
 /// A `KEY=VALUE`.
+#[derive(Debug)]
 struct Override {
     key: String,
     value: Value,

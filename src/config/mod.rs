@@ -12,6 +12,7 @@ mod difference;
 mod load;
 mod model;
 mod schema;
+mod source;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,14 @@ pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
 pub use difference::Difference;
+pub use load::Draft;
 pub use model::{
     Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
     StackKind,
 };
-pub use tokenizer::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
+pub use tokenizer::{
+    NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
+};
 pub use train::{
     BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
     ScheduleConfig, ScheduleKind, TrainConfig,

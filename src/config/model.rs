@@ -1,5 +1,7 @@
 //! `[model]`: the network and its variants.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::{
@@ -13,6 +15,13 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
+    /// The model directory from which training starts. The network, the tokenizer and the search are those of that model, except for
+    /// the keys that are set; these may only differ in dropout, special tokens and `[decode]`. A masked language model may
+    /// also become a classifier or a tagger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
+    /// Patterns of names of parameters that training leaves as they are, as in `encoder.*`. `*` stands for any characters.
+    pub freeze: Vec<String>,
     /// The family, which sets the defaults of `encoder` and `decoder`.
     pub family: Family,
     /// The encoder's stack; by default that of the family, which is recurrent for taggers.
@@ -311,6 +320,9 @@ pub struct RecurrentConfig {
     pub bidirectional: bool,
     /// Attention of the decoder to the source.
     pub attention: AttentionKind,
+    /// Whether the decoder's prediction reads tanh(W \[s; c\]) of the top state s and, with attention, the context c; otherwise s,
+    /// which needs `attention = "none"` and `d_hidden = d_model`.
+    pub readout: bool,
     /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
     pub d_input: usize,
 }
@@ -318,6 +330,8 @@ pub struct RecurrentConfig {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            from: None,
+            freeze: Vec::new(),
             family: Family::Transformer,
             encoder: None,
             decoder: None,
@@ -376,6 +390,7 @@ impl Default for RecurrentConfig {
             d_hidden: 256,
             bidirectional: true,
             attention: AttentionKind::Additive,
+            readout: true,
             d_input: 0,
         }
     }

@@ -3,6 +3,7 @@
 mod family;
 mod overrides;
 mod ranges;
+mod source;
 mod unused;
 
 use std::fs;
@@ -131,6 +132,7 @@ fn a_written_configuration_reads_back_equal() {
     let table: toml::Table = text.parse().unwrap();
     // These are only written out if set.
     let optional = [
+        "model.from",
         "model.encoder",
         "model.decoder",
         "model.final_norm",

@@ -1,6 +1,10 @@
 //! `[tokenizer]`: tokenization.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
+
+use super::{Config, Task};
 
 /// `[tokenizer]`: tokenization, learned from the training text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,37 @@ impl Default for SpecialNames {
             eos: "</s>".into(),
             mask: "<mask>".into(),
             unknown_from: 0,
+        }
+    }
+}
+
+/// The special tokens of the vocabularies of both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct NamesOfSides<'a> {
+    /// Of the source.
+    pub src: &'a SpecialNames,
+    /// Of the target, or of labels.
+    pub tgt: &'a SpecialNames,
+}
+
+impl<'a> From<&'a SpecialNames> for NamesOfSides<'a> {
+    /// The same on both sides.
+    fn from(both: &'a SpecialNames) -> Self {
+        Self {
+            src: both,
+            tgt: both,
+        }
+    }
+}
+
+impl Config {
+    /// The special tokens of both sides. Vocabularies of labels are always learned, so theirs are the default ones.
+    pub fn special_names(&self) -> NamesOfSides<'_> {
+        static LEARNED: LazyLock<SpecialNames> = LazyLock::new(SpecialNames::default);
+        let src = &self.tokenizer.special;
+        match self.model.family.task() {
+            Task::Tag | Task::Classify => NamesOfSides { src, tgt: &LEARNED },
+            _ => src.into(),
         }
     }
 }

@@ -44,10 +44,12 @@ impl Example {
         line: usize,
     ) -> Self {
         let special = special.into();
+        let forced = special.tgt.forced.into_iter();
+        let tgt: Vec<TokenId> = forced.chain(tgt.iter().copied()).collect();
         Self {
             src: special.src.framed(src),
             line,
-            ..Self::text(tgt, special.tgt, line)
+            ..Self::text(&tgt, special.tgt, line)
         }
     }
 

@@ -20,7 +20,7 @@ use crate::architecture::{self, AttentionKind, InitialState};
 pub(super) struct RecurrentDecoder {
     layers: Vec<RecurrentLayer>,
     attention: Option<Attention>,
-    readout: Linear,
+    readout: Option<Linear>,
     start: InitialState,
     d_memory: usize,
     products: Products,
@@ -47,7 +47,7 @@ impl RecurrentDecoder {
                 .map(|number| layer(number, &mut scope.at("layers")))
                 .collect(),
             attention: Attention::new(stack, scope.at("attention")),
-            readout: scope.linear("readout", true),
+            readout: stack.readout.then(|| scope.linear("readout", true)),
             start: stack.start,
             d_memory: stack.d_memory,
             products,
@@ -156,8 +156,13 @@ impl RecurrentDecoder {
                 self.attend(query.as_ref(), *heads, spans, out, state, &buffers);
             });
         }
-        self.readout.apply(rows, &read, x);
-        x.iter_mut().for_each(|x| *x = x.tanh());
+        match &self.readout {
+            Some(readout) => {
+                readout.apply(rows, &read, x);
+                x.iter_mut().for_each(|x| *x = x.tanh());
+            }
+            None => x.copy_from_slice(&read),
+        }
         drop((read, h));
         state.buffers = buffers;
     }

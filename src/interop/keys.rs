@@ -26,6 +26,14 @@ impl Keys {
         })
     }
 
+    /// The keys of the description `left`, which is in the file `path`.
+    pub(super) fn of(path: &Path, left: Map<String, Value>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            left,
+        }
+    }
+
     /// The value of `key`; `None` if it is missing or null.
     pub(super) fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
         match self.left.remove(key) {

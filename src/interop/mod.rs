@@ -3,9 +3,13 @@
 //! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
 //! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
 
+mod export;
+mod g2p;
 mod hf;
 mod keys;
+mod marian;
 mod recipe;
+mod reverse;
 mod sentencepiece;
 mod tensors;
 #[cfg(test)]
@@ -16,11 +20,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+pub use self::export::{ExportFormat, Exported, export};
 use self::recipe::Recipe;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Provenance, files, weights};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
 /// A model of another tool, ready to be written as a model directory.
@@ -35,18 +41,29 @@ pub struct Foreign {
     /// The model without its weights.
     pub architecture: Architecture,
     recipe: Recipe,
+    shortlist: Option<Shortlist>,
 }
 
 impl Foreign {
-    /// Reads the model in the directory `dir`. Its weights are mapped into memory, and read by [`Foreign::write`]. A model of many
-    /// languages translates between `languages`.
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
+    /// read by [`Foreign::write`]. A model of many languages translates between `languages`.
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
     /// [`Error::Io`] for files that cannot be read; [`Error::Usage`] for languages that the model does not have, and if it has
     /// many and nothing chooses among them.
-    pub fn open(dir: &Path, languages: &Languages) -> Result<Self> {
-        hf::open(dir, languages)
+    pub fn open(path: &Path, languages: &Languages) -> Result<Self> {
+        if let Some(weights) = g2p::weights(path) {
+            languages.refuse()?;
+            return g2p::open(&weights);
+        }
+        match marian::recognises(path)? {
+            true => {
+                languages.refuse()?;
+                marian::open(path)
+            }
+            false => hf::open(path, languages),
+        }
     }
 
     /// Writes the model directory `out`, which must not exist.
@@ -63,8 +80,9 @@ impl Foreign {
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {
-            let hash =
-                weights::write_each(path, &shapes, |name, shape| self.recipe.values(name, shape))?;
+            let hash = weights::write_each(path, None, &shapes, |name, shape| {
+                self.recipe.values(name, shape)
+            })?;
             sha256.replace(hash);
             Ok(())
         };
@@ -76,14 +94,17 @@ impl Foreign {
             };
             fs::write(path, serde_json::to_vec_pretty(&provenance)?)
         };
-        checkpoint::write_model(
-            out,
-            &self.config,
-            &self.tokenizers,
-            &[
-                (files::WEIGHTS, &write_weights),
-                (files::PROVENANCE, &write_provenance),
-            ],
-        )
+        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+            (files::WEIGHTS, &write_weights),
+            (files::PROVENANCE, &write_provenance),
+        ];
+        let write_shortlist = |path: &Path| match &self.shortlist {
+            Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),
+            None => Ok(()),
+        };
+        if self.shortlist.is_some() {
+            others.push((files::SHORTLIST, &write_shortlist));
+        }
+        checkpoint::write_model(out, &self.config, &self.tokenizers, &others)
     }
 }

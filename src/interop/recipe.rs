@@ -19,7 +19,7 @@ const FROM_ONE: &str = "{1}";
 pub(super) type Names = &'static [(&'static str, Source)];
 
 /// Where a parameter comes from. For a path of a layer, `.weight` or `.bias` is appended to the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
     /// The same tensor.
     Same(&'static str),
@@ -36,6 +36,10 @@ pub(super) enum Source {
     },
     /// A table, to each row of which the first row of another is added.
     Plus(&'static str, &'static str),
+    /// The same number everywhere, and no tensor.
+    Filled(f32),
+    /// Another source, and after its last row one of this number. Of a vector, a row is a number.
+    Extended(&'static Source, f32),
 }
 
 /// The tensors of a model, under our names.
@@ -43,7 +47,8 @@ pub(super) enum Source {
 pub(super) struct Recipe {
     pub(super) dir: PathBuf,
     pub(super) tensors: Tensors,
-    pub(super) names: Names,
+    /// Tried in this order.
+    pub(super) names: Vec<Names>,
     /// Their tensors that are not ours: masks and copies. `{}` stands for any number.
     pub(super) unused: Vec<Unused>,
     /// What the names of some tensors begin with in some files, and not in others.
@@ -59,6 +64,8 @@ pub(super) enum Unused {
     Ignored(&'static str),
     /// It holds the same numbers as the other.
     CopyOf(&'static str, &'static str),
+    /// All whose names end like this.
+    Ending(&'static str),
 }
 
 /// sin and cos of positions, one after the other: those of `tensor2tensor`.
@@ -113,6 +120,7 @@ impl Recipe {
         for unused in &self.unused {
             match unused {
                 Unused::Ignored(pattern) if numbered(pattern, bare).is_some() => return Ok(()),
+                Unused::Ending(end) if bare.ends_with(end) => return Ok(()),
                 Unused::CopyOf(copy, original) if *copy == bare => {
                     self.tensors.check_type(name)?;
                     let original = self.stored((*original).to_owned());
@@ -148,8 +156,7 @@ impl Recipe {
 
     /// Where our parameter `name` comes from.
     fn theirs(&self, name: &str) -> Result<Theirs> {
-        let found = (self.names.iter()).find_map(|(ours, source)| source.of(ours, name));
-        let found = found.ok_or_else(|| {
+        let found = theirs(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
             not_understood(Path::new(&self.dir), problem)
         });
@@ -178,14 +185,22 @@ impl Recipe {
     }
 }
 
+/// What our parameter `name` is made of, by the first of these tables that has it.
+pub(super) fn theirs(names: &[Names], name: &str) -> Option<Theirs> {
+    let mut names = names.iter().copied().flatten();
+    names.find_map(|(ours, source)| source.of(ours, name))
+}
+
 /// The tensors that one parameter of ours is made of.
-#[derive(Debug, PartialEq, Eq)]
-enum Theirs {
+#[derive(Debug, PartialEq)]
+pub(super) enum Theirs {
     Same(String),
     Transposed(String),
     /// Of the tensor, this part of so many. A matrix is transposed.
     Part(String, usize, usize),
     Plus(String, String),
+    Filled(f32),
+    Extended(Box<Theirs>, f32),
 }
 
 impl Source {
@@ -205,18 +220,26 @@ impl Source {
             Self::Same(theirs) | Self::Transposed(theirs) => Theirs::Same(full(theirs)),
             Self::Part { name, part, of } => Theirs::Part(full(name), part, of),
             Self::Plus(table, added) => Theirs::Plus(full(table), full(added)),
+            Self::Filled(number) => Theirs::Filled(number),
+            Self::Extended(source, number) => {
+                Theirs::Extended(Box::new(source.of(ours, name)?), number)
+            }
         })
     }
 }
 
 impl Theirs {
     /// The same with other names.
-    fn renamed(self, rename: impl Fn(String) -> String) -> Self {
+    fn renamed(self, rename: impl Fn(String) -> String + Copy) -> Self {
         match self {
             Self::Same(name) => Self::Same(rename(name)),
             Self::Transposed(name) => Self::Transposed(rename(name)),
             Self::Part(name, part, of) => Self::Part(rename(name), part, of),
             Self::Plus(table, added) => Self::Plus(rename(table), rename(added)),
+            Self::Filled(number) => Self::Filled(number),
+            Self::Extended(theirs, number) => {
+                Self::Extended(Box::new(theirs.renamed(rename)), number)
+            }
         }
     }
 
@@ -236,6 +259,8 @@ impl Theirs {
                 (table.clone(), shape.to_vec()),
                 (added.clone(), vec![0, shape[1]]),
             ],
+            Self::Filled(_) => Vec::new(),
+            Self::Extended(theirs, _) => theirs.needs(&before_last_row(shape)),
         }
     }
 
@@ -257,9 +282,23 @@ impl Theirs {
                 }
                 table
             }
+            Self::Filled(number) => vec![*number; shape.iter().product()],
+            Self::Extended(theirs, number) => {
+                let mut values = theirs.values(tensors, &before_last_row(shape))?;
+                values.resize(shape.iter().product(), *number);
+                values
+            }
         })
     }
 }
+
+/// The shape of a table of this `shape` without its last row.
+fn before_last_row(shape: &[usize]) -> Vec<usize> {
+    let mut shape = shape.to_vec();
+    shape[0] -= 1;
+    shape
+}
+
 /// The columns `wanted` of the matrix `values`, whose rows are `width` long, one after the other.
 fn columns(values: &[f32], width: usize, wanted: Range<usize>) -> Vec<f32> {
     let column = |column| values.iter().skip(column).step_by(width.max(1)).copied();
@@ -359,5 +398,19 @@ mod tests {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         assert_eq!(columns(&values, 3, 0..3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
         assert_eq!(columns(&values, 3, 1..2), [2.0, 5.0]);
+    }
+
+    #[test]
+    fn rows_are_added() {
+        let extended = Theirs::Extended(Box::new(Theirs::Filled(0.0)), 7.0);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.bin");
+        let (version, none) = (1u64.to_le_bytes(), 0u64.to_le_bytes());
+        std::fs::write(&path, [version, none, none].concat()).unwrap();
+        let tensors = Tensors::binary(&path).unwrap();
+        let values = extended.values(&tensors, &[3, 2]).unwrap();
+        assert_eq!(values, [0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
+        let one = Theirs::Extended(Box::new(Theirs::Transposed("W".into())), 0.0);
+        assert_eq!(one.needs(&[3, 2]), [("W".to_owned(), vec![2, 2])]);
     }
 }

@@ -11,7 +11,10 @@ pub(crate) mod tests;
 pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, likeliest};
 pub(crate) use next_token::{largest, likeliest_of, scored, total};
-pub use parameters::{Parameter, leaves, map_parameters, parameters, shapes, take_gradients};
+pub use parameters::{
+    Parameter, freeze, leaves, map_parameters, map_trained, parameters, shapes, take_gradients,
+    trained,
+};
 pub use stepper::Stepper;
 
 use std::sync::Arc;

@@ -36,13 +36,54 @@ pub fn shapes<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     found
 }
 
-/// What identifies each parameter in a forward and the following backward pass, in the order of [`parameters`]. See
-/// [`ops::leaf`].
+/// `model` without gradients for the parameters that `is_frozen` names. The functions that
+/// update a model leave them as they are; see [`trained`].
+pub fn freeze<M: Module>(model: M, is_frozen: impl Fn(&str) -> bool) -> M {
+    struct Freezer<F> {
+        path: Path,
+        is_frozen: F,
+    }
+    impl<F: Fn(&str) -> bool> ModuleMapper for Freezer<F> {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            match (self.is_frozen)(&self.path.name()) {
+                true => param.set_require_grad(false),
+                false => param,
+            }
+        }
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+    }
+    model.map(&mut Freezer {
+        path: Path::default(),
+        is_frozen,
+    })
+}
+
+/// The names and shapes of the parameters that are trained, in the order of [`parameters`]: those of a model under autodiff that are
+/// not frozen.
+pub fn trained<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
+    let mut found = Vec::new();
+    visit(model, |name, tensor| {
+        if tensor.is_trained {
+            found.push((name, tensor.shape));
+        }
+    });
+    found
+}
+
+/// What identifies each of the [`trained`] parameters in a forward and the following backward pass. See [`ops::leaf`].
 pub fn leaves<M: Module>(model: &M) -> Vec<Option<Leaf>> {
     struct Finder(Vec<Option<Leaf>>);
     impl ModuleVisitor for Finder {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0.push(ops::leaf(&param.val()));
+            let value = param.val();
+            if value.is_require_grad() {
+                self.0.push(ops::leaf(&value));
+            }
         }
     }
     let mut finder = Finder(Vec::new());
@@ -50,7 +91,7 @@ pub fn leaves<M: Module>(model: &M) -> Vec<Option<Leaf>> {
     finder.0
 }
 
-/// The gradient of each parameter, in the order of [`parameters`], removed from `gradients`; zeros if there is none.
+/// The gradient of each of the [`trained`] parameters, removed from `gradients`; zeros if there is none.
 pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Parameter> {
     struct Taker<'a> {
         path: Path,
@@ -60,6 +101,9 @@ pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Pa
     impl ModuleVisitor for Taker<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let value = param.val();
+            if !value.is_require_grad() {
+                return;
+            }
             let shape = value.shape().to_vec();
             let values = match value.grad_remove(self.gradients) {
                 Some(gradient) => values(gradient),
@@ -87,19 +131,47 @@ pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Pa
     taker.found
 }
 
-/// The model with the values of every parameter replaced by `change(name, shape, values)`.
+/// The model with the values of every parameter replaced by `change(name, shape, values)`; all are trained afterwards.
 pub fn map_parameters<M: Module>(
     model: M,
     device: &Device,
     change: impl FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>,
 ) -> M {
+    map(model, device, Which::All, change)
+}
+
+/// Like [`map_parameters`], for the [`trained`] parameters alone. The others are left as they are.
+pub fn map_trained<M: Module>(
+    model: M,
+    device: &Device,
+    change: impl FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>,
+) -> M {
+    map(model, device, Which::Trained, change)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Trained,
+}
+
+fn map<M: Module>(
+    model: M,
+    device: &Device,
+    which: Which,
+    change: impl FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>,
+) -> M {
     struct Changer<'a, F> {
         path: Path,
         device: &'a Device,
+        which: Which,
         change: F,
     }
     impl<F: FnMut(&str, &[usize], Vec<f32>) -> Vec<f32>> ModuleMapper for Changer<'_, F> {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            if self.which == Which::Trained && !param.val().is_require_grad() {
+                return param;
+            }
             let value = param.into_value();
             let shape = value.shape().to_vec();
             let changed = (self.change)(&self.path.name(), &shape, values(value.inner()));
@@ -115,12 +187,14 @@ pub fn map_parameters<M: Module>(
     model.map(&mut Changer {
         path: Path::default(),
         device,
+        which,
         change,
     })
 }
 
 struct Seen<'a> {
     shape: Vec<usize>,
+    is_trained: bool,
     values: &'a dyn Fn() -> Vec<f32>,
 }
 
@@ -133,11 +207,13 @@ fn visit<M: Module>(model: &M, see: impl FnMut(String, Seen<'_>)) {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let value = param.val();
             let shape = value.shape().to_vec();
+            let is_trained = value.is_require_grad();
             let read = || values(value.clone().inner());
             (self.see)(
                 self.path.name(),
                 Seen {
                     shape,
+                    is_trained,
                     values: &read,
                 },
             );

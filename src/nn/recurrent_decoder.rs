@@ -1,8 +1,8 @@
 //! The recurrent decoder, with and without attention, for whole sequences.
 
 use burn::module::Module;
-use burn::tensor::Tensor;
 use burn::tensor::activation::tanh;
+use burn::tensor::{Device, Tensor};
 
 use super::recurrent_attention::{Memory, RecurrentAttention};
 use super::{Dropout, Linear, Pass, RecurrentLayer, Scope, Sequence};
@@ -13,7 +13,7 @@ use crate::ops::{self, Direction};
 mod tests;
 
 /// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
-/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
+/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c; without a readout, t = s.
 #[derive(Module, Debug)]
 pub struct RecurrentDecoder {
     /// The layers, from the bottom up.
@@ -21,7 +21,7 @@ pub struct RecurrentDecoder {
     /// Attention to the memory.
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, d_hidden + d_memory]` with attention: W of t.
-    pub readout: Linear,
+    pub readout: Option<Linear>,
     #[module(skip)]
     start: InitialState,
     /// Act on the output of each layer, and on t.
@@ -40,7 +40,7 @@ impl RecurrentDecoder {
         Self {
             layers: (0..stack.n_layers).map(layer).collect(),
             attention: RecurrentAttention::new(stack, scope.at("attention")),
-            readout: Linear::new(true, scope.at("readout")),
+            readout: (stack.readout).then(|| Linear::new(true, scope.at("readout"))),
             start: stack.start,
             dropouts: (0..stack.n_layers)
                 .map(|_| scope.dropout(stack.dropout))
@@ -53,13 +53,10 @@ impl RecurrentDecoder {
     }
 
     /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
-    fn initial(&self, batch: usize, finals: &[Tensor<2>]) -> Vec<Tensor<2>> {
+    fn initial(&self, batch: usize, finals: &[Tensor<2>], device: &Device) -> Vec<Tensor<2>> {
         let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
-            _ => {
-                let device = self.readout.weight.val().device();
-                Tensor::zeros([batch, layer.state_width()], &device)
-            }
+            _ => Tensor::zeros([batch, layer.state_width()], device),
         };
         self.layers.iter().enumerate().map(state).collect()
     }
@@ -76,7 +73,7 @@ impl RecurrentDecoder {
         finals: &[Tensor<2>],
         pass: &Pass<'_>,
     ) -> Tensor<2> {
-        let initial = self.initial(tgt.batch(), finals);
+        let initial = self.initial(tgt.batch(), finals, &tgt.x.device());
         let memory = memory.and_then(|memory| self.memory_of(memory, pass));
         let Sequence { mut x, lengths } = tgt;
         let (memory, lengths) = (memory.as_ref(), &lengths);
@@ -106,7 +103,10 @@ impl RecurrentDecoder {
             Some(context) => Tensor::cat(vec![x, context], 1),
             None => x,
         };
-        let out = tanh(self.readout.forward(read, pass));
+        let out = match &self.readout {
+            Some(readout) => tanh(readout.forward(read, pass)),
+            None => read,
+        };
         ops::dropout_add(out, None, pass.dropout(self.dropouts[top]))
     }
 }

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use super::stop::StopStrings;
 use super::{Pipeline, Prompt};
 use crate::batch::TokenId;
-use crate::config::Units;
 use crate::decode::{Ending, SampleOptions, TextRules, sample};
 use crate::error::{Error, Result};
 use crate::text::Detokenizer;
@@ -84,23 +83,18 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// What holds for all texts of a language model. Unless its configuration says which tokens are never generated, these are
-    /// the special ones; lines end with `</s>`, streams never.
+    /// What holds for all texts of a language model.
     ///
     /// # Errors
     /// Those of [`crate::text::Tokenizers::contract`]; a loaded model never causes them.
     pub(super) fn text_rules(&self) -> Result<TextRules> {
         let units = self.config.data.units;
         let special = self.tokenizers.tgt().special();
-        let ends = |id: TokenId| id == special.eos && units == Units::Lines;
         Ok(TextRules {
             units,
             ends: self.tokenizers.ends(&self.config.model)?,
             pad: special.pad,
-            never: match self.config.model.never_generated {
-                None => special.ids().filter(|&id| !ends(id)).collect(),
-                Some(_) => self.contract()?.never,
-            },
+            never: self.tokenizers.never_in_texts(&self.config.model, units)?,
         })
     }
 }

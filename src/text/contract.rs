@@ -6,7 +6,7 @@ use super::special::SpecialTokens;
 use super::{Tokenizer, Tokenizers};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Units};
 use crate::error::{Error, Result};
 
 /// The special tokens around the sequences of a model's two sides.
@@ -38,13 +38,17 @@ impl Tokenizers {
     }
 
     /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
-    /// is framed by `model.source_first` and `model.source_last`.
+    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_first`.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
     /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
-        let start = self.contract(model)?.start;
+        let TokenContract {
+            start,
+            forced_first,
+            ..
+        } = self.contract(model)?;
         self.ends(model)?;
         let around = |key, token: &Option<String>| {
             let token = token.as_deref();
@@ -58,9 +62,11 @@ impl Tokenizers {
             Self::Shared(both) => {
                 both.start_with(start);
                 both.frame_with(frame);
+                both.force(forced_first);
             }
             Self::Separate { src, tgt } => {
                 tgt.start_with(start);
+                tgt.force(forced_first);
                 src.frame_with(frame);
             }
         }
@@ -103,6 +109,22 @@ impl Tokenizers {
             .into_iter()
             .chain(further)
             .collect()
+    }
+}
+
+impl Tokenizers {
+    /// The tokens that a language model never writes. Unless its configuration says which, these are the special ones; lines end
+    /// with `</s>`, streams never.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizers::for_model`].
+    pub fn never_in_texts(&self, model: &ModelConfig, units: Units) -> Result<Vec<TokenId>> {
+        let special = self.tgt().special();
+        let ends = |id: TokenId| id == special.eos && units == Units::Lines;
+        match model.never_generated {
+            None => Ok(special.ids().filter(|&id| !ends(id)).collect()),
+            Some(_) => Ok(self.contract(model)?.never),
+        }
     }
 }
 

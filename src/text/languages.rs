@@ -18,6 +18,20 @@ pub struct Languages {
 }
 
 impl Languages {
+    /// Refuses languages, for a model that has only one on each side.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is one.
+    pub(crate) fn refuse(&self) -> Result<()> {
+        match self.source.as_ref().or(self.target.as_ref()) {
+            None => Ok(()),
+            Some(_) => Err(Error::usage(
+                "the model translates between two languages only",
+                "leave the languages out",
+            )),
+        }
+    }
+
     /// Makes these the languages of `model`.
     ///
     /// # Errors

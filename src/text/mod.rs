@@ -21,7 +21,7 @@ pub use contract::Sides;
 pub use detokenizer::Detokenizer;
 pub use languages::Languages;
 pub(crate) use languages::some as some_languages;
-pub use learn::{Masks, learn, learn_tagged};
+pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub(crate) use tokenizer::vocabulary;
 pub use tokenizer::{Joint, Tokenizer};

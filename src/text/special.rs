@@ -35,6 +35,8 @@ pub struct SpecialTokens {
     pub start: TokenId,
     /// What an encoder reads before every text: `model.source_first`.
     pub first: Option<TokenId>,
+    /// What every translation begins with: `model.forced_first`.
+    pub forced: Option<TokenId>,
     /// What an encoder reads after the end of every text: `model.source_last`.
     pub last: Option<TokenId>,
 }
@@ -58,7 +60,7 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. [`SpecialTokens::start`], [`SpecialTokens::first`] and [`SpecialTokens::last`] may be any tokens, and do not
+    /// Their ids. The tokens of the model's configuration ([`SpecialTokens::start`] and those after it) may be any tokens, and do not
     /// count.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
@@ -69,6 +71,7 @@ impl SpecialTokens {
             mask,
             start: _,
             first: _,
+            forced: _,
             last: _,
         } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
@@ -117,6 +120,7 @@ impl SpecialTokens {
             mask: id_of(&names.mask),
             start: bos,
             first: None,
+            forced: None,
             last: None,
         })
     }
@@ -136,6 +140,7 @@ mod tests {
             mask: Some(5),
             start: 3,
             first: None,
+            forced: None,
             last: None,
         };
         let all: Vec<TokenId> = (0..10).filter(|&id| !special.contains(id)).collect();

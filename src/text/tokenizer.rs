@@ -324,6 +324,11 @@ impl Tokenizer {
             .collect()
     }
 
+    /// Makes `forced` what every translation begins with.
+    pub(super) fn force(&mut self, forced: Option<TokenId>) {
+        self.special.forced = forced;
+    }
+
     /// The ids of the special tokens.
     pub fn special(&self) -> SpecialTokens {
         self.special

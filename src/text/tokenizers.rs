@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::tokenizer::Tokenizer;
-use crate::config::SpecialNames;
+use crate::config::NamesOfSides;
 use crate::error::{Error, Result};
 
 const SHARED_FILE: &str = "tokenizer.json";
@@ -30,10 +30,11 @@ impl Tokenizers {
     ///
     /// # Errors
     /// [`Error::Model`] if neither exists; otherwise see [`Tokenizer::load`].
-    pub fn load(dir: &Path, names: &SpecialNames) -> Result<Self> {
+    pub fn load<'a>(dir: &Path, names: impl Into<NamesOfSides<'a>>) -> Result<Self> {
+        let names = names.into();
         let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
         if shared.exists() {
-            return Ok(Self::Shared(Tokenizer::load(&shared, names)?));
+            return Ok(Self::Shared(Tokenizer::load(&shared, names.tgt)?));
         }
         if !src.exists() && !tgt.exists() {
             return Err(Error::Model {
@@ -43,8 +44,8 @@ impl Tokenizers {
             });
         }
         Ok(Self::Separate {
-            src: Tokenizer::load(&src, names)?,
-            tgt: Tokenizer::load(&tgt, names)?,
+            src: Tokenizer::load(&src, names.src)?,
+            tgt: Tokenizer::load(&tgt, names.tgt)?,
         })
     }
 
@@ -65,18 +66,20 @@ impl Tokenizers {
     ///
     /// # Errors
     /// [`Error::Data`] if they are none.
-    pub(crate) fn from_files(files: Vec<String>, names: &SpecialNames) -> Result<Self> {
-        let read = |json: String| {
+    pub(crate) fn from_files(files: Vec<String>, names: NamesOfSides<'_>) -> Result<Self> {
+        let read = |json: String, names| {
             Tokenizer::from_json(json.into_bytes(), names).map_err(|problem| Error::Data {
                 problem,
                 hint: None,
             })
         };
-        let files = files.into_iter().map(read).collect::<Result<Vec<_>>>()?;
-        match <[Tokenizer; 2]>::try_from(files) {
-            Ok([src, tgt]) => Ok(Self::Separate { src, tgt }),
+        match <[String; 2]>::try_from(files) {
+            Ok([src, tgt]) => Ok(Self::Separate {
+                src: read(src, names.src)?,
+                tgt: read(tgt, names.tgt)?,
+            }),
             Err(mut files) => match (files.pop(), files.is_empty()) {
-                (Some(both), true) => Ok(Self::Shared(both)),
+                (Some(both), true) => Ok(Self::Shared(read(both, names.tgt)?)),
                 _ => Err(Error::Data {
                     problem: "expected one tokenizer or two".into(),
                     hint: None,

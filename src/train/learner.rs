@@ -15,7 +15,7 @@ use crate::batch::Batch;
 use crate::checkpoint::Products;
 use crate::config::{Config, Matmul};
 use crate::device::Device;
-use crate::model::{Loss, Model, Parameter, leaves, parameters, shapes, take_gradients};
+use crate::model::{Loss, Model, Parameter, leaves, parameters, take_gradients, trained};
 use crate::nn::Pass;
 use crate::ops::{self, Leaf, Precision, Uses};
 use crate::processes::Processes;
@@ -33,11 +33,11 @@ pub struct Learner {
     sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
-    /// The index of each of the architecture's parameters among the model's.
+    /// The index of each of the architecture's parameters among those that are trained, without the frozen ones.
     places: Vec<usize>,
 }
 
-/// A gradient for each parameter, in the order of [`crate::model::parameters`].
+/// A gradient for each parameter that is trained, in the order of [`trained`].
 #[derive(Debug)]
 pub(super) struct Gradients(pub(super) Vec<Parameter>);
 
@@ -157,7 +157,7 @@ impl Learner {
         let mut gradients = reduced.gradients.iter();
         let first = gradients.position(|part| first_non_finite(part).is_some());
         let first = self.exchange.first_of(first)?;
-        Some(shapes(self.model()).swap_remove(first).0)
+        Some(trained(self.model()).swap_remove(first).0)
     }
 
     pub(super) fn pass(&self, number: u64) -> Pass<'static> {
@@ -212,13 +212,15 @@ impl Learner {
 }
 
 fn places(model: &Model) -> Vec<usize> {
-    let names: HashMap<String, usize> = shapes(model)
+    let names: HashMap<String, usize> = trained(model)
         .into_iter()
         .zip(0..)
         .map(|((name, _), place)| (name, place))
         .collect();
     let parameters = model.architecture().parameters().into_iter();
-    parameters.map(|parameter| names[&parameter.name]).collect()
+    parameters
+        .filter_map(|parameter| names.get(&parameter.name).copied())
+        .collect()
 }
 
 impl Gradients {

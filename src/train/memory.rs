@@ -51,6 +51,8 @@ pub struct Subject<'a> {
     pub config: &'a Config,
     /// The model.
     pub architecture: &'a Architecture,
+    /// Number of weights that are not trained.
+    pub frozen: usize,
     /// Bytes of the encoded corpora.
     pub data: usize,
     /// Number of compute threads.
@@ -75,12 +77,13 @@ impl Memory {
         let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
         let connections = if n == 1 { 0.0 } else { CONNECTIONS };
-        let copies = 2.0 + gradients + slots;
+        let n_weights = architecture.n_weights() as f64;
+        let n_trained = n_weights - subject.frozen as f64;
         let tied = tied(architecture) as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         Self {
-            model: FLOAT * (copies * architecture.n_weights() as f64 + tied * vocab * d),
+            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained + tied * vocab * d),
             activations: FLOAT * SLACK * floats(architecture, batch),
             data: subject.data as f64,
             rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batch),

@@ -30,9 +30,9 @@ struct Numbered {
 }
 
 impl MetricsLog {
-    /// Opens the log of the run directory `dir` to continue after update `step`. Later entries of an interrupted run
-    /// are dropped, since those updates will be repeated.
-    pub(super) fn open(dir: &Path, step: u64) -> Result<Self> {
+    /// Opens the log of the run directory `dir` to continue after the checkpoint of update `step`, or from the beginning without
+    /// one. Later entries of an interrupted run are dropped, since those updates will be repeated.
+    pub(super) fn open(dir: &Path, step: Option<u64>) -> Result<Self> {
         let path = dir.join(files::METRICS);
         if path.exists() {
             // A killed run may have left an incomplete line, even an incomplete character.
@@ -40,7 +40,8 @@ impl MetricsLog {
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
                 line.ends_with('\n')
-                    && serde_json::from_str::<Numbered>(line).is_ok_and(|line| line.step <= step)
+                    && serde_json::from_str::<Numbered>(line)
+                        .is_ok_and(|line| Some(line.step) <= step)
             };
             let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
             if kept != text {

@@ -6,6 +6,7 @@
 mod corpora;
 mod directory;
 mod exchange;
+mod frozen;
 mod history;
 mod learner;
 mod material;
@@ -17,6 +18,7 @@ mod profile;
 pub mod report;
 mod schedule;
 mod scheduled_sampling;
+mod source;
 mod sum;
 mod trainer;
 mod update;
@@ -37,7 +39,7 @@ pub use schedule::{Plateau, Schedule};
 pub use update::{Part, Unwatched, Update, Watch};
 
 use crate::config::Config;
-use crate::data::Store;
+use crate::data::{Store, StoreKey};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::processes::Processes;
@@ -145,4 +147,12 @@ pub fn encode_corpus(
 ) -> Result<Store> {
     config.validate()?;
     material::encode_corpus(config, interrupt, observer)
+}
+
+/// What the encoded training corpus of `config` is made from, by which [`encode_corpus`] finds it on disk.
+///
+/// # Errors
+/// Files of the corpus, or a model in `model.from`, that cannot be read.
+pub fn store_key(config: &Config) -> Result<StoreKey> {
+    material::store_key(config)
 }

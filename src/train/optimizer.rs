@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 
 use crate::config::{OptimizerConfig, OptimizerKind};
-use crate::model::{Parameter, map_parameters, shapes};
+use crate::model::{Parameter, map_trained, trained};
 
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct UpdateScale {
 impl Optimizer {
     /// A fresh optimizer for `model`.
     pub fn new<M: Module>(config: &OptimizerConfig, model: &M) -> Self {
-        let lengths = shapes(model).into_iter();
+        let lengths = trained(model).into_iter();
         let whole = lengths.map(|(_, shape)| 0..shape.iter().product());
         Self::of_parts(config, model, whole.collect())
     }
@@ -52,7 +52,7 @@ impl Optimizer {
         parts: Vec<Range<usize>>,
     ) -> Self {
         let names = slot_names(config);
-        let memory = shapes(model)
+        let memory = trained(model)
             .into_iter()
             .zip(parts)
             .map(|((name, shape), part)| Memory {
@@ -114,7 +114,7 @@ impl Optimizer {
         );
         let mut parts = gradients.iter().zip(&mut self.memory);
         let config = &self.config;
-        map_parameters(model, device, |_, shape, mut values| {
+        map_trained(model, device, |_, shape, mut values| {
             if let Some((gradient, memory)) = parts.next() {
                 let values = &mut values[memory.part.clone()];
                 apply(config, shape, values, gradient, &mut memory.slots, scale);

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::directory::{self, Found};
 use super::exchange::parameters_of_first;
-use super::material::{Material, material};
+use super::frozen::Frozen;
+use super::material::{Known, Material, material};
 use super::memory::Subject;
 use super::report::{Event, Observer};
+use super::source::Source;
 use super::{Existing, Learner, Memory, RunOptions, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
@@ -36,6 +38,63 @@ pub(super) struct Prepared {
 struct Opened {
     found: Found,
     lock: Lock,
+    beginning: Beginning,
+}
+
+/// Where the weights come from.
+enum Beginning {
+    /// They are drawn.
+    Nothing,
+    /// The model of `model.from`.
+    Model(Box<Source>),
+    /// The checkpoint at this update.
+    Checkpoint(u64),
+}
+
+impl Opened {
+    /// What is known of the run in `dir` before the training data are read.
+    fn known<'a>(&'a self, dir: &'a Path) -> Known<'a> {
+        let run = match &self.found {
+            Found::Run(stored) => Some((dir, &**stored)),
+            Found::Nothing | Found::Replaceable => None,
+        };
+        Known {
+            run,
+            source: match &self.beginning {
+                Beginning::Model(source) => Some(source),
+                Beginning::Nothing | Beginning::Checkpoint(_) => None,
+            },
+        }
+    }
+
+    /// The update of the checkpoint to resume from.
+    fn resume_at(&self) -> Option<u64> {
+        match self.beginning {
+            Beginning::Checkpoint(step) => Some(step),
+            Beginning::Nothing | Beginning::Model(_) => None,
+        }
+    }
+
+    /// The weights, unless they are drawn.
+    fn weights(
+        &self,
+        config: &Config,
+        dir: &Path,
+        architecture: &Architecture,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Vec<Parameter>>> {
+        match &self.beginning {
+            Beginning::Nothing => Ok(None),
+            Beginning::Model(source) => {
+                first_weights(config, source, architecture, observer).map(Some)
+            }
+            Beginning::Checkpoint(step) => {
+                let weights = Run::new(dir).weights(*step)?;
+                let shapes = checkpoint::shapes(architecture);
+                weights.parameters(&shapes).map(Some)
+            }
+        }
+    }
 }
 
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
@@ -51,26 +110,37 @@ pub(super) fn prepare(
         .then(|| open(config, options, observer))
         .transpose();
     let opened = processes.agree("the run directory was opened", opened)?;
-    let stored = opened.as_ref().and_then(|opened| match &opened.found {
-        Found::Run(stored) => Some((dir, &**stored)),
-        Found::Nothing | Found::Replaceable => None,
-    });
-    let material = material(config, stored, &options.interrupt, processes, observer)?;
+    let known = opened.as_ref().map(|opened| opened.known(dir));
+    let known = known.unwrap_or_default();
+    let material = material(config, known, &options.interrupt, processes, observer)?;
     let device = device::cpu().autodiff();
     let architecture = checkpoint::architecture(config, &material.tokenizers);
-    let memory = check_memory(config, &architecture, &material, processes);
+    let frozen = Frozen::of(config, &architecture);
+    let frozen = processes.agree("frozen parameters were named", frozen)?;
+    let memory = check_memory(config, &architecture, &frozen, &material, processes);
     let memory = processes.agree("memory was predicted", memory)?;
-    let weights = stored.map_or(Ok(None), |_| last_weights(dir, &architecture, observer));
-    let (resume_at, weights) = processes.agree("the checkpoint was read", weights)?.unzip();
+    let resume_at = opened.as_ref().and_then(Opened::resume_at);
     let resume_at = processes.value_of_first("the checkpoint was read", || Ok(resume_at))?;
-    let model = match resume_at {
-        Some(_) => {
+    let weights = opened.as_ref().map_or(Ok(None), |opened| {
+        opened.weights(config, dir, &architecture, observer)
+    });
+    let weights = processes.agree("the weights were read", weights)?;
+    let model = match resume_at.is_some() || config.model.from.is_some() {
+        true => {
             let shapes = checkpoint::shapes(&architecture);
             let weights = parameters_of_first(processes, weights, shapes);
             checkpoint::build(&architecture, weights, &device)
         }
-        None => fresh_model(config, &architecture, &device),
+        false => fresh_model(config, &architecture, &device),
     };
+    if frozen.n_weights() > 0 {
+        observer.on(&Event::Note(&format!(
+            "{} of {} weights are frozen",
+            frozen.n_weights(),
+            architecture.n_weights()
+        )));
+    }
+    let model = frozen.applied(model);
     let learner = Learner::among(processes.clone(), model, config, device);
     let products = learner.products();
     // Products in f32 have the same bits on all machines.
@@ -83,7 +153,7 @@ pub(super) fn prepare(
         &products,
     )?;
     let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
-    let claimed = opened.map(|Opened { found, lock }| {
+    let claimed = opened.map(|Opened { found, lock, .. }| {
         directory::claim(dir, found, config, tokenizers, provenance)?;
         Ok(lock)
     });
@@ -102,7 +172,7 @@ pub(super) fn prepare(
 
 /// Checks the configuration, also against those of the other processes.
 fn check(config: &Config, processes: &Processes) -> Result<()> {
-    let checked = config.validate();
+    let checked = config.validate().and_then(|()| check_frozen(config));
     if processes.is_alone() {
         return checked;
     }
@@ -129,6 +199,11 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
     Ok(())
 }
 
+/// Checks the patterns of `model.freeze`. Names of parameters do not depend on the sizes of vocabularies.
+fn check_frozen(config: &Config) -> Result<()> {
+    Frozen::of(config, &config.model.architecture(1, 1)).map(drop)
+}
+
 /// The configuration of the first process, which must run the same `program`.
 fn config_of_first(program: &str, config: &Config, processes: &Processes) -> Result<Config> {
     let said = serde_json::to_vec(&(program, config)).unwrap_or_default();
@@ -153,17 +228,25 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
             dir.display()
         )));
     }
-    Ok(Opened { found, lock })
+    let resume_at = match found {
+        Found::Run(_) => last_checkpoint(dir, observer)?,
+        Found::Nothing | Found::Replaceable => None,
+    };
+    let beginning = match (resume_at, &config.model.from) {
+        (Some(step), _) => Beginning::Checkpoint(step),
+        (None, Some(from)) => Beginning::Model(Box::new(Source::open(from, config)?)),
+        (None, None) => Beginning::Nothing,
+    };
+    Ok(Opened {
+        found,
+        lock,
+        beginning,
+    })
 }
 
-/// The update and the weights of the checkpoint to resume from, if there is one.
-fn last_weights(
-    dir: &Path,
-    architecture: &Architecture,
-    observer: &mut dyn Observer,
-) -> Result<Option<(u64, Vec<Parameter>)>> {
-    let run = Run::new(dir);
-    let Some(start) = run.start()? else {
+/// The update of the checkpoint to resume from, if there is one.
+fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64>> {
+    let Some(start) = Run::new(dir).start()? else {
         return match dir.join(files::WEIGHTS).exists() {
             true => Err(no_checkpoint(dir)),
             false => Ok(None),
@@ -172,9 +255,24 @@ fn last_weights(
     if let Some(warning) = &start.warning {
         observer.on(&Event::Warning(warning));
     }
-    let weights = run.weights(start.step)?;
-    let weights = weights.parameters(&checkpoint::shapes(architecture))?;
-    Ok(Some((start.step, weights)))
+    Ok(Some(start.step))
+}
+
+/// The weights of `source`. Reports those that are new.
+pub(super) fn first_weights(
+    config: &Config,
+    source: &Source,
+    architecture: &Architecture,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Parameter>> {
+    let (weights, new) = source.weights(config, architecture)?;
+    if !new.is_empty() {
+        observer.on(&Event::Note(&format!(
+            "drawn anew, since the source model has none that fit: {}",
+            new.join(", ")
+        )));
+    }
+    Ok(weights)
 }
 
 /// The error for a trained model from which nothing can be resumed.
@@ -192,12 +290,14 @@ fn no_checkpoint(dir: &Path) -> Error {
 pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,
+    frozen: &Frozen,
     material: &Material,
     processes: &Processes,
 ) -> Result<Memory> {
     let subject = Subject {
         config,
         architecture,
+        frozen: frozen.n_weights(),
         data: material.bytes(),
         threads: rayon::current_num_threads(),
         processes: processes.count(),

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::material::material;
-use super::prepare::{check_memory, fresh_model};
+use super::frozen::Frozen;
+use super::material::{Known, material};
+use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
+use super::source::Source;
 use super::{Learner, Part, Plateau, Schedule, Watch, memory};
 use crate::checkpoint;
 use crate::config::Config;
@@ -44,7 +46,7 @@ impl Profile {
     }
 }
 
-/// Trains a fresh model for one warm-up update and `updates` measured ones according to `config`, then discards it.
+/// Trains a fresh model, or that of `model.from`, for one warm-up update and `updates` measured ones according to `config`, then discards it.
 ///
 /// # Errors
 /// Invalid configuration or data; a request to stop.
@@ -56,12 +58,25 @@ pub fn profile(
 ) -> Result<Profile> {
     config.validate()?;
     let alone = Processes::alone();
-    let mut material = material(config, None, interrupt, &alone, observer)?;
+    let from = config.model.from.as_deref();
+    let source = from.map(|from| Source::open(from, config)).transpose()?;
+    let known = Known {
+        run: None,
+        source: source.as_ref(),
+    };
+    let mut material = material(config, known, interrupt, &alone, observer)?;
     let device = device::cpu().autodiff();
     let architecture = checkpoint::architecture(config, &material.tokenizers);
-    let model = fresh_model(config, &architecture, &device);
-    let memory = check_memory(config, &architecture, &material, &alone)?;
-    let mut learner = Learner::new(model, config, device);
+    let frozen = Frozen::of(config, &architecture)?;
+    let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
+    let model = match &source {
+        None => fresh_model(config, &architecture, &device),
+        Some(source) => {
+            let weights = first_weights(config, source, &architecture, observer)?;
+            checkpoint::build(&architecture, weights, &device)
+        }
+    };
+    let mut learner = Learner::new(frozen.applied(model), config, device);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;
     observer.on(&Event::Start(&start));

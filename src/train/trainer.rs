@@ -49,7 +49,7 @@ struct Files {
 enum Reason {
     /// Every run with this configuration writes it.
     Regular,
-    /// Training stops here.
+    /// Training stops here, or starts here from another model.
     Stop,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Trainer<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
         let files = setup.processes.is_first().then(|| {
-            let log = MetricsLog::open(&setup.dir, setup.resume_at.unwrap_or(0))?;
+            let log = MetricsLog::open(&setup.dir, setup.resume_at)?;
             let run = Run::new(&setup.dir);
             Ok(Files { run, log })
         });
@@ -126,6 +126,7 @@ impl<'a> Trainer<'a> {
         let start = Instant::now();
         self.announce();
         self.setup.processes.limit_waits();
+        self.take_over()?;
         let stopped = loop {
             if let Some(reason) = self.finished() {
                 break reason;
@@ -164,6 +165,17 @@ impl<'a> Trainer<'a> {
                 .material
                 .start_report(&setup.config, &setup.learner, setup.memory, self.step);
         self.observer.on(&Event::Start(&report));
+    }
+
+    /// Validates and saves a model that comes from `model.from` before its first update, so that its directory is no longer needed,
+    /// and that it is served as long as training has not made it better.
+    fn take_over(&mut self) -> Result<()> {
+        if self.setup.config.model.from.is_none() || self.setup.resume_at.is_some() {
+            return Ok(());
+        }
+        let validates = self.setup.config.train.validate_every > 0;
+        let better = validates && self.validate(true)?;
+        self.save(Reason::Stop, better)
     }
 
     fn finished(&self) -> Option<StopReason> {
@@ -270,9 +282,14 @@ impl<'a> Trainer<'a> {
             Some(StopReason::MaxSteps | StopReason::MaxEpochs)
         );
         let is_regular = every > 0 && self.step.is_multiple_of(every);
-        if !(is_regular || every > 0 && is_last) {
-            return Ok(false);
+        match is_regular || every > 0 && is_last {
+            true => self.validate(is_regular),
+            false => Ok(false),
         }
+    }
+
+    /// Validates. Returns whether the result is the best so far. A regular validation happens in every run with this configuration.
+    fn validate(&mut self, is_regular: bool) -> Result<bool> {
         let Some(validation) = &self.setup.material.validation else {
             return Ok(false);
         };

@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "demo",
     "train",
     "translate",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 19] = [
     "average",
     "quantize",
     "import",
+    "export",
     "plot",
     "info",
     "completions",

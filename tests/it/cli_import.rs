@@ -11,7 +11,7 @@ fn fixture(kind: &str) -> String {
 }
 
 /// A folder with the imported models of these kinds.
-fn with_models(kinds: &[&str]) -> Folder {
+pub(crate) fn with_models(kinds: &[&str]) -> Folder {
     let folder = Folder::new();
     for kind in kinds {
         let run = folder.run(&format!("import {} --out {kind}", fixture(kind)));

@@ -9,6 +9,7 @@ mod cli_decode;
 mod cli_decode_refused;
 mod cli_errors;
 mod cli_families;
+mod cli_finetune;
 mod cli_generate;
 mod cli_help;
 mod cli_import;

@@ -40,6 +40,7 @@ fn stacks(model: &ModelConfig) -> Result<()> {
         return Ok(());
     }
     let attention = model.recurrent.attention;
+    readout(model)?;
     let key = "model.recurrent.attention";
     if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
         let expected =
@@ -66,6 +67,18 @@ fn stacks(model: &ModelConfig) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Refuses a recurrent decoder without a readout whose top state cannot take its place.
+fn readout(model: &ModelConfig) -> Result<()> {
+    let attends = model.encoder().is_some() && model.recurrent.attention != AttentionKind::None;
+    let fits = !attends && model.recurrent.d_hidden == model.d_model;
+    require(
+        fits || model.recurrent.readout,
+        "model.recurrent.readout",
+        "true, unless `attention` is `none` and `d_hidden` is `model.d_model`",
+        false,
+    )
 }
 
 fn recurrent(model: &ModelConfig) -> Result<()> {

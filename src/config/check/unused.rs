@@ -135,7 +135,7 @@ fn transformer(model: &ModelConfig) -> [Rule; 8] {
     ]
 }
 
-fn stacks(model: &ModelConfig) -> [Rule; 6] {
+fn stacks(model: &ModelConfig) -> [Rule; 7] {
     let [encoder, decoder] = [model.encoder(), model.decoder()];
     let recurrent = Some(StackKind::Recurrent);
     [
@@ -153,6 +153,11 @@ fn stacks(model: &ModelConfig) -> [Rule; 6] {
             decoder != recurrent || encoder.is_none(),
             &["model.recurrent.attention"],
             "the model has no recurrent decoder behind an encoder",
+        ),
+        (
+            decoder != recurrent,
+            &["model.recurrent.readout"],
+            "the model has no recurrent decoder",
         ),
         (
             decoder != Some(StackKind::Transformer),
@@ -231,7 +236,7 @@ fn family(model: &ModelConfig) -> [Rule; 8] {
 fn training(config: &Config) -> [Rule; 5] {
     [
         (
-            true,
+            config.model.from.is_none(),
             &[
                 "tokenizer.special.pad",
                 "tokenizer.special.unk",

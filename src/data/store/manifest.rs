@@ -34,6 +34,9 @@ pub struct StoreKey {
     /// What the encoder reads before every text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source_first: Option<String>,
+    /// What every translation begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forced_first: Option<String>,
     /// How tokenizers are learned.
     tokenizer: TokenizerConfig,
     /// SHA-256 of the tokenizers, unless they were learned from the corpus.
@@ -80,6 +83,7 @@ impl StoreKey {
             sources,
             task: format!("{:?}", config.model.family.task()),
             source_first: config.model.source_first.clone(),
+            forced_first: config.model.forced_first.clone(),
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),

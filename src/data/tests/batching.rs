@@ -12,6 +12,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     mask: None,
     start: 2,
     first: None,
+    forced: None,
     last: None,
 };
 
@@ -97,6 +98,21 @@ fn rows_are_shifted_and_padded() {
     assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
     assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
     assert_eq!(batch.tgt_out.lens(), [2, 3]);
+}
+
+#[test]
+fn a_translation_begins_with_the_token_that_search_forces() {
+    let special = SpecialTokens {
+        forced: Some(9),
+        ..SPECIAL
+    };
+    let pair = Example::translation(vec![7], &[6], special, 1);
+    assert_eq!(
+        (pair.src, pair.tgt_in, pair.tgt_out),
+        (vec![7, 3], vec![2, 9, 6], vec![9, 6, 3])
+    );
+    let text = Example::text(&[6], special, 1);
+    assert_eq!(text.tgt_out, [6, 3]);
 }
 
 #[test]

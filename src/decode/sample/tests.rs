@@ -14,6 +14,7 @@ const SPECIAL: SpecialTokens = SpecialTokens {
     mask: Some(4),
     start: 2,
     first: None,
+    forced: None,
     last: None,
 };
 

@@ -18,6 +18,7 @@ pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
     mask: None,
     start: 2,
     first: None,
+    forced: None,
     last: None,
 };
 pub(super) const VOCAB: usize = 8;

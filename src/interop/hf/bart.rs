@@ -1,8 +1,12 @@
 //! BART and its relatives: mBART, M2M-100 and NLLB, MarianMT.
 
+use serde_json::json;
+
+use super::export::{self, Equal};
 use super::{Described, activation, same};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::batch::TokenId;
+use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
@@ -203,4 +207,70 @@ pub(super) fn marian(keys: &mut Keys) -> Result<Described> {
         Unused::Ignored("model.decoder.embed_positions.weight"),
     ]);
     Ok(described)
+}
+
+/// MarianMT's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    let sinusoidal = matches!(
+        model.positions,
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+    );
+    let mut differences = export::differences(model);
+    differences.unless(
+        model.norm_position == NormPosition::Post,
+        "`model.norm_position` is not `post`",
+    );
+    differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
+    differences.unless(
+        model.norm_epsilon == 1e-5,
+        "`model.norm_epsilon` is not 1e-5",
+    );
+    differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
+    differences.unless(
+        sinusoidal,
+        "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`",
+    );
+    differences.unless(
+        model.tie_embeddings == TieEmbeddings::All,
+        "`model.tie_embeddings` is not `all`",
+    );
+    differences.refuse("MarianMT")?;
+    let vocab = export::vocab(&loaded.architecture);
+    let bias = ("final_logits_bias", vec![vocab], vec![0.0; vocab]);
+    Ok(Equal {
+        kind: "MarianMT",
+        config: json!({
+            "model_type": "marian",
+            "architectures": ["MarianMTModel"],
+            "is_encoder_decoder": true,
+            "vocab_size": vocab,
+            "decoder_vocab_size": vocab,
+            "d_model": model.d_model,
+            "encoder_layers": model.n_encoder_layers,
+            "decoder_layers": model.n_decoder_layers,
+            "encoder_attention_heads": model.n_heads,
+            "decoder_attention_heads": model.n_heads,
+            "encoder_ffn_dim": model.d_ff,
+            "decoder_ffn_dim": model.d_ff,
+            "max_position_embeddings": model.max_len,
+            "activation_function": export::activation(model.activation),
+            "dropout": model.dropout,
+            "attention_dropout": model.attention_dropout,
+            "activation_dropout": model.activation_dropout,
+            "scale_embedding": model.scale_embeddings,
+            "static_position_embeddings": true,
+            "share_encoder_decoder_embeddings": true,
+            "tie_word_embeddings": true,
+        }),
+        names: NAMES,
+        prefix: "",
+        bare: "",
+        added: match model.output_bias {
+            true => Vec::new(),
+            false => vec![bias],
+        },
+        rows: &["final_logits_bias"],
+        permuted: model.positions == Positions::SinusoidalInterleaved,
+    })
 }

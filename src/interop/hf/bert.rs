@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
+use super::export::{self, Equal};
 use super::{Described, activation, pooling};
-use crate::architecture::{Positions, TieEmbeddings};
+use crate::architecture::{NormPosition, Positions, TieEmbeddings};
+use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
@@ -145,5 +149,63 @@ pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelCon
             pooling: pooling::read(dir)?,
             ..shared
         },
+    })
+}
+
+/// BERT's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    let predicts = model.family == Family::EncoderOnly;
+    let mut differences = export::differences(model);
+    differences.unless(
+        model.norm_position == NormPosition::Post,
+        "`model.norm_position` is not `post`",
+    );
+    differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
+    differences.unless(model.embedding_norm, "`model.embedding_norm` is false");
+    differences.unless(!model.scale_embeddings, "`model.scale_embeddings` is true");
+    differences.unless(
+        model.position_offset == 0,
+        "`model.position_offset` is not 0",
+    );
+    differences.unless(
+        model.output_transform || !predicts,
+        "`model.output_transform` is false",
+    );
+    differences.refuse("BERT")?;
+    let (vocab, d) = (export::vocab(&loaded.architecture), model.d_model);
+    let types = "embeddings.token_type_embeddings.weight";
+    let mut added = vec![(types, vec![2, d], vec![0.0; 2 * d])];
+    if let Some(table) = export::positions(&loaded.architecture) {
+        let name = "embeddings.position_embeddings.weight";
+        added.push((name, vec![model.max_len, d], table));
+    }
+    if predicts && !model.output_bias {
+        added.push(("cls.predictions.bias", vec![vocab], vec![0.0; vocab]));
+    }
+    Ok(Equal {
+        kind: "BERT",
+        config: json!({
+            "model_type": "bert",
+            "architectures": [if predicts { "BertForMaskedLM" } else { "BertModel" }],
+            "vocab_size": vocab,
+            "hidden_size": d,
+            "num_hidden_layers": model.n_encoder_layers,
+            "num_attention_heads": model.n_heads,
+            "intermediate_size": model.d_ff,
+            "max_position_embeddings": model.max_len,
+            "type_vocab_size": 2,
+            "hidden_act": export::activation(model.activation),
+            "hidden_dropout_prob": model.dropout,
+            "attention_probs_dropout_prob": model.attention_dropout,
+            "layer_norm_eps": model.norm_epsilon,
+            "tie_word_embeddings": model.tie_embeddings.ties_output(),
+        }),
+        names: NAMES,
+        prefix: if predicts { "bert." } else { "" },
+        bare: "cls.",
+        added,
+        rows: &[],
+        permuted: false,
     })
 }

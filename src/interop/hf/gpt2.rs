@@ -1,7 +1,11 @@
 //! GPT-2 (Radford et al. 2019).
 
+use serde_json::json;
+
+use super::export::{self, Equal};
 use super::{Described, activation};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
+use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig, Units};
 use crate::error::Result;
 use crate::interop::keys::Keys;
@@ -96,5 +100,54 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         prefix: "transformer.",
         units: Units::Stream,
         ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    })
+}
+
+/// GPT-2's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    let mut differences = export::differences(model);
+    differences.unless(
+        model.norm_position == NormPosition::Pre,
+        "`model.norm_position` is not `pre`",
+    );
+    differences.unless(
+        model.final_norm != Some(false),
+        "`model.final_norm` is false",
+    );
+    differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
+    differences.unless(!model.scale_embeddings, "`model.scale_embeddings` is true");
+    differences.unless(
+        model.position_offset == 0,
+        "`model.position_offset` is not 0",
+    );
+    differences.unless(!model.output_bias, "`model.output_bias` is true");
+    differences.refuse("GPT-2")?;
+    let table = export::positions(&loaded.architecture);
+    let table = table.map(|table| ("wpe.weight", vec![model.max_len, model.d_model], table));
+    Ok(Equal {
+        kind: "GPT-2",
+        config: json!({
+            "model_type": "gpt2",
+            "architectures": ["GPT2LMHeadModel"],
+            "vocab_size": export::vocab(&loaded.architecture),
+            "n_embd": model.d_model,
+            "n_layer": model.n_decoder_layers,
+            "n_head": model.n_heads,
+            "n_inner": model.d_ff,
+            "n_positions": model.max_len,
+            "activation_function": export::activation(model.activation),
+            "resid_pdrop": model.dropout,
+            "embd_pdrop": model.dropout,
+            "attn_pdrop": model.attention_dropout,
+            "layer_norm_epsilon": model.norm_epsilon,
+            "tie_word_embeddings": model.tie_embeddings.ties_output(),
+        }),
+        names: NAMES,
+        prefix: "transformer.",
+        bare: "lm_head.",
+        added: table.into_iter().collect(),
+        rows: &[],
+        permuted: false,
     })
 }

@@ -3,6 +3,7 @@
 mod bart;
 mod bert;
 mod distilbert;
+mod export;
 mod generation;
 mod gpt2;
 mod llama;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub(super) use self::export::export;
 use self::generation::Generation;
 use super::Foreign;
 use super::keys::Keys;
@@ -87,7 +89,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
     let generation = Generation::read(dir, &mut keys)?;
-    let tensors = Tensors::open(dir)?;
+    let tensors = Tensors::safetensors(dir)?;
     let described = match kind.as_str() {
         "bart" => bart::bart(&mut keys),
         "mbart" => bart::mbart(&mut keys),
@@ -131,7 +133,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let recipe = Recipe {
         dir: dir.to_path_buf(),
         tensors,
-        names,
+        names: vec![names],
         unused,
         prefix,
         positions,
@@ -143,6 +145,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         tokenizers,
         architecture,
         recipe,
+        shortlist: None,
     })
 }
 

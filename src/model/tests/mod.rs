@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use burn::tensor::Device;
 
-use super::{Logits, Model, Parameter, leaves, parameters, shapes, take_gradients};
+use super::{
+    Logits, Model, Parameter, freeze, leaves, parameters, shapes, take_gradients, trained,
+};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use crate::nn::{Pass, Probe};
@@ -224,6 +226,39 @@ fn gradients_that_are_seen_early_are_complete() {
                     let is_late = SEEN_LATE.iter().any(|late| name.contains(late));
                     assert!(is_late, "{name}: {config:?}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn frozen_parameters_have_no_gradient_and_change_no_other() {
+    for config in variants() {
+        let config = with_dropout(config);
+        let gradients = |is_frozen: &dyn Fn(&str) -> bool| {
+            let model = freeze(on(&config, &Device::flex().autodiff()), is_frozen);
+            let batch = batch_of(&config, 0..3);
+            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+            let gradients = take_gradients(&model, &mut loss.loss.backward());
+            let names = trained(&model).into_iter().map(|(name, _)| name);
+            assert!(names.eq(gradients.iter().map(|gradient| gradient.name.clone())));
+            assert_eq!(leaves(&model).len(), gradients.len());
+            (loss.sums.loss, gradients)
+        };
+        let (loss, all) = gradients(&|_| false);
+        assert_eq!(all.len(), parameters(&model(&config)).len());
+        let place = |name: &str| all.iter().position(|gradient| gradient.name == name);
+        let cases: [&dyn Fn(&str) -> bool; 4] = [
+            &|name| name.starts_with("encoder.") || name.starts_with("src."),
+            &|name| !name.contains("embedding"),
+            &|name| place(name).is_some_and(|place| place % 2 == 0),
+            &|name| place(name).is_some_and(|place| place % 2 == 1),
+        ];
+        for is_frozen in cases {
+            let mut expected = all.clone();
+            expected.retain(|gradient| !is_frozen(&gradient.name));
+            if !expected.is_empty() {
+                assert_eq!(gradients(is_frozen), (loss, expected), "{config:?}");
             }
         }
     }

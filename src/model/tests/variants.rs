@@ -83,7 +83,7 @@ fn recurrent() -> Vec<ModelConfig> {
                     d_hidden: 10,
                     bidirectional,
                     attention,
-                    d_input: 0,
+                    ..RecurrentConfig::default()
                 };
                 variants.push(family(Family::Seq2seq, recurrent));
             }
@@ -104,6 +104,15 @@ fn recurrent() -> Vec<ModelConfig> {
         n_encoder_layers: 1,
         ..variants[0].clone()
     });
+    let no_readout = RecurrentConfig {
+        cell: CellKind::Gru,
+        d_hidden: base().d_model,
+        bidirectional: false,
+        attention: AttentionKind::None,
+        readout: false,
+        ..RecurrentConfig::default()
+    };
+    variants.push(family(Family::Seq2seq, no_readout));
     variants
 }
 

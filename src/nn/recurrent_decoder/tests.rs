@@ -153,7 +153,7 @@ fn by_the_formulas(
             Some(c) => Tensor::cat(vec![below, c], 1),
             None => below,
         };
-        out.push(tanh(map(&decoder.readout, read)));
+        out.push(tanh(map(decoder.readout.as_ref().unwrap(), read)));
     }
     Tensor::cat(out, 0)
 }

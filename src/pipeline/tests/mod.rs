@@ -38,7 +38,7 @@ pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
 }
 
 /// A tiny untrained model with a changed configuration.
-fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
+pub(crate) fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     let mut config = Config {
         tokenizer: TokenizerConfig {
             kind: TokenizerKind::Word,

@@ -61,6 +61,22 @@ pub fn learn_tagged<S: AsRef<str> + Sync>(
     tokens: &[S],
     tags: &[S],
 ) -> Result<Tokenizers> {
+    let tgt = learn_labels(config, tags)?;
+    if tokens.is_empty() {
+        return Ok(Tokenizers::Shared(tgt));
+    }
+    let src = learn_one(config, SPECIAL, &[tokens])?;
+    Ok(Tokenizers::Separate { src, tgt })
+}
+
+/// Learns the tokenizer of tags or labels, which are unmodified whole words.
+///
+/// # Errors
+/// See [`learn`].
+pub fn learn_labels<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    labels: &[S],
+) -> Result<Tokenizer> {
     let as_written = TokenizerConfig {
         kind: TokenizerKind::Word,
         min_frequency: 1,
@@ -68,12 +84,7 @@ pub fn learn_tagged<S: AsRef<str> + Sync>(
         normalization: Normalization::None,
         ..config.clone()
     };
-    let tgt = learn_one(&as_written, SPECIAL, &[tags])?;
-    if tokens.is_empty() {
-        return Ok(Tokenizers::Shared(tgt));
-    }
-    let src = learn_one(config, SPECIAL, &[tokens])?;
-    Ok(Tokenizers::Separate { src, tgt })
+    learn_one(&as_written, SPECIAL, &[labels])
 }
 
 fn learn_one<S: AsRef<str> + Sync>(

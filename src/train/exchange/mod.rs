@@ -22,7 +22,7 @@ use super::sum::{Node, PartialSums};
 use crate::config::ExchangeFormat;
 use crate::device::Device;
 use crate::error::NotFinite;
-use crate::model::{Model, Parameter, map_parameters, shapes};
+use crate::model::{Model, Parameter, map_trained, trained};
 use crate::ops::LossSums;
 use crate::processes::Processes;
 
@@ -75,7 +75,7 @@ impl Exchange {
         format: ExchangeFormat,
         n_batches: usize,
     ) -> Self {
-        let lengths: Vec<usize> = shapes(model)
+        let lengths: Vec<usize> = trained(model)
             .into_iter()
             .map(|(_, shape)| shape.iter().product())
             .collect();
@@ -231,7 +231,7 @@ impl Exchange {
         self.processes.exchange(doing, &out, &mut into);
         let mut rests: Vec<&[f32]> = received.iter().map(Vec::as_slice).collect();
         let mut index = 0;
-        map_parameters(model, device, |_, _, mut values| {
+        map_trained(model, device, |_, _, mut values| {
             for process in self.others() {
                 let part = self.partition.of(process)[index].clone();
                 let (numbers, rest) = rests[process].split_at(part.len());

@@ -10,9 +10,10 @@ use burn::module::Module;
 use super::corpora::{self, TRAINING, VALIDATION, watch};
 use super::directory::StoredRun;
 use super::report::{Event, Observer, Preparing, StartReport};
+use super::source::Source;
 use super::validate::ValidationSet;
 use super::{Learner, Memory};
-use crate::checkpoint::{DataFile, Provenance};
+use crate::checkpoint::{DataFile, Origin, Provenance};
 use crate::config::{Config, CorpusSource, Task};
 use crate::count::count;
 use crate::data::{
@@ -23,6 +24,36 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::processes::Processes;
 use crate::text::{self, Masks, Tokenizers};
+
+/// What is known before the training data are read. With several processes, the first one alone knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// The stored run, with its directory.
+    pub run: Option<(&'a Path, &'a StoredRun)>,
+    /// The model from which training starts, unless the run has begun.
+    pub source: Option<&'a Source>,
+}
+
+impl Known<'_> {
+    /// The tokenizers, if they need not be learned. Labels that are new are those of `labels`.
+    fn tokenizers(
+        self,
+        config: &Config,
+        labels: impl FnOnce() -> Vec<String>,
+    ) -> Result<Option<Tokenizers>> {
+        match (self.run, self.source) {
+            (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
+            (None, Some(source)) => source.tokenizers(config, labels).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What a provenance says of the model from which training started.
+    fn origin(self) -> Option<Origin> {
+        let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
+        self.source.map(Source::origin).or_else(of_run)
+    }
+}
 
 /// Tokenizers and encoded data.
 #[derive(Debug)]
@@ -66,29 +97,32 @@ impl Material {
     }
 }
 
-/// Reads the corpora, and learns tokenizers or takes those of the stored run, given with its directory. With several
-/// processes, the first one alone knows the stored run; it has the tokenizers that all use.
+/// Reads the corpora, and learns tokenizers or takes those that are known. With several processes, the first one has the
+/// tokenizers that all use.
 pub(super) fn material(
     config: &Config,
-    stored: Option<(&Path, &StoredRun)>,
+    known: Known<'_>,
     interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
     // One machine may have more memory than another, but all have to do the same.
     let is_on_disk = processes.value_of_first("the training data were looked for", || {
-        on_disk::is_chosen(config, processes.on_this_machine())
+        on_disk::is_chosen(config, known, processes.on_this_machine())
     });
     if is_on_disk? {
-        return on_disk::material(config, stored, interrupt, processes, observer);
+        return on_disk::material(config, known, interrupt, processes, observer);
     }
-    let read = read(config, stored, interrupt, observer);
+    let read = read(config, known, interrupt, observer);
     let (train, valid, provenance) = processes.agree("the training data were read", read)?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
-    let tokenizers = shared_tokenizers(config, processes, || match stored {
-        Some((_, run)) => Ok(run.tokenizers.clone()),
-        None => learn(config, &train, observer),
+    let tokenizers = shared_tokenizers(config, processes, || {
+        let labels = || train.tgt_texts().into_iter().map(str::to_owned).collect();
+        match known.tokenizers(config, labels)? {
+            Some(tokenizers) => Ok(tokenizers),
+            None => learn(config, &train, observer),
+        }
     })?;
     let encode = || {
         stop_if_asked(interrupt)?;
@@ -115,15 +149,15 @@ pub(super) fn material(
 /// Reads training and validation data, which must be those of the stored run.
 fn read(
     config: &Config,
-    stored: Option<(&Path, &StoredRun)>,
+    known: Known<'_>,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Corpus, Option<Corpus>, Provenance)> {
     let mut train = corpora::training(config, observer)?;
     let valid = corpora::validation(config, Some(&mut train), observer)?;
     stop_if_asked(interrupt)?;
-    let provenance = provenance(config, train.sources(), valid.as_ref());
-    if let Some((dir, run)) = stored {
+    let provenance = provenance(config, known, train.sources(), valid.as_ref());
+    if let Some((dir, run)) = known.run {
         check_same_data(dir, &run.provenance, &provenance)?;
     }
     Ok((train, valid, provenance))
@@ -146,13 +180,12 @@ fn shared_tokenizers(
         let text = |(_, json)| String::from_utf8(json).expect("JSON is text");
         Ok(files.map(text).collect())
     })?;
-    let read =
-        || Tokenizers::from_files(files, &config.tokenizer.special)?.for_model(&config.model);
+    let read = || Tokenizers::from_files(files, config.special_names())?.for_model(&config.model);
     let tokenizers = own.map_or_else(read, Ok);
     processes.agree(doing, tokenizers)
 }
 
-pub(super) use on_disk::encode_corpus;
+pub(super) use on_disk::{encode_corpus, store_key};
 
 /// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
 fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
@@ -281,7 +314,12 @@ fn validation_set(
     Ok(ValidationSet { batches, src, tgt })
 }
 
-fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> Provenance {
+fn provenance(
+    config: &Config,
+    known: Known<'_>,
+    train: &[SourceFile],
+    valid: Option<&Corpus>,
+) -> Provenance {
     let files_of = |role: &str, files: &[SourceFile], source: &CorpusSource| -> Vec<DataFile> {
         let parts = source.parts().into_iter();
         let builtin = parts.filter_map(|(part, _)| match part {
@@ -313,6 +351,7 @@ fn provenance(config: &Config, train: &[SourceFile], valid: Option<&Corpus>) -> 
     Provenance {
         program: Provenance::this_program(),
         seed: config.seed,
+        from: known.origin(),
         data,
         ..Provenance::default()
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Material, batches, check_same_data, check_same_everywhere, learn, note_dropped, provenance,
-    shared_tokenizers, stop_if_asked, validation_set, weights,
+    Known, Material, batches, check_same_data, check_same_everywhere, learn, note_dropped,
+    provenance, shared_tokenizers, stop_if_asked, validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
 use crate::data::{
@@ -16,9 +16,9 @@ use crate::interrupt::Interrupt;
 use crate::processes::Processes;
 use crate::text::Tokenizers;
 use crate::train::corpora::{self, TRAINING, watch};
-use crate::train::directory::StoredRun;
 use crate::train::memory;
 use crate::train::report::{Event, Observer};
+use crate::train::source::Source;
 
 /// In memory, training data take a multiple of the size of their files. Files that are larger than this share of the free memory are
 /// encoded on disk.
@@ -30,15 +30,20 @@ const LINES: usize = 1 << 14;
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
-pub(super) fn is_chosen(config: &Config, processes: usize) -> Result<bool> {
+pub(super) fn is_chosen(config: &Config, known: Known<'_>, processes: usize) -> Result<bool> {
     match config.data.store {
         StoreKind::Memory => Ok(false),
         StoreKind::Disk => check_possible(config).map(|()| true),
         StoreKind::Auto if obstacle(config)?.is_some() => Ok(false),
         StoreKind::Auto => {
-            let key = StoreKey::of(config)?;
-            let is_made = Store::find(&config.data.stores()?, &key)?.is_some();
+            let (stores, key) = (config.data.stores()?, StoreKey::of(config)?);
             let bytes = key.source_bytes() as f64;
+            let given = known.tokenizers(config, Vec::new)?;
+            let given = given.map(|given| key.clone().encoded_with(&given));
+            let keys = [Some(key), given].into_iter().flatten();
+            let found = keys.map(|key| Store::find(&stores, &key));
+            let found = found.collect::<Result<Vec<_>>>()?;
+            let is_made = found.iter().any(Option::is_some);
             let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
             Ok(is_made || memory::limit(config, processes).is_some_and(is_large))
         }
@@ -74,7 +79,29 @@ pub(in crate::train) fn encode_corpus(
     observer: &mut dyn Observer,
 ) -> Result<Store> {
     check_possible(config)?;
-    store(config, None, interrupt, observer).map(|(store, _)| store)
+    let given = tokenizers_of_source(config)?;
+    store(config, given.as_ref(), interrupt, observer).map(|(store, _)| store)
+}
+
+/// See [`crate::train::store_key`].
+pub(in crate::train) fn store_key(config: &Config) -> Result<StoreKey> {
+    let key = StoreKey::of(config)?;
+    Ok(match tokenizers_of_source(config)? {
+        Some(given) => key.encoded_with(&given),
+        None => key,
+    })
+}
+
+/// The tokenizers of the model from which training starts, if it starts from one.
+fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
+    let from = config.model.from.as_deref();
+    let source = from.map(|from| Source::open(from, config)).transpose()?;
+    let known = Known {
+        run: None,
+        source: source.as_ref(),
+    };
+    // Training data with labels are never on disk.
+    known.tokenizers(config, Vec::new)
 }
 
 /// Why the training data cannot be kept on disk, if so.
@@ -99,15 +126,16 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
 /// See [`super::material`].
 pub(super) fn material(
     config: &Config,
-    stored: Option<(&Path, &StoredRun)>,
+    known: Known<'_>,
     interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
     let mut own = None;
     let tokenizers = shared_tokenizers(config, processes, || {
-        let given = stored.map(|(_, run)| &run.tokenizers);
-        let (store, tokenizers) = store(config, given, interrupt, observer)?;
+        // Training data with labels are never on disk.
+        let given = known.tokenizers(config, Vec::new)?;
+        let (store, tokenizers) = store(config, given.as_ref(), interrupt, observer)?;
         own = Some(store);
         Ok(tokenizers)
     })?;
@@ -117,8 +145,8 @@ pub(super) fn material(
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
         let valid = corpora::validation(config, None, observer)?;
-        let provenance = provenance(config, store.files(), valid.as_ref());
-        if let Some((dir, run)) = stored {
+        let provenance = provenance(config, known, store.files(), valid.as_ref());
+        if let Some((dir, run)) = known.run {
             check_same_data(dir, &run.provenance, &provenance)?;
         }
         let validation = valid
@@ -159,11 +187,7 @@ fn store(
     if let Some(store) = Store::find(&stores, &key)? {
         let tokenizers = store.tokenizers()?.for_model(&config.model)?;
         if given.is_none_or(|given| given.files() == tokenizers.files()) {
-            observer.on(&Event::Note(&format!(
-                "{TRAINING}: {} examples in `{}`",
-                store.len(),
-                store.dir().display()
-            )));
+            note_found(&store, observer);
             return Ok((store, tokenizers));
         }
     }
@@ -175,10 +199,18 @@ fn store(
         }
     };
     if let Some(store) = Store::find(&stores, &key)? {
+        note_found(&store, observer);
         return Ok((store, tokenizers));
     }
     let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
     Ok((store, tokenizers))
+}
+
+fn note_found(store: &Store, observer: &mut dyn Observer) {
+    let (examples, dir) = (store.len(), store.dir().display());
+    observer.on(&Event::Note(&format!(
+        "{TRAINING}: {examples} examples in `{dir}`"
+    )));
 }
 
 /// Reads the lines from which a vocabulary is learned.

@@ -20,7 +20,8 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.tokenizer.kind = TokenizerKind::Word;
     config.model.family = Family::EncoderOnly;
     let (interrupt, alone) = (Interrupt::none(), Processes::alone());
-    let mut material = material(&config, None, &interrupt, &alone, &mut Silent).unwrap();
+    let known = Known::default();
+    let mut material = material(&config, known, &interrupt, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
         material.feed.next_batch().unwrap().src.ids,

@@ -1,5 +1,7 @@
 //! Small random models of `transformers` (scripts/fixtures/hf.py) compute here what they compute there.
 
+mod export;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
 use super::Foreign;
-use crate::architecture::{Pooling, Task};
+use crate::architecture::{Pooling, Positions, Task};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
 use crate::decode::{SampleOptions, Sampling};

@@ -1,0 +1,49 @@
+//! `attentive export`: writes a model for another tool.
+
+use std::path::PathBuf;
+
+use attentive::error::Result;
+use attentive::interop::{ExportFormat, export};
+
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive export runs/multi30k --to hf --out multi30k-hf
+  python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = AutoTokenizer.from_pretrained(\"multi30k-hf\"); \
+m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\", \
+return_token_type_ids=False))[0], skip_special_tokens=True))'
+
+Encoder-decoders become MarianMT, masked language models and encoders alone BERT, and causal language models GPT-2. A model that \
+differs from these in any way is refused, and the message lists the differences. docs/interop.md says what has an equal.";
+
+/// Write a model in the form of another tool.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The model directory.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The form.
+    #[arg(long, value_name = "FORM")]
+    to: ExportFormat,
+    /// The directory to write; it must not exist yet.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let exported = export(&args.model, args.to, &args.out)?;
+    for note in exported.notes {
+        message::note(note);
+    }
+    let mut line = Output::stdout();
+    line.line(format!(
+        "{}: written to {} as {}",
+        args.model.display(),
+        args.out.display(),
+        exported.kind
+    ))?;
+    line.flush()
+}

@@ -1,0 +1,191 @@
+//! `model.from`.
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::config::{Draft, Family, Pooling, TieEmbeddings, Vocabulary};
+
+/// A folder with the model directory `model`, as `text` describes it.
+fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("model");
+    let corpus = match text.contains("encoder_only") {
+        true => "data.train = { text = 'a' }",
+        false => CORPUS,
+    };
+    write(
+        &dir,
+        &parse(&format!("{corpus}\ndata.max_len = 50\n{text}"), &[]).expect("a source"),
+    );
+    (folder, dir)
+}
+
+fn write(dir: &Path, config: &Config) {
+    fs::create_dir_all(dir).expect("a folder");
+    fs::write(dir.join("config.toml"), config.to_toml()).expect("a file");
+}
+
+/// A configuration with `lines` that starts from the model in `dir`.
+fn from(dir: &Path, lines: &str) -> Result<Config> {
+    let from = dir.display();
+    parse(&format!("model.from = '{from}'\n{CORPUS}\n{lines}"), &[])
+}
+
+const TRANSLATES: &str = "
+[model]
+d_model = 64
+norm_position = 'pre'
+dropout = 0.3
+max_len = 100
+[tokenizer]
+kind = 'unigram'
+vocab_size = 500
+[decode]
+beam_width = 3
+alpha = 0.7
+[train]
+max_steps = 7
+";
+
+#[test]
+fn network_tokenizer_and_search_are_taken_over() {
+    let (_folder, dir) = source(TRANSLATES);
+    let theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
+    let config = from(
+        &dir,
+        "model.freeze = ['encoder.*']\nmodel.dropout = 0.1\ndecode.alpha = 1",
+    );
+    let config = config.expect("a configuration");
+    assert_eq!(config.tokenizer, theirs.tokenizer);
+    assert_eq!((config.decode.beam_width, config.decode.alpha), (3, 1.0));
+    let mut model = theirs.model.clone();
+    model.from = Some(dir.clone());
+    model.freeze = vec!["encoder.*".into()];
+    model.dropout = 0.1;
+    assert_eq!(config.model, model);
+    // Not how it was trained; its longest texts are a limit.
+    assert_eq!(config.train, Config::default().train);
+    assert_eq!(config.data.max_len, 100);
+    // What is written down is read again, even without the model.
+    fs::remove_dir_all(&dir).expect("removed");
+    let stored = dir.with_extension("toml");
+    fs::write(&stored, config.to_toml()).expect("a file");
+    assert_eq!(Config::load_stored(&stored).expect("a config"), config);
+    let missing = message(from(&dir, ""));
+    assert!(missing.contains("`model.from`: expected a model directory"));
+    assert!(
+        missing.contains("does not exist (`x.toml`, line 1)"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let (_folder, dir) = source(TRANSLATES);
+    for (line, words) in [
+        (
+            "model.d_model = 128",
+            "`model.d_model`: expected 64, as in the model `",
+        ),
+        (
+            "model.encoder = 'recurrent'",
+            "`model.encoder`: expected nothing",
+        ),
+        (
+            "model.family = 'classifier'",
+            "`model.family`: expected \"transformer\"",
+        ),
+        ("model.n_heads = 8", "found 8 (`x.toml`, line 3)"),
+        (
+            "tokenizer.kind = 'bpe'",
+            "`tokenizer.kind`: expected \"unigram\"",
+        ),
+        ("tokenizer.special.pad = 'x'", "`tokenizer.special.pad`"),
+        (
+            "data.max_len = 101",
+            "`data.max_len`: expected at most `model.max_len` = 100",
+        ),
+    ] {
+        let message = message(from(&dir, line));
+        assert!(message.contains(words), "{line}: {message}");
+    }
+    // What is the same may be said.
+    let same = "model.d_model = 64\nmodel.norm_epsilon = 0.00001\ntokenizer.vocab_size = 500";
+    from(&dir, same).expect("no contradiction");
+    let other = "model.decoder_start = '</s>'\nmodel.forced_first = 'x'";
+    from(&dir, other).expect("special tokens may differ");
+}
+
+#[test]
+fn special_tokens_are_those_of_the_model() {
+    let (_folder, dir) = source(TRANSLATES);
+    let mut theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
+    theirs.tokenizer.special.pad = "[PAD]".into();
+    write(&dir, &theirs);
+    let config = from(&dir, "").expect("a configuration");
+    assert_eq!(config.tokenizer.special.pad, "[PAD]");
+}
+
+#[test]
+fn values_without_effect_are_not_taken_over() {
+    let (_folder, dir) = source(TRANSLATES);
+    let mut theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
+    // Version 0.1.0 wrote such values.
+    theirs.model.recurrent.d_hidden = 17;
+    write(&dir, &theirs);
+    let config = from(&dir, "").expect("a configuration");
+    assert_eq!(config.model.recurrent.d_hidden, 256);
+}
+
+#[test]
+fn a_masked_language_model_becomes_a_classifier_or_a_tagger() {
+    let (_folder, dir) = source(
+        "[model]
+        family = 'encoder_only'
+        d_model = 64
+        tie_embeddings = 'none'
+        output_bias = true
+        output_transform = true
+        [tokenizer]
+        kind = 'word'",
+    );
+    let config = from(&dir, "model.family = 'classifier'\nmodel.pooling = 'first'");
+    let config = config.expect("a classifier");
+    assert_eq!(config.model.family, Family::Classifier);
+    assert_eq!(config.model.pooling, Pooling::First);
+    assert_eq!(config.model.tie_embeddings, TieEmbeddings::All);
+    assert!(!config.model.output_bias && !config.model.output_transform);
+    assert_eq!(config.tokenizer.vocabulary, Vocabulary::Separate);
+    let config = from(&dir, "model.family = 'tagger'").expect("a tagger");
+    assert_eq!(
+        config.model.architecture(9, 5).task(),
+        crate::config::Task::Tag
+    );
+    assert_eq!(
+        config.model.encoder(),
+        Some(crate::config::StackKind::Transformer)
+    );
+    let wrong = message(from(&dir, "model.family = 'transformer'"));
+    assert!(
+        wrong.contains("`model.family`: expected \"encoder_only\""),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn a_run_that_is_resumed_needs_no_source() {
+    let (folder, dir) = source(TRANSLATES);
+    let config = from(&dir, "").expect("a configuration");
+    let run = folder.path().join("run");
+    write(&run, &config);
+    fs::remove_dir_all(&dir).expect("removed");
+    let file = folder.path().join("c.toml");
+    let text = format!("model.from = '{}'\n{CORPUS}", dir.display());
+    fs::write(&file, text).expect("a file");
+    let draft = || Draft::load(&file, &[]).expect("a draft");
+    let source = draft().source(Some(&run)).expect("the run's");
+    let again = draft().resolve(source.as_ref()).expect("a configuration");
+    assert_eq!(again, config);
+    assert!(draft().source(None).is_err());
+    assert!(draft().source(Some(folder.path())).is_err());
+}

@@ -1,0 +1,353 @@
+//! Models of ours as directories for `transformers`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{bart, bert, gpt2};
+use crate::architecture::{
+    ActivationKind, AddedPositions, Architecture, Items, NormKind, Positions, Task,
+};
+use crate::batch::TokenId;
+use crate::checkpoint::{self, LoadedModel, weights};
+use crate::config::{LengthPenalty, MixingKind, ModelConfig, StackKind, Units};
+use crate::error::{Error, Result};
+use crate::interop::export::{Differences, Exported};
+use crate::interop::recipe::Names;
+use crate::interop::reverse::Reversed;
+use crate::model::Parameter;
+use crate::nn::sinusoids;
+use crate::text::{SpecialTokens, Tokenizers};
+
+/// A kind of model with an equal of ours.
+pub(super) struct Equal {
+    pub(super) kind: &'static str,
+    /// `config.json`, without tokens.
+    pub(super) config: Value,
+    pub(super) names: Names,
+    /// What names begin with, but for those that begin with `bare`.
+    pub(super) prefix: &'static str,
+    pub(super) bare: &'static str,
+    /// Tensors that are none of our parameters: name, shape and values.
+    pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+    /// Vectors that are stored as a row.
+    pub(super) rows: &'static [&'static str],
+    /// Whether the features of positions are in another order there: first all sines, then all cosines.
+    pub(super) permuted: bool,
+}
+
+/// Writes the directory `out`.
+pub(in crate::interop) fn export(
+    loaded: &LoadedModel,
+    parameters: &[Parameter],
+    out: &Path,
+) -> Result<Exported> {
+    let equal = match loaded.architecture.task() {
+        Task::Translate => bart::export(loaded)?,
+        Task::Fill | Task::Embed => bert::export(loaded)?,
+        Task::Generate => gpt2::export(loaded)?,
+        task @ (Task::Tag | Task::Classify) => {
+            return Err(Error::usage(
+                format!(
+                    "the model {}, and such models cannot be exported",
+                    task.verb()
+                ),
+                "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
+            ));
+        }
+    };
+    let tokenizers = one_vocabulary(loaded)?;
+    let mut notes = Vec::new();
+    let generation = generation(loaded, &mut notes)?;
+    let reversed = reversed(&equal, loaded)?;
+    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
+        .map(|parameter| (parameter.name.as_str(), parameter))
+        .collect();
+    let ours = |name: &str| -> io::Result<Vec<f32>> {
+        let parameter = by_name.get(name);
+        let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+        Ok(match equal.permuted {
+            true => halves_apart(parameter),
+            false => parameter.values.clone(),
+        })
+    };
+    let write_weights = |path: &Path| {
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        let shapes = reversed.shapes();
+        weights::write_each(path, Some(metadata), &shapes, |name, _| {
+            reversed.values(name, &ours)
+        })?;
+        Ok(())
+    };
+    let config = json_file(&joined(&equal.config, &generation));
+    let generation = json_file(&generation);
+    let tokenizer = tokenizer(loaded, tokenizers)?;
+    let tokenizer = |path: &Path| fs::write(path, &tokenizer);
+    let tokenizer_config = json_file(&tokenizer_config(loaded));
+    checkpoint::write_folder(
+        out,
+        &[
+            ("model.safetensors", &write_weights),
+            ("tokenizer.json", &tokenizer),
+            ("tokenizer_config.json", &tokenizer_config),
+            ("generation_config.json", &generation),
+            ("config.json", &config),
+        ],
+    )?;
+    let kind = equal.kind;
+    Ok(Exported { kind, notes })
+}
+
+/// Writes a value as a file.
+fn json_file(value: &Value) -> impl Fn(&Path) -> io::Result<()> + use<> {
+    let text = format!("{value:#}\n");
+    move |path: &Path| fs::write(path, &text)
+}
+
+/// The keys of both objects.
+fn joined(one: &Value, other: &Value) -> Value {
+    let mut joined = one.clone();
+    if let (Some(joined), Some(other)) = (joined.as_object_mut(), other.as_object()) {
+        joined.extend(other.clone());
+    }
+    joined
+}
+
+/// The only tokenizer of a model.
+fn one_vocabulary(loaded: &LoadedModel) -> Result<&crate::text::Tokenizer> {
+    match &loaded.tokenizers {
+        Tokenizers::Shared(both) => Ok(both),
+        Tokenizers::Separate { .. } => Err(Error::usage(
+            "a model with separate vocabularies cannot be exported",
+            "train it with `tokenizer.vocabulary = \"shared\"`",
+        )),
+    }
+}
+
+fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
+    let shapes = checkpoint::shapes(&loaded.architecture);
+    let (mut reversed, unnamed) = Reversed::new(equal.names, &shapes);
+    if let Some(name) = unnamed.first() {
+        let mut differences = Differences::default();
+        differences.unless(false, format!("the parameter `{name}`"));
+        differences.refuse(equal.kind)?;
+    }
+    for (name, shape, values) in &equal.added {
+        reversed.insert(name, shape.clone(), values.clone());
+    }
+    for (name, shape) in reversed.shapes() {
+        if let ([d], true) = (&shape[..], equal.rows.contains(&name.as_str())) {
+            reversed.reshape(&name, vec![1, *d]);
+        }
+    }
+    reversed.prefix(equal.prefix, equal.bare);
+    Ok(reversed)
+}
+
+/// A parameter for another order of the features between layers: those with even numbers first, then those with odd numbers.
+fn halves_apart(parameter: &Parameter) -> Vec<f32> {
+    let Parameter {
+        name,
+        shape,
+        values,
+    } = parameter;
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let of_rows = ends(&["output.weight", "outer.weight"]);
+    let of_columns = ends(&[
+        "embedding.weight",
+        "query.weight",
+        "key.weight",
+        "value.weight",
+        "inner.weight",
+        "head.weight",
+    ]);
+    let of_vector = ends(&["output.bias", "outer.bias", "norm.gain", "norm.bias"]);
+    match shape[..] {
+        [_] if of_vector => even_first(values).collect(),
+        [_, columns] if of_columns => values.chunks_exact(columns).flat_map(even_first).collect(),
+        [_, columns] if of_rows => {
+            let rows: Vec<&[f32]> = values.chunks_exact(columns).collect();
+            even_first(&rows).flatten().copied().collect()
+        }
+        _ => values.clone(),
+    }
+}
+
+fn even_first<T: Copy>(values: &[T]) -> impl Iterator<Item = T> {
+    let (even, odd) = (values.iter().step_by(2), values.iter().skip(1).step_by(2));
+    even.chain(odd).copied()
+}
+
+/// Tokens and search.
+fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
+    let (config, tokenizers) = (&loaded.config, &loaded.tokenizers);
+    let contract = tokenizers.contract(&config.model)?;
+    let mut keys = json!({"pad_token_id": contract.pad});
+    let mut set = |key: &str, value: Value| keys[key] = value;
+    match loaded.architecture.task() {
+        Task::Translate => {
+            let bad_words: Vec<[TokenId; 1]> = contract.never.iter().map(|&id| [id]).collect();
+            set("decoder_start_token_id", contract.start.into());
+            set("bos_token_id", tokenizers.tgt().special().bos.into());
+            set("eos_token_id", contract.end.into());
+            set("bad_words_ids", json!(bad_words));
+            set("max_length", config.model.max_len.into());
+            set("num_beams", config.decode.beam_width.into());
+            set("no_repeat_ngram_size", config.decode.no_repeat_ngram.into());
+            for (key, token) in [
+                ("forced_bos_token_id", contract.forced_first),
+                ("forced_eos_token_id", contract.forced_last),
+            ] {
+                if let Some(token) = token {
+                    set(key, token.into());
+                }
+            }
+            match config.decode.length_penalty {
+                LengthPenalty::Length => set("length_penalty", config.decode.alpha.into()),
+                LengthPenalty::Gnmt => notes.push(
+                    "beam search: the length penalty of Wu et al. (2016) has no equal in `transformers`, so it uses its own"
+                        .into(),
+                ),
+            }
+        }
+        Task::Generate => {
+            let never = tokenizers.never_in_texts(&config.model, config.data.units)?;
+            set("bos_token_id", contract.start.into());
+            set("eos_token_id", contract.end.into());
+            set("suppress_tokens", json!(never));
+        }
+        Task::Fill | Task::Embed | Task::Tag | Task::Classify => {}
+    }
+    Ok(keys)
+}
+
+/// `tokenizer.json`, which puts the tokens around a text that the model reads.
+fn tokenizer(loaded: &LoadedModel, tokenizer: &crate::text::Tokenizer) -> Result<Vec<u8>> {
+    let mut file: Value = serde_json::from_slice(tokenizer.to_json()).map_err(|error| {
+        Error::usage(format!("the tokenizer is damaged: {error}"), "train again")
+    })?;
+    if file["post_processor"].is_null() {
+        let special = tokenizer.special();
+        let (before, after) = frame(loaded, special);
+        let named = |id: TokenId| (id, tokenizer.token(id).unwrap_or_default());
+        file["post_processor"] = template(before.map(named), after.map(named));
+    }
+    Ok(file.to_string().into_bytes())
+}
+
+/// What comes before and after a text.
+fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Option<TokenId>, Option<TokenId>) {
+    match (loaded.architecture.task(), loaded.config.data.units) {
+        (Task::Generate, Units::Stream) => (None, None),
+        (Task::Generate, Units::Lines) => (Some(special.start), None),
+        _ => (special.first, Some(special.eos)),
+    }
+}
+
+fn template(before: Option<(TokenId, String)>, after: Option<(TokenId, String)>) -> Value {
+    let special =
+        |(_, token): &(TokenId, String)| json!({"SpecialToken": {"id": token, "type_id": 0}});
+    let text = |name: &str| json!({"Sequence": {"id": name, "type_id": 0}});
+    let framed = |names: &[&str]| -> Vec<Value> {
+        let texts = names.iter().map(|name| text(name));
+        before
+            .iter()
+            .map(special)
+            .chain(texts)
+            .chain(after.iter().map(special))
+            .collect()
+    };
+    let (single, pair) = (framed(&["A"]), framed(&["A", "B"]));
+    let tokens: serde_json::Map<String, Value> = (before.iter().chain(&after))
+        .map(|(id, token)| {
+            (
+                token.clone(),
+                json!({"id": token, "ids": [id], "tokens": [token]}),
+            )
+        })
+        .collect();
+    json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
+}
+
+fn tokenizer_config(loaded: &LoadedModel) -> Value {
+    let tokenizer = loaded.tokenizers.tgt();
+    let special = tokenizer.special();
+    let token = |id: TokenId| tokenizer.token(id);
+    json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": loaded.config.model.max_len,
+        "clean_up_tokenization_spaces": false,
+        "pad_token": token(special.pad),
+        "unk_token": token(special.unk),
+        "bos_token": token(special.bos),
+        "eos_token": token(special.eos),
+        "mask_token": special.mask.and_then(token),
+    })
+}
+
+/// The name of an activation function.
+pub(super) fn activation(kind: ActivationKind) -> &'static str {
+    match kind {
+        ActivationKind::Relu => "relu",
+        ActivationKind::Gelu => "gelu",
+        ActivationKind::GeluTanh => "gelu_new",
+        ActivationKind::Silu => "silu",
+    }
+}
+
+/// What MarianMT, BERT and GPT-2 have in common.
+pub(super) fn differences(model: &ModelConfig) -> Differences {
+    let mut found = Differences::default();
+    let attends = model.decoder_mixing == MixingKind::Attention;
+    let plain_head = model.d_head == 0 || model.d_head * model.n_heads == model.d_model;
+    let own_keys = [0, model.n_heads].contains(&model.n_kv_heads);
+    let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
+    found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
+    found.unless(attends, "`model.decoder_mixing` is no attention");
+    found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
+    found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
+    found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
+    found.unless(!relative, "`model.positions` is `rotary` or `relative`");
+    found.unless(
+        model.positions != Positions::None,
+        "`model.positions` is `none`",
+    );
+    found.unless(model.attention_bias, "`model.attention_bias` is false");
+    found.unless(
+        model.feed_forward_bias,
+        "`model.feed_forward_bias` is false",
+    );
+    found.unless(
+        !model.feed_forward_gate,
+        "`model.feed_forward_gate` is true",
+    );
+    found.unless(
+        model.attention_scale.is_none(),
+        "`model.attention_scale` is set",
+    );
+    found.unless(model.logit_scale == 1.0, "`model.logit_scale` is not 1");
+    found
+}
+
+/// The table of sinusoidal positions, which is stored there.
+pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref())?;
+    match input.positions {
+        AddedPositions::Sinusoidal(layout) => {
+            Some(sinusoids(layout, architecture.max_len, input.d_model))
+        }
+        AddedPositions::None | AddedPositions::Learned { .. } => None,
+    }
+}
+
+/// The number of tokens that the model reads.
+pub(super) fn vocab(architecture: &Architecture) -> usize {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref());
+    match input.map(|input| input.items) {
+        Some(Items::Tokens { vocab, .. }) => vocab,
+        Some(Items::Vectors) | None => 0,
+    }
+}

@@ -1,0 +1,176 @@
+//! How the owner of a model decodes: `decoder.yml`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::read_yaml;
+use crate::config::{DecodeConfig, LengthPenalty};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+
+/// Options without an effect on the translation of a sentence.
+const IGNORED: &[&str] = &[
+    "alignment",
+    "authors",
+    "build-info",
+    "check-nan",
+    "cite",
+    "cpu-threads",
+    "devices",
+    "fp16",
+    "gemm-precision",
+    "gemm-type",
+    "ignore-model-config",
+    "input",
+    "interpolate-env-vars",
+    "log",
+    "log-level",
+    "log-time-zone",
+    "max-length-break",
+    "max-length-crop",
+    "maxi-batch",
+    "maxi-batch-sort",
+    "mini-batch",
+    "mini-batch-words",
+    "model-mmap",
+    "num-devices",
+    "optimize",
+    "output",
+    "port",
+    "precision",
+    "quantize-range",
+    "quiet",
+    "quiet-translation",
+    "relative-paths",
+    "seed",
+    "skip-cost",
+    "stat-freq",
+    "tsv",
+    "tsv-fields",
+    "version",
+    "weights",
+    "word-scores",
+    "workspace",
+];
+
+/// The search, and the files that it names.
+#[derive(Debug)]
+pub(super) struct Search {
+    models: Vec<String>,
+    /// Names of files, without directories.
+    pub(super) vocabs: Vec<String>,
+    pub(super) shortlist: Option<String>,
+    pub(super) max_len: Option<usize>,
+    pub(super) allow_unk: bool,
+    pub(super) allow_special: bool,
+    beam_width: usize,
+    alpha: f64,
+    max_factor: f64,
+}
+
+impl Default for Search {
+    /// Marian's defaults.
+    fn default() -> Self {
+        Self {
+            models: Vec::new(),
+            vocabs: Vec::new(),
+            shortlist: None,
+            max_len: None,
+            allow_unk: false,
+            allow_special: false,
+            beam_width: 12,
+            alpha: 0.0,
+            max_factor: 3.0,
+        }
+    }
+}
+
+impl Search {
+    /// That of Firefox.
+    pub(super) fn of_firefox() -> Self {
+        Self {
+            beam_width: 1,
+            alpha: 1.0,
+            max_factor: 2.0,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the file `path`.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let mut keys = Keys::of(path, read_yaml(path)?);
+        keys.ignore(IGNORED);
+        for (key, without_effect) in [
+            ("force-decode", json!(false)),
+            ("n-best", json!(false)),
+            ("no-spm-decode", json!(false)),
+            ("no-spm-encode", json!(false)),
+            ("output-approx-knn", json!([])),
+            ("output-sampling", json!([])),
+            ("right-left", json!(false)),
+        ] {
+            keys.only(key, without_effect)?;
+        }
+        let penalty: f64 = keys.or("word-penalty", 0.0)?;
+        if penalty != 0.0 {
+            return Err(keys.refuse("word-penalty", &json!(penalty)));
+        }
+        let mut names = |key: &str| -> Result<Vec<String>> {
+            let paths = match keys.optional::<Value>(key)? {
+                Some(Value::String(path)) => vec![path],
+                Some(value) => {
+                    serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?
+                }
+                None => Vec::new(),
+            };
+            Ok(paths.into_iter().map(file_name).collect())
+        };
+        let (models, vocabs) = (names("models")?, names("vocabs")?);
+        let shortlist = keys.or("shortlist", Vec::<Value>::new())?;
+        let shortlist = shortlist.first().and_then(Value::as_str).map(str::to_owned);
+        let usual = Self::default();
+        let search = Self {
+            models,
+            vocabs,
+            shortlist: shortlist.map(file_name),
+            max_len: keys.optional("max-length")?,
+            allow_unk: keys.or("allow-unk", false)?,
+            allow_special: keys.or("allow-special", false)?,
+            beam_width: keys.or("beam-size", usual.beam_width)?,
+            alpha: keys.or("normalize", usual.alpha)?,
+            max_factor: keys.or("max-length-factor", usual.max_factor)?,
+        };
+        keys.finish()?;
+        Ok(search)
+    }
+
+    /// The name of the model, if there is one.
+    pub(super) fn only_model(&self) -> Option<String> {
+        match &self.models[..] {
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    /// The search, as we call it.
+    pub(super) fn decode(&self) -> DecodeConfig {
+        DecodeConfig {
+            beam_width: self.beam_width,
+            length_penalty: LengthPenalty::Length,
+            alpha: self.alpha,
+            max_new_factor: self.max_factor,
+            max_new_extra: 1,
+            ..DecodeConfig::default()
+        }
+    }
+}
+
+/// The name of a file at a path of any system.
+fn file_name(path: String) -> String {
+    let name = PathBuf::from(path.replace('\\', "/"));
+    name.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

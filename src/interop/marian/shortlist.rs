@@ -1,0 +1,92 @@
+//! The shortlist of a model of Firefox, `lex.*.s2t.bin`.
+//!
+//! Numbers of 64 bits: a mark, a checksum of what follows it, how many of the most frequent tokens are candidates of every sentence,
+//! the most candidates of a token, the number of offsets and that of candidates, and the offsets; then the candidates in 32 bits.
+
+use std::path::Path;
+
+use crate::batch::TokenId;
+use crate::error::{Error, Result};
+use crate::interop::keys::not_understood;
+use crate::shortlist::Shortlist;
+
+const MARK: u64 = 0xF11A_48D5_0134_17F5;
+/// The numbers before the offsets.
+const HEADER: usize = 6;
+/// Those that the checksum leaves out.
+const UNCHECKED: usize = 2;
+
+/// Reads the file `path` for a model with so many tokens on each side, the last of which it does not know. With `shared`, each
+/// source token is a candidate of itself.
+pub(super) fn read(
+    path: &Path,
+    sizes: [usize; 2],
+    shared: bool,
+    eos: TokenId,
+) -> Result<Shortlist> {
+    let file = std::fs::read(path).map_err(Error::io("read", path))?;
+    let list = parse(&file, sizes, shared, eos);
+    list.map_err(|problem| not_understood(path, problem))
+}
+
+fn parse(
+    file: &[u8],
+    [src_vocab, tgt_vocab]: [usize; 2],
+    shared: bool,
+    eos: TokenId,
+) -> Result<Shortlist, String> {
+    let (words, _) = file.as_chunks();
+    let words: Vec<u64> = words.iter().map(|&word| u64::from_le_bytes(word)).collect();
+    let Some(&[MARK, checksum, first, _, n_offsets, n_candidates]) = words.first_chunk() else {
+        return Err("no shortlist of Firefox, or a truncated one".into());
+    };
+    if n_offsets != src_vocab as u64 {
+        return Err(format!(
+            "it is for {} source tokens, but the model has {}",
+            n_offsets.saturating_sub(1),
+            src_vocab - 1
+        ));
+    }
+    let start = (HEADER + src_vocab) * size_of::<u64>();
+    let candidates = file.get(start..).unwrap_or_default();
+    let expected = n_candidates.checked_mul(size_of::<TokenId>() as u64);
+    if expected != Some(candidates.len() as u64) {
+        return Err("its length is not what it says".into());
+    }
+    if checksum != sum(&words[UNCHECKED..]) {
+        return Err("damaged: it differs from its checksum".into());
+    }
+    let (candidates, _) = candidates.as_chunks();
+    let candidates: Vec<TokenId> = candidates
+        .iter()
+        .map(|&id| TokenId::from_le_bytes(id))
+        .collect();
+    let (mut ends, mut all) = (Vec::with_capacity(src_vocab), Vec::new());
+    let offsets = &words[HEADER..HEADER + src_vocab];
+    for (token, pair) in (0..).zip(offsets.windows(2)) {
+        let [from, to] = [pair[0], pair[1]].map(|offset| usize::try_from(offset).ok());
+        let own = from.zip(to).and_then(|(from, to)| candidates.get(from..to));
+        all.extend(own.ok_or("its offsets are not those of its candidates")?);
+        all.extend(shared.then_some(token));
+        if all.len() > candidates.len() + src_vocab {
+            return Err("its offsets overlap".into());
+        }
+        ends.push(all.len() as u32);
+    }
+    // The token that is added.
+    ends.push(all.len() as u32);
+    let frequent = first.min(tgt_vocab as u64 - 1) as TokenId;
+    let always = (0..frequent).chain((eos >= frequent).then_some(eos));
+    Shortlist::new(ends, all, always.collect(), tgt_vocab)
+}
+
+/// The checksum of `words`.
+fn sum(words: &[u64]) -> u64 {
+    words.iter().fold(0, |sum: u64, &word| {
+        let term = word
+            .wrapping_add(0x9e37_79b9)
+            .wrapping_add(sum << 6)
+            .wrapping_add(sum >> 2);
+        sum ^ term
+    })
+}

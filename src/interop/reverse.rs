@@ -1,0 +1,221 @@
+//! Parameters of ours as the tensors of another tool: tables of names read backwards.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::recipe::{Names, Theirs, theirs};
+
+/// The tensors of another tool, made of our parameters.
+#[derive(Debug, Default)]
+pub(super) struct Reversed {
+    tensors: BTreeMap<String, Made>,
+}
+
+/// What a tensor of theirs is made of, and its shape.
+#[derive(Debug)]
+struct Made {
+    shape: Vec<usize>,
+    from: From,
+}
+
+#[derive(Debug)]
+enum From {
+    /// Our parameter.
+    Parameter(String),
+    /// Our matrix of this many columns, transposed.
+    Transposed(String, usize),
+    /// Our parameters, matrices of this many columns (1 for vectors), transposed and side by side.
+    Joined(Vec<String>, usize),
+    /// These values.
+    Values(Vec<f32>),
+}
+
+impl Reversed {
+    /// The tensors that `names` makes `parameters` (name and shape) of. Parameters without a name are returned.
+    pub(super) fn new(names: Names, parameters: &[(String, Vec<usize>)]) -> (Self, Vec<String>) {
+        let (mut reversed, mut unnamed) = (Self::default(), Vec::new());
+        for (name, shape) in parameters {
+            match theirs(&[names], name) {
+                Some(theirs) => reversed.add(name, shape, theirs),
+                None => unnamed.push(name.clone()),
+            }
+        }
+        (reversed, unnamed)
+    }
+
+    fn add(&mut self, name: &str, shape: &[usize], theirs: Theirs) {
+        let columns = shape.get(1).copied().unwrap_or(1);
+        let mut shape = shape.to_vec();
+        let (theirs, from) = match theirs {
+            Theirs::Same(theirs) => (theirs, From::Parameter(name.to_owned())),
+            Theirs::Transposed(theirs) => {
+                shape.reverse();
+                (theirs, From::Transposed(name.to_owned(), columns))
+            }
+            Theirs::Part(theirs, part, of) => {
+                shape.reverse();
+                if let Some(width) = shape.last_mut() {
+                    *width *= of;
+                }
+                return self.join(theirs, shape, name, [part, of], columns);
+            }
+            Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
+            // Rows that are added to a model are none of its tool's.
+            Theirs::Filled(_) | Theirs::Extended(..) => return,
+        };
+        self.tensors.insert(theirs, Made { shape, from });
+    }
+
+    fn join(
+        &mut self,
+        theirs: String,
+        shape: Vec<usize>,
+        name: &str,
+        [part, of]: [usize; 2],
+        columns: usize,
+    ) {
+        let made = self.tensors.entry(theirs).or_insert_with(|| Made {
+            shape,
+            from: From::Joined(vec![String::new(); of], columns),
+        });
+        if let From::Joined(parts, _) = &mut made.from {
+            name.clone_into(&mut parts[part]);
+        }
+    }
+
+    /// Adds a tensor that is none of our parameters.
+    pub(super) fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) {
+        let from = From::Values(values);
+        self.tensors.insert(name.to_owned(), Made { shape, from });
+    }
+
+    /// Gives the tensor `name` another shape with as many elements.
+    pub(super) fn reshape(&mut self, name: &str, shape: Vec<usize>) {
+        if let Some(made) = self.tensors.get_mut(name) {
+            made.shape = shape;
+        }
+    }
+
+    /// Puts `prefix` before all names but those that begin with `bare`.
+    pub(super) fn prefix(&mut self, prefix: &str, bare: &str) {
+        let tensors = std::mem::take(&mut self.tensors).into_iter();
+        let renamed = |name: String| match !bare.is_empty() && name.starts_with(bare) {
+            true => name,
+            false => format!("{prefix}{name}"),
+        };
+        self.tensors = tensors.map(|(name, made)| (renamed(name), made)).collect();
+    }
+
+    /// Names and shapes.
+    pub(super) fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let shapes = self.tensors.iter();
+        shapes
+            .map(|(name, made)| (name.clone(), made.shape.clone()))
+            .collect()
+    }
+
+    /// The values of the tensor `name`, where `ours` has the values of our parameters.
+    pub(super) fn values(
+        &self,
+        name: &str,
+        ours: &dyn Fn(&str) -> io::Result<Vec<f32>>,
+    ) -> io::Result<Vec<f32>> {
+        let made = self.tensors.get(name);
+        let made = made.ok_or_else(|| io::Error::other(format!("no tensor `{name}`")))?;
+        Ok(match &made.from {
+            From::Parameter(name) => ours(name)?,
+            From::Values(values) => values.clone(),
+            From::Transposed(name, columns) => side_by_side(&[ours(name)?], *columns),
+            From::Joined(names, columns) => {
+                let parts: io::Result<Vec<_>> = names.iter().map(|name| ours(name)).collect();
+                side_by_side(&parts?, *columns)
+            }
+        })
+    }
+}
+
+/// Matrices of `columns` columns, transposed and side by side.
+fn side_by_side(matrices: &[Vec<f32>], columns: usize) -> Vec<f32> {
+    let row = |column: usize| {
+        let of_one = move |matrix: &Vec<f32>| -> Vec<f32> {
+            matrix
+                .iter()
+                .skip(column)
+                .step_by(columns.max(1))
+                .copied()
+                .collect()
+        };
+        matrices.iter().flat_map(of_one)
+    };
+    (0..columns).flat_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interop::recipe::Source::{Part, Same, Transposed};
+
+    const NAMES: Names = &[
+        ("a", Same("A")),
+        ("b", Transposed("B")),
+        (
+            "q",
+            Part {
+                name: "QK",
+                part: 0,
+                of: 2,
+            },
+        ),
+        (
+            "k",
+            Part {
+                name: "QK",
+                part: 1,
+                of: 2,
+            },
+        ),
+    ];
+
+    #[test]
+    fn matrices_are_transposed_and_joined() {
+        let shape = |name: &str, shape: &[usize]| (name.to_owned(), shape.to_vec());
+        let parameters = [
+            shape("a", &[2]),
+            shape("b.weight", &[2, 3]),
+            shape("q.weight", &[1, 2]),
+            shape("k.weight", &[1, 2]),
+            shape("q.bias", &[1]),
+            shape("k.bias", &[1]),
+            shape("z", &[1]),
+        ];
+        let (mut reversed, unnamed) = Reversed::new(NAMES, &parameters);
+        assert_eq!(unnamed, ["z"]);
+        reversed.insert("C", vec![1, 1], vec![9.0]);
+        let ours = |name: &str| -> io::Result<Vec<f32>> {
+            Ok(match name {
+                "a" => vec![1.0, 2.0],
+                "b.weight" => vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+                "q.weight" => vec![1.0, 2.0],
+                "k.weight" => vec![3.0, 4.0],
+                "q.bias" => vec![5.0],
+                _ => vec![6.0],
+            })
+        };
+        let expected: [(&str, &[usize], &[f32]); 5] = [
+            ("A", &[2], &[1.0, 2.0]),
+            ("B.weight", &[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
+            ("C", &[1, 1], &[9.0]),
+            ("QK.bias", &[2], &[5.0, 6.0]),
+            ("QK.weight", &[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+        ];
+        let shapes = reversed.shapes();
+        assert_eq!(shapes.len(), expected.len());
+        for (name, shape, values) in expected {
+            assert!(
+                shapes.contains(&(name.to_owned(), shape.to_vec())),
+                "{name}"
+            );
+            assert_eq!(reversed.values(name, &ours).unwrap(), values, "{name}");
+        }
+    }
+}

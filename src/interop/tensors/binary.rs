@@ -1,0 +1,132 @@
+//! Marian's binary files, `.bin`, which Firefox uses, too.
+//!
+//! Numbers of 64 bits: the version, the number of tensors, and for each of them the lengths of its name, of its shape and of its
+//! data and its type; then all names, each with a NUL at its end, all shapes in numbers of 32 bits, padding behind its length, and
+//! all data.
+
+use super::{Found, Numbers, Order, Stored};
+
+const VERSION: u64 = 1;
+/// The part of a type that is the size of a number in bytes.
+const SIZE: u64 = 0xff;
+const F32: u64 = 0x0404;
+const F16: u64 = 0x0402;
+const INT8: u64 = 0x4101;
+/// Part of the names of embeddings. Other matrices of integers are stored by columns.
+const EMBEDDING: &str = "Wemb";
+
+/// What comes next in a file.
+struct Rest<'a> {
+    bytes: &'a [u8],
+    len: usize,
+}
+
+impl<'a> Rest<'a> {
+    /// The bytes before what comes next.
+    fn position(&self) -> usize {
+        self.len - self.bytes.len()
+    }
+
+    fn take(&mut self, len: u64) -> Result<&'a [u8], String> {
+        let len = usize::try_from(len).ok();
+        let parts = len.and_then(|len| self.bytes.split_at_checked(len));
+        let (taken, rest) = parts.ok_or("it is truncated, or a length in it is wrong")?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<u64, String> {
+        let bytes = self.take(size_of::<u64>() as u64)?;
+        let bytes = bytes.first_chunk().copied().unwrap_or_default();
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+struct Header {
+    name: u64,
+    kind: u64,
+    shape: u64,
+    data: u64,
+}
+
+pub(super) fn places(file: &[u8]) -> Found {
+    let mut rest = Rest {
+        bytes: file,
+        len: file.len(),
+    };
+    match rest.number()? {
+        VERSION => {}
+        other => return Err(format!("no binary file of Marian, or of version {other}")),
+    }
+    let count = rest.number()?;
+    let mut headers = Vec::new();
+    for _ in 0..count {
+        headers.push(Header {
+            name: rest.number()?,
+            kind: rest.number()?,
+            shape: rest.number()?,
+            data: rest.number()?,
+        });
+    }
+    let mut names = Vec::with_capacity(headers.len());
+    for header in &headers {
+        names.push(name(rest.take(header.name)?)?);
+    }
+    let mut shapes = Vec::with_capacity(headers.len());
+    for header in &headers {
+        let len = header.shape.saturating_mul(size_of::<i32>() as u64);
+        shapes.push(shape(rest.take(len)?)?);
+    }
+    let padding = rest.number()?;
+    rest.take(padding)?;
+    let mut found = Vec::with_capacity(headers.len());
+    for ((header, name), shape) in headers.iter().zip(names).zip(shapes) {
+        let start = rest.position();
+        let data = rest.take(header.data)?;
+        let stored = Stored {
+            start,
+            room: room(header.kind, &shape, data.len()),
+            numbers: numbers(header.kind, &name),
+            shape,
+        };
+        found.push((name, stored));
+    }
+    Ok(found)
+}
+
+fn name(bytes: &[u8]) -> Result<String, String> {
+    let name = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    let name = str::from_utf8(name).map_err(|_| "the name of a tensor is not UTF-8")?;
+    Ok(name.to_owned())
+}
+
+fn shape(bytes: &[u8]) -> Result<Vec<usize>, String> {
+    let (sizes, _) = bytes.as_chunks();
+    let size = |&size: &[u8; 4]| usize::try_from(i32::from_le_bytes(size));
+    let shape: Result<_, _> = sizes.iter().map(size).collect();
+    shape.map_err(|_| "a shape has a negative size".into())
+}
+
+fn numbers(kind: u64, name: &str) -> Numbers {
+    match kind {
+        F32 => Numbers::F32,
+        F16 => Numbers::F16,
+        INT8 if name.contains(EMBEDDING) => Numbers::Int8(Order::Rows),
+        INT8 => Numbers::Int8(Order::Columns),
+        other => Numbers::Other(format!("numbers of the type {other:#x}")),
+    }
+}
+
+/// The bytes of `len` that hold a tensor: the data of types that are not read end with padding.
+fn room(kind: u64, shape: &[usize], len: usize) -> usize {
+    match kind {
+        F32 | F16 | INT8 => len,
+        _ => {
+            let size = (kind & SIZE) as usize;
+            let needed = shape
+                .iter()
+                .try_fold(size, |product, &size| product.checked_mul(size));
+            needed.map_or(len, |needed| needed.min(len))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+use super::*;
+
+fn of(bytes: &[u8], open: fn(&Path) -> Result<Tensors>) -> Result<Tensors> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tensors");
+    std::fs::write(&path, bytes).unwrap();
+    open(&path)
+}
+
+fn refusal(bytes: &[u8], open: fn(&Path) -> Result<Tensors>) -> String {
+    of(bytes, open).unwrap_err().to_string()
+}
+
+/// A `.npy` file.
+fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let len = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &len[..], header.as_bytes(), data].concat()
+}
+
+/// A ZIP archive with one entry, compressed by `method`.
+fn archive(name: &str, method: u16, data: &[u8]) -> Vec<u8> {
+    let (short, long) = (u16::to_le_bytes, u32::to_le_bytes);
+    let size = long(data.len() as u32);
+    let common = |head: &[u8]| -> Vec<u8> {
+        let crc = long(crc32fast::hash(data));
+        let texts = [short(name.len() as u16), short(0)].concat();
+        let method = [short(0), short(method), short(0), short(0)].concat();
+        [head, &method, &crc, &size, &size, &texts].concat()
+    };
+    let mut file = common(b"PK\x03\x04\x14\x00");
+    file.extend(name.as_bytes());
+    file.extend(data);
+    let directory = file.len() as u32;
+    file.extend(common(b"PK\x01\x02\x14\x00\x14\x00"));
+    file.extend([0; 14]);
+    file.extend(name.as_bytes());
+    let len = file.len() as u32 - directory;
+    file.extend(b"PK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x00");
+    file.extend([long(len), long(directory)].concat());
+    file.extend(short(0));
+    file
+}
+
+const HEADER: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }\n";
+
+#[test]
+fn arrays_of_numpy_are_read() {
+    let data = [1.5f32, -2.0].map(f32::to_le_bytes).concat();
+    let tensors = of(&archive("a:b.npy", 0, &npy(HEADER, &data)), Tensors::npz).unwrap();
+    assert_eq!(tensors.names().collect::<Vec<_>>(), ["a:b"]);
+    assert_eq!(tensors.shape("a:b").unwrap(), [2, 1]);
+    assert_eq!(tensors.values("a:b").unwrap(), [1.5, -2.0]);
+    let halves = HEADER.replace("f4", "f2").replace("(2, 1)", "(3,)");
+    let data = [1.0f32, 0.5, -2.0]
+        .map(|x| f16::from_f32(x).to_le_bytes())
+        .concat();
+    let tensors = of(&archive("h.npy", 0, &npy(&halves, &data)), Tensors::npz).unwrap();
+    assert_eq!(tensors.values("h").unwrap(), [1.0, 0.5, -2.0]);
+    let doubles = HEADER.replace("f4", "f8");
+    let tensors = of(&archive("d.npy", 0, &npy(&doubles, &[0; 16])), Tensors::npz).unwrap();
+    let problem = tensors.check_type("d").unwrap_err().to_string();
+    assert!(problem.contains("tensor `d`: it holds `<f8`"), "{problem}");
+    assert!(
+        tensors
+            .values("e")
+            .unwrap_err()
+            .to_string()
+            .contains("`e` is missing")
+    );
+}
+
+#[test]
+fn other_archives_are_refused() {
+    let refused = |bytes: &[u8]| refusal(bytes, Tensors::npz);
+    let whole = archive("a.npy", 0, &npy(HEADER, &[0; 8]));
+    assert!(refused(&[]).contains("no ZIP archive"));
+    assert!(refused(&whole[..whole.len() - 1]).contains("no ZIP archive"));
+    let compressed = archive("a.npy", 8, &npy(HEADER, &[0; 8]));
+    assert!(refused(&compressed).contains("entry `a.npy` is compressed"));
+    let mut changed = whole.clone();
+    changed[60] ^= 1;
+    assert!(refused(&changed).contains("differs from its checksum"));
+    let columns = HEADER.replace("False", "True");
+    assert!(refused(&archive("a", 0, &npy(&columns, &[0; 8]))).contains("stored by columns"));
+    assert!(refused(&archive("a", 0, b"text")).contains("is no array of NumPy"));
+    for shape in ["(2, 2)", "(18446744073709551615, 18446744073709551615)"] {
+        let large = npy(&HEADER.replace("(2, 1)", shape), &[0; 8]);
+        assert!(refused(&archive("a", 0, &large)).contains("tensor `a` is damaged"));
+    }
+}
+
+/// Integers 2, 4, 6, −2, multiplied by 2, in a matrix `[2, 2]`.
+fn integers(name: &str, factor: f32) -> Vec<u8> {
+    let numbers = [1u64, 1, name.len() as u64 + 1, 0x4101, 2, 8];
+    let head = numbers.map(u64::to_le_bytes).concat();
+    let shape = [2i32, 2].map(i32::to_le_bytes).concat();
+    let data = [2i8, 4, 6, -2].map(|integer| integer as u8);
+    let padding = 0u64.to_le_bytes();
+    let parts: [&[u8]; 7] = [
+        &head,
+        name.as_bytes(),
+        &[0],
+        &shape,
+        &padding,
+        &data,
+        &factor.to_le_bytes(),
+    ];
+    parts.concat()
+}
+
+#[test]
+fn integers_are_divided_by_their_factor() {
+    let values = |name: &str| {
+        let tensors = of(&integers(name, 2.0), Tensors::binary).unwrap();
+        tensors.check_type(name).unwrap();
+        tensors.values(name).unwrap()
+    };
+    assert_eq!(values("encoder_Wemb"), [1.0, 2.0, 3.0, -1.0]);
+    // By columns.
+    assert_eq!(values("l1_Wq"), [1.0, 3.0, 2.0, -1.0]);
+    let zero = of(&integers("l1_Wq", 0.0), Tensors::binary).unwrap();
+    let problem = zero.check_type("l1_Wq").unwrap_err().to_string();
+    assert!(problem.contains("multiplied by 0"), "{problem}");
+}
+
+#[test]
+fn damaged_binary_files_are_refused() {
+    let whole = integers("W", 1.0);
+    for len in 0..whole.len() {
+        let problem = refusal(&whole[..len], Tensors::binary);
+        assert!(problem.contains("damaged"), "{problem}");
+    }
+    let with = |at: usize, number: u64| {
+        let mut bytes = whole.clone();
+        bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        refusal(&bytes, Tensors::binary)
+    };
+    assert!(with(0, 2).contains("of version 2"));
+    for at in [8, 16, 32, 40] {
+        assert!(with(at, u64::MAX).contains("truncated"), "{at}");
+    }
+    assert!(with(40, 7).contains("tensor `W` is damaged"));
+    let shape = 50;
+    assert!(with(shape, u64::MAX).contains("negative"));
+    assert!(with(shape, 0x3_0000_0003).contains("tensor `W` is damaged"));
+}

@@ -1,0 +1,154 @@
+//! Models that are exported come back as they were.
+
+use super::*;
+use crate::config::{Config, Family, ModelConfig};
+use crate::interop::{ExportFormat, export};
+use crate::model::parameters;
+use crate::pipeline::tests::{language_model, with};
+use crate::text::Languages;
+
+/// The model directory `dir`, exported and imported again.
+fn and_back(dir: &Path) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let [theirs, back] = ["theirs", "back"].map(|name| folder.path().join(name));
+    export(dir, ExportFormat::Hf, &theirs).unwrap();
+    Foreign::open(&theirs, &Languages::default())
+        .unwrap()
+        .write(&back)
+        .unwrap();
+    (folder, back)
+}
+
+fn weights(dir: &Path) -> Vec<u8> {
+    fs::read(dir.join("model.safetensors")).unwrap()
+}
+
+#[test]
+fn imported_models_come_back_to_the_bit() {
+    for kind in [
+        "marian",
+        "bert",
+        "bert_encoder",
+        "distilbert",
+        "gpt2",
+        "gpt2_untied",
+    ] {
+        let (_folder, dir) = imported(kind);
+        let (_other, back) = and_back(&dir);
+        assert!(weights(&dir) == weights(&back), "{kind}");
+        let [before, after] = [&dir, &back].map(|dir| checkpoint::load(dir).unwrap().config);
+        assert_eq!(before.model, after.model, "{kind}");
+        assert_eq!(before.tokenizer.special, after.tokenizer.special, "{kind}");
+        assert_eq!(before.decode.beam_width, after.decode.beam_width, "{kind}");
+        assert_eq!(before.decode.alpha, after.decode.alpha, "{kind}");
+    }
+}
+
+/// The model directory of `pipeline`, an untrained model.
+fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("own");
+    let write = |path: &Path| checkpoint::weights::write(path, &parameters(pipeline.model()));
+    let provenance = serde_json::to_vec(&checkpoint::Provenance::default()).unwrap();
+    let provenance = |path: &Path| fs::write(path, &provenance);
+    let files: [(&str, &checkpoint::atomic::Content<'_>); 2] = [
+        (checkpoint::files::WEIGHTS, &write),
+        (checkpoint::files::PROVENANCE, &provenance),
+    ];
+    let mut config = pipeline.config().clone();
+    config.data.max_len = config.model.max_len;
+    checkpoint::write_model(&dir, &config, pipeline.tokenizers(), &files).unwrap();
+    (folder, dir)
+}
+
+#[test]
+fn the_order_of_sines_and_cosines_makes_no_difference() {
+    for (positions, bias) in [
+        (Positions::SinusoidalInterleaved, true),
+        (Positions::SinusoidalConcatenated, false),
+    ] {
+        let pipeline = with(|model: &mut ModelConfig| {
+            model.positions = positions;
+            model.output_bias = bias;
+        });
+        let (_folder, dir) = written(&pipeline);
+        let (_other, back) = and_back(&dir);
+        let [own, back] = [dir, back].map(|dir| Pipeline::load(&dir).unwrap());
+        let lines = ["ein Hund rennt", "eine Katze schläft", "Hund"];
+        let mut options = TranslateOptions::from(&own.config().decode);
+        options.search.beam_width = 3;
+        options.search.max_new_tokens = 9;
+        let [own, back] = [own, back].map(|pipeline| {
+            let found = pipeline.translate_with(&lines, &options).unwrap();
+            let best = found.into_iter().map(|one| one.hypotheses[0].clone());
+            best.map(|best| (best.tokens, best.score))
+                .collect::<Vec<_>>()
+        });
+        for ((tokens, score), (other, other_score)) in own.iter().zip(&back) {
+            assert_eq!(tokens, other);
+            assert!(
+                (score - other_score).abs() < 1e-4,
+                "{score} and {other_score}"
+            );
+        }
+    }
+}
+
+#[test]
+fn our_own_language_models_have_an_equal() {
+    let mut config = Config::default();
+    config.tokenizer.kind = crate::config::TokenizerKind::Char;
+    config.tokenizer.min_frequency = 1;
+    let model = &mut config.model;
+    model.family = Family::DecoderOnly;
+    (model.d_model, model.d_ff, model.n_heads) = (16, 32, 2);
+    (model.n_decoder_layers, model.max_len) = (2, 24);
+    model.norm_position = crate::architecture::NormPosition::Pre;
+    model.scale_embeddings = false;
+    let pipeline = language_model(config);
+    let (_folder, dir) = written(&pipeline);
+    let theirs = tempfile::tempdir().unwrap();
+    let out = theirs.path().join("out");
+    export(&dir, ExportFormat::Hf, &out).unwrap();
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap()
+    };
+    // The positions are stored, and a text begins with `<s>`.
+    assert_eq!(read("config.json")["n_positions"], 24);
+    let first = &read("tokenizer.json")["post_processor"]["single"][0];
+    assert_eq!(first["SpecialToken"]["id"], "<s>");
+    let file = fs::read(out.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap();
+    assert_eq!(
+        tensors.tensor("transformer.wpe.weight").unwrap().shape(),
+        [24, 16]
+    );
+    assert_eq!(
+        tensors
+            .tensor("transformer.h.1.attn.c_attn.weight")
+            .unwrap()
+            .shape(),
+        [16, 48]
+    );
+}
+
+#[test]
+fn differences_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, expected) in [
+        (
+            "llama",
+            "has no equal in GPT-2: `model.norm` is not `layer`; `model.d_head` is not `d_model / n_heads`",
+        ),
+        ("bart", "`model.embedding_norm` is true"),
+        ("t5", "`model.positions` is `rotary` or `relative`"),
+    ] {
+        let (_folder, dir) = imported(kind);
+        let out = folder.path().join("out");
+        let problem = export(&dir, ExportFormat::Hf, &out)
+            .unwrap_err()
+            .to_string();
+        assert!(problem.contains(expected), "{problem}");
+        assert!(!out.exists());
+    }
+}

@@ -1,0 +1,204 @@
+//! `model.from`: training that starts from a model.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_import::with_models;
+use crate::run::Folder;
+
+/// How the fixtures are trained.
+const TRAIN: &str = "
+[train]
+max_steps = 6
+batch_tokens = 200
+validate_every = 3
+validate_sentences = 5
+save_every = 2
+schedule = { warmup_steps = 2 }
+";
+
+/// A folder with the imported models of these kinds, and corpora of the words that they know.
+fn folder_with(kinds: &[&str]) -> Folder {
+    let folder = with_models(kinds);
+    let line = |n: usize| format!("w{} w{} w{}", n % 40, n * 7 % 40, n * 11 % 40);
+    let lines = |label: bool| -> String {
+        let label = |n| {
+            if label {
+                format!("odd{}\t", n % 2)
+            } else {
+                String::new()
+            }
+        };
+        (0..60).map(|n| label(n) + &line(n) + "\n").collect()
+    };
+    folder
+        .write("text", lines(false))
+        .write("labelled.tsv", lines(true));
+    folder
+}
+
+/// Writes `c.toml`, which starts from `model`, with these lines in `[model]` and `[data]`.
+fn configure<'a>(folder: &'a Folder, from: &str, model: &str, data: &str) -> &'a Folder {
+    let text = format!("[model]\nfrom = \"{from}\"\n{model}\n[data]\n{data}\n{TRAIN}");
+    folder.write("c.toml", text)
+}
+
+const PAIRS: &str =
+    "train = { src = 'text', tgt = 'text' }\nvalid = { src = 'text', tgt = 'text' }";
+
+fn succeeds(folder: &Folder, arguments: &str) -> String {
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(0), "{arguments}: {outcome:?}");
+    outcome.stdout + &outcome.stderr
+}
+
+#[test]
+fn an_imported_model_is_trained_and_resumed_without_it() {
+    let folder = folder_with(&["marian"]);
+    configure(
+        &folder,
+        "marian",
+        "freeze = [\"encoder.*\", \"*.bias\"]",
+        PAIRS,
+    );
+    succeeds(&folder, "train c.toml --out whole");
+    let said = succeeds(&folder, "train c.toml --out part --set train.max_steps=3");
+    assert!(said.contains("weights are frozen"), "{said}");
+    fs::remove_dir_all(folder.path("marian")).unwrap();
+    succeeds(&folder, "train c.toml --out part --resume");
+    let last = |run: &str, name: &str| {
+        fs::read(
+            folder
+                .path(run)
+                .join("checkpoints/step-00000006")
+                .join(name),
+        )
+        .unwrap()
+    };
+    for name in ["model.safetensors", "optimizer.safetensors"] {
+        assert!(last("whole", name) == last("part", name), "{name}");
+    }
+    folder.fails(
+        "train c.toml --out new",
+        2,
+        &[
+            "`model.from`",
+            "`marian`, which does not exist (`c.toml`, line 2)",
+        ],
+    );
+    folder.fails(
+        "train c.toml --out part --resume --set model.freeze=[]",
+        2,
+        &["`model.freeze`", "when the run in `part` began"],
+    );
+    let info: Value = serde_json::from_str(&folder.run("info part --json").stdout).unwrap();
+    assert_eq!(info["config"]["model"]["from"], "marian");
+    assert_eq!(info["provenance"]["from"]["path"], "marian");
+    assert_eq!(info["config"]["tokenizer"]["special"]["bos"], "</s>");
+    assert!(
+        folder
+            .run("info part")
+            .stdout
+            .contains("from      marian, sha256 ")
+    );
+    folder.write("in", "w1 w2\n");
+    assert!(succeeds(&folder, "translate part in").starts_with('w'));
+    // A run goes on from another one, or is repeated from its own configuration.
+    configure(&folder, "part", "", PAIRS);
+    succeeds(&folder, "train c.toml --out next");
+    succeeds(&folder, "train next/config.toml --out again");
+    let served = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
+    assert!(served("next") == served("again"));
+}
+
+#[test]
+fn what_contradicts_the_model_is_refused() {
+    let folder = folder_with(&["marian"]);
+    configure(&folder, "marian", "", PAIRS);
+    let fails = |set: &str, words: &[&str]| {
+        folder.fails(&format!("train c.toml --out run --set {set}"), 2, words);
+        assert!(!folder.path("run").exists());
+    };
+    fails(
+        "model.d_model=32",
+        &["`model.d_model`: expected 24, as in the model `marian`"],
+    );
+    fails(
+        "tokenizer.kind=bpe",
+        &["`tokenizer.kind`", "as in the model `marian`"],
+    );
+    fails("model.family=classifier", &["`model.family`"]);
+    fails(
+        "model.freeze=[\"encoder\"]",
+        &["which fits none", "did you mean `encoder.*`?"],
+    );
+    fails("model.freeze=[\"*\"]", &["all of them"]);
+    fails("model.from=text", &["`text`, which has no `config.toml`"]);
+    folder.write("in", "w1 w2\n");
+    succeeds(
+        &folder,
+        "quantize marian --to int8 --out small --src in --ref in",
+    );
+    fails(
+        "model.from=small",
+        &["`small`, which is quantised", "that it was made from"],
+    );
+}
+
+#[test]
+fn every_kind_can_be_trained() {
+    let translate = ["bart", "mbart", "m2m_100", "t5"];
+    let write = ["llama", "gpt2"];
+    let kinds = [
+        &translate[..],
+        &write,
+        &["bert", "bert_encoder", "distilbert"],
+    ]
+    .concat();
+    let folder = folder_with(&kinds);
+    let train = |kind: &str, model: &str, data: &str| {
+        configure(&folder, kind, model, data);
+        let out = format!("tuned-{kind}");
+        succeeds(&folder, &format!("train c.toml --out {out} --force"));
+        out
+    };
+    folder.write("in", "w1 w2\n");
+    for kind in translate {
+        let out = train(kind, "", PAIRS);
+        succeeds(&folder, &format!("translate {out} in"));
+        succeeds(&folder, &format!("rescore {out} --src in --tgt in"));
+    }
+    let text = "train = { text = 'text' }\nhold_out = 0.2";
+    for kind in write {
+        let out = train(kind, "", text);
+        succeeds(
+            &folder,
+            &format!("generate {out} --prompt w1 --max-new-tokens 3"),
+        );
+    }
+    train("bert", "", text);
+    for kind in ["bert", "bert_encoder", "distilbert"] {
+        let data = "train = { tsv = 'labelled.tsv' }\nhold_out = 0.2";
+        let model = "family = \"classifier\"\npooling = \"first\"\nfreeze = [\"src.*\"]";
+        let out = train(kind, model, data);
+        let label = succeeds(&folder, &format!("classify {out} in"));
+        assert!(label.starts_with("odd"), "{label}");
+    }
+}
+
+#[test]
+fn profiles_and_prepared_data_start_from_the_model_too() {
+    let folder = folder_with(&["marian"]);
+    let data = "train = { src = 'text', tgt = 'text' }";
+    configure(&folder, "marian", "freeze = [\"encoder.*\"]", data);
+    let profile = succeeds(&folder, "train c.toml --profile=2");
+    assert!(profile.contains("2 updates"), "{profile}");
+    succeeds(&folder, "prepare c.toml");
+    assert!(succeeds(&folder, "prepare c.toml --list").contains('*'));
+    succeeds(&folder, "train c.toml --out memory --set data.store=memory");
+    let said = succeeds(&folder, "train c.toml --out disk");
+    assert!(said.contains("examples in `.attentive"), "{said}");
+    let served = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
+    assert!(served("memory") == served("disk"));
+}
