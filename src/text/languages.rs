@@ -120,6 +120,8 @@ pub(crate) fn some(languages: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{TokenizerConfig, TokenizerKind};
+    use crate::text::{Masks, learn};
 
     #[test]
     fn tokens_of_languages_are_recognised() {
@@ -138,5 +140,62 @@ mod tests {
         for (token, code) in cases {
             assert_eq!(code_of(token), code, "{token}");
         }
+    }
+
+    /// Tokenizers with tokens of languages.
+    fn tokenizers() -> Tokenizers {
+        let config = TokenizerConfig {
+            kind: TokenizerKind::Word,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let learned = learn(&config, Masks::Without, &[], &["a dog"]).unwrap();
+        let mut json: serde_json::Value = serde_json::from_slice(learned.tgt().to_json()).unwrap();
+        let first = learned.tgt().vocab_size();
+        let added = json["added_tokens"].as_array_mut().unwrap();
+        for (id, token) in (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "plain"]) {
+            let mut entry = added[0].clone();
+            entry["id"] = id.into();
+            entry["content"] = token.into();
+            added.push(entry);
+        }
+        let names = &config.special;
+        let tokenizer = Tokenizer::from_json(json.to_string().into_bytes(), names);
+        Tokenizers::Shared(tokenizer.unwrap())
+    }
+
+    #[test]
+    fn languages_take_their_places() {
+        let tokenizers = tokenizers();
+        let of = |source: Option<&str>, target: Option<&str>, mut model: ModelConfig| {
+            let [source, target] = [source, target].map(|code| code.map(str::to_owned));
+            let applied = Languages { source, target }.apply(&tokenizers, &mut model);
+            applied.map(|()| model)
+        };
+        let plain = ModelConfig::default;
+        let token = |token: &str| Some(token.to_owned());
+        let both = of(Some("fr_XX"), Some("de"), plain()).unwrap();
+        assert_eq!(both.source_first, token("fr_XX"));
+        assert_eq!(both.forced_first, token("__de__"));
+        let marked = of(None, Some("deu"), plain()).unwrap();
+        assert_eq!(marked.source_first, token(">>deu<<"));
+        assert_eq!(marked.forced_first, None);
+        let other_places = ModelConfig {
+            source_last: token("de_DE"),
+            decoder_start: token("de_DE"),
+            ..plain()
+        };
+        let both = of(Some("fr_XX"), Some("fr_XX"), other_places).unwrap();
+        assert_eq!(
+            [both.source_last, both.decoder_start],
+            [token("fr_XX"), token("fr_XX")]
+        );
+        assert_eq!([both.source_first, both.forced_first], [None, None]);
+        let error = of(Some("plain"), None, plain()).unwrap_err();
+        assert!(error.to_string().contains("no language `plain`"), "{error}");
+        assert_eq!(
+            error.hint().unwrap(),
+            "its languages are fr_XX, de_DE, __de__, >>deu<<"
+        );
     }
 }

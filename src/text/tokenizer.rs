@@ -275,19 +275,28 @@ impl Tokenizer {
     /// empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
-        match (self.inner.get_decoder(), token.strip_prefix(WORD_MARK)) {
+        match self.inner.get_decoder() {
             // Without a decoder, tokens are words.
-            (None, _) => (token, Joint::Blank),
-            (Some(_), _) if !self.marks_words() => (token, Joint::Plain),
-            (Some(_), Some(rest)) => (rest.to_owned(), Joint::Blank),
-            (Some(_), None) => (token, Joint::None),
+            None => (token, Joint::Blank),
+            Some(DecoderWrapper::WordPiece(pieces)) => match token.strip_prefix(&pieces.prefix) {
+                Some(rest) => (rest.to_owned(), Joint::None),
+                None => (token, Joint::Blank),
+            },
+            Some(_) if !self.marks_words() => (token, Joint::Plain),
+            Some(_) => match token.strip_prefix(WORD_MARK) {
+                Some(rest) => (rest.to_owned(), Joint::Blank),
+                None => (token, Joint::None),
+            },
         }
     }
 
     /// Whether tokens are subwords, with a mark on the first one of each word.
     fn marks_words(&self) -> bool {
-        let decoder = self.inner.get_decoder();
-        matches!(decoder, Some(DecoderWrapper::Metaspace(_)))
+        let is_marked = |decoder: &DecoderWrapper| matches!(decoder, DecoderWrapper::Metaspace(_));
+        match self.inner.get_decoder() {
+            Some(DecoderWrapper::Sequence(steps)) => steps.get_decoders().iter().any(is_marked),
+            decoder => decoder.is_some_and(is_marked),
+        }
     }
 
     /// The id of `token`, as it stands in the vocabulary.

@@ -54,7 +54,7 @@ fn own_ids(path: PathBuf, frame: &Frame, gaps: usize) -> Result<Files> {
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer();
     let names: Vec<String> = (0..gaps).rev().map(|n| format!("<extra_id_{n}>")).collect();
-    added::append(&mut side, pieces.len() as TokenId, &names);
+    added::append(&mut side, pieces.texts().count() as TokenId, &names);
     let framed = frame.write(&mut side, |token| pieces.id(token));
     framed.map_err(|problem| not_understood(&path, problem))?;
     Ok(Files::one(path, side))
@@ -65,7 +65,7 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
     let refuse = |problem: String| not_understood(&path, problem);
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer_behind(&FRONT).map_err(refuse)?;
-    let first = pieces.len() + 1;
+    let first = pieces.texts().count() + 1;
     let codes: Vec<&str> = match kind {
         "mbart" => MBART.split(' ').collect(),
         _ => NLLB.split(' ').collect(),
