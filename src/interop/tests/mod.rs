@@ -41,7 +41,7 @@ const KINDS: [&str; 13] = [
 const LONGEST: usize = 12;
 
 fn open(dir: &Path) -> Result<Foreign> {
-    Foreign::open(dir, &Languages::default())
+    Foreign::open(dir, None, &Languages::default())
 }
 
 fn fixture(kind: &str) -> PathBuf {

@@ -67,7 +67,7 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
             fs::write(&path, mutated(&original, &mut random)).unwrap();
             let start = Instant::now();
             let out = folder.path().join("out");
-            let found = Foreign::open(folder.path(), &Languages::default());
+            let found = Foreign::open(folder.path(), None, &Languages::default());
             if found.and_then(|found| found.write(&out)).is_ok() {
                 read += 1;
                 fs::remove_dir_all(&out).unwrap();
