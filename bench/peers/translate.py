@@ -5,7 +5,7 @@
 
 Needs Python 3.11, a release build of the program, a model trained with configs/multi30k.toml, and Multi30k's test set. Sets up
 CTranslate2 in a virtual environment (target/peers/ctranslate2), makes the base model of bench/models.json with random weights,
-and converts both models. Prints Markdown tables and writes every measurement to target/peers/translate.jsonl.
+and converts both models. `--models marian` measures an imported model of the shape of OPUS-MT with random weights. Prints Markdown tables and writes every measurement to target/peers/translate.jsonl.
 
 Speed is output tokens per second, including `</s>`. Both programs run in alternation, in new processes each round; a number is
 the median over the rounds. Ours is (tokens of all sentences − tokens of the first) / (time of a process that translates all −
@@ -51,7 +51,7 @@ def arguments():
     parser.add_argument("--attentive", type=pathlib.Path, help="the program [default: target/release/attentive]")
     parser.add_argument("--model", type=pathlib.Path, default=ROOT / "runs" / "multi30k", help="the trained model")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "multi30k")
-    parser.add_argument("--models", nargs="+", choices=["tiny", "base"], default=["tiny", "base"])
+    parser.add_argument("--models", nargs="+", choices=["tiny", "base", "marian"], default=["tiny", "base"])
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2, help="the most that either program uses")
@@ -115,10 +115,13 @@ class Comparison:
         self.theirs = CTranslate2(interpreter, work)
         self.workloads = {}
         for name in options.models:
-            if name == "tiny":
-                made = workloads.tiny(options.model.resolve(), options.data, work)
-            else:
-                made = workloads.base(options.attentive, work)
+            match name:
+                case "tiny":
+                    made = workloads.tiny(options.model.resolve(), options.data, work)
+                case "base":
+                    made = workloads.base(options.attentive, work)
+                case "marian":
+                    made = workloads.marian(options.attentive, work, interpreter)
             self.prepare(made)
             self.workloads[name] = made
         self.settings = {}

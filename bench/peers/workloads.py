@@ -108,8 +108,24 @@ def base(attentive, work):
         command = [attentive, "train", work / "base.toml", "--set", f"data.dir={work}", "--out", folder, "--force"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder / "checkpoints")
+    return random_workload("base", folder, words)
+
+
+def marian(attentive, work, interpreter):
+    """An imported model of the shape of OPUS-MT, with random weights (marian_model.py)."""
+    theirs, folder = work / "marian-hf", work / "marian"
+    if not (folder / "model.safetensors").exists():
+        shutil.rmtree(theirs, ignore_errors=True)
+        subprocess.run([interpreter, pathlib.Path(__file__).with_name("marian_model.py"), theirs], check=True)
+        subprocess.run([attentive, "import", theirs, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+    tokens = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    return random_workload("marian", folder, [token for token in tokens if token.startswith("w")])
+
+
+def random_workload(name, folder, words):
+    """Random sentences for a model with random weights."""
     draw = random.Random(2)
     lines = [" ".join(draw.choices(words, k=BASE_LENGTH - 1)) for _ in range(128)]
     counts = {(32, 1): 128, (32, 5): 128, (1, 1): 16, (1, 5): 16}
     first = " ".join(lines[0].split()[:4])
-    return Workload("base", folder, lines, [], BASE_LENGTH, True, first, 4, counts)
+    return Workload(name, folder, lines, [], BASE_LENGTH, True, first, 4, counts)

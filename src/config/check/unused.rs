@@ -213,7 +213,7 @@ fn family(model: &ModelConfig) -> [Rule; 8] {
                 "model.output_bias",
                 "model.logit_scale",
             ],
-            "the model predicts no tokens",
+            "the model predicts labels",
         ),
         (
             model.family != Family::EncoderOnly,
