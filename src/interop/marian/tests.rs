@@ -555,21 +555,42 @@ fn vocabularies_must_fit() {
 /// Whatever is done to the files, they are read or refused.
 #[test]
 fn damaged_files_are_no_panic() {
-    for kind in ["npz", "firefox"] {
-        let folder = copied(kind);
-        let binary = changed("npz", |options| options, &[]);
-        let mut random = Random::new(7, 0);
-        for dir in [folder.path(), binary.path()] {
-            for entry in fs::read_dir(dir).unwrap() {
-                let path = entry.unwrap().path();
-                let whole = fs::read(&path).unwrap();
-                for _ in 0..40 {
-                    fs::write(&path, mutated(&whole, &mut random)).unwrap();
-                    let _ = Foreign::open(dir, None, &Languages::default());
+    const TIMES: usize = 40;
+    let mut random = Random::new(7, 0);
+    let folders = [
+        copied("npz"),
+        copied("firefox"),
+        changed("npz", |options| options, &[]),
+    ];
+    for folder in &folders {
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let whole = fs::read(&path).unwrap();
+            for _ in 0..TIMES {
+                let mut damaged = mutated(&whole, &mut random);
+                if path.ends_with(LEXICON) {
+                    mend_checksum(&mut damaged);
                 }
-                fs::write(&path, &whole).unwrap();
+                fs::write(&path, damaged).unwrap();
+                if let Ok(foreign) = Foreign::open(folder.path(), None, &Languages::default()) {
+                    written(foreign);
+                }
             }
+            fs::write(&path, &whole).unwrap();
         }
+    }
+}
+
+/// Gives a shortlist the checksum that it should have.
+fn mend_checksum(list: &mut [u8]) {
+    let mut sum = 0u64;
+    for word in list.chunks_exact(8).skip(2) {
+        let word = u64::from_le_bytes(word.try_into().unwrap());
+        let term = (0x9e37_79b9u64.wrapping_add(word)).wrapping_add(sum << 6);
+        sum ^= term.wrapping_add(sum >> 2);
+    }
+    if let Some(place) = list.get_mut(8..16) {
+        place.copy_from_slice(&sum.to_le_bytes());
     }
 }
 
