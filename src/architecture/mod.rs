@@ -51,6 +51,8 @@ pub struct Architecture {
 }
 
 /// A stack that reads a whole sequence.
+// Each model has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Encoder {
     /// Self-attention in every layer.
@@ -60,6 +62,8 @@ pub enum Encoder {
 }
 
 /// A stack in which each position sees itself, earlier positions and, with an encoder, the memory.
+// Each model has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoder {
     /// Causal self-attention, or a recurrent cell in its place, and cross-attention.

@@ -1,5 +1,6 @@
 //! Writes parameters in the safetensors format.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -43,11 +44,11 @@ pub(super) fn hexadecimal(hash: Sha256) -> String {
 
 /// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, as `values` provides
 /// them. Returns its SHA-256 (hexadecimal).
-pub fn write_each(
+pub fn write_each<'a>(
     path: &Path,
     metadata: Option<HashMap<String, String>>,
     shapes: &[(String, Vec<usize>)],
-    mut values: impl FnMut(&str, &[usize]) -> io::Result<Vec<f32>>,
+    mut values: impl FnMut(&str, &[usize]) -> io::Result<Cow<'a, [f32]>>,
 ) -> io::Result<String> {
     let mut shapes: Vec<&(String, Vec<usize>)> = shapes.iter().collect();
     shapes.sort();
@@ -183,7 +184,7 @@ mod tests {
                 .iter()
                 .find(|one| one.name == name)
                 .expect("known");
-            Ok(one.values.clone())
+            Ok(Cow::Borrowed(&one.values[..]))
         };
         let written = write_each(&path, None, &shapes, values).expect("write");
         assert_eq!(std::fs::read(&path).expect("read"), expected);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
-use attentive::interop::Foreign;
+use attentive::interop::{Foreign, ForeignForm};
 
 use super::languages::LanguageArgs;
 use super::output::Output;
@@ -38,6 +38,9 @@ pub(super) struct Args {
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
+    /// The form of the model [default: recognised by its files].
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<ForeignForm>,
     #[command(flatten)]
     languages: LanguageArgs,
 }
@@ -47,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };
-    let foreign = Foreign::open(&args.model, &args.languages.languages())?;
+    let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())?;
     let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
     foreign.write(&out)?;
     let mut note = Output::stdout();

@@ -40,18 +40,22 @@ const NAMES: Names = &[
     ("head.bias", Same("fc_b")),
 ];
 
-/// The weights in `path`, a file or a directory, if they are of this kind.
-pub(super) fn weights(path: &Path) -> Option<PathBuf> {
-    let file = match path.is_dir() {
-        true => path.join(FILE),
-        false => path.to_path_buf(),
-    };
-    let named = file.file_name().is_some_and(|name| name == FILE);
-    (named && file.exists()).then_some(file)
+/// Whether `path`, a file or directory, looks like this model.
+pub(super) fn recognises(path: &Path) -> bool {
+    let file = weights(path);
+    file.file_name().is_some_and(|name| name == FILE) && file.exists()
 }
 
-/// Reads the model with these `weights`.
-pub(super) fn open(weights: &Path) -> Result<Foreign> {
+fn weights(path: &Path) -> PathBuf {
+    match path.is_dir() {
+        true => path.join(FILE),
+        false => path.to_path_buf(),
+    }
+}
+
+/// Reads the model `path`, the file of its weights or its directory.
+pub(super) fn open(path: &Path) -> Result<Foreign> {
+    let weights = &*weights(path);
     let tensors = Tensors::npz(weights)?;
     let width = |name: &str| -> Result<usize> {
         let shape = tensors.shape(name)?;

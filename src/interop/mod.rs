@@ -29,6 +29,31 @@ use crate::error::{Error, Result};
 use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
+/// The form of a model of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum ForeignForm {
+    /// A directory of Hugging Face's `transformers`.
+    Hf,
+    /// Weights of Marian (`.npz`, `.bin`), with vocabularies beside them; also those of Firefox.
+    Marian,
+    /// The weights of the Python package `g2p-en`.
+    G2p,
+}
+
+impl ForeignForm {
+    /// The form of the model `path`, a directory or a file.
+    fn of(path: &Path) -> Result<Self> {
+        if g2p::recognises(path) {
+            return Ok(Self::G2p);
+        }
+        Ok(match marian::recognises(path)? {
+            true => Self::Marian,
+            false => Self::Hf,
+        })
+    }
+}
+
 /// A model of another tool, ready to be written as a model directory.
 #[derive(Debug)]
 pub struct Foreign {
@@ -46,23 +71,28 @@ pub struct Foreign {
 
 impl Foreign {
     /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
-    /// read by [`Foreign::write`]. A model of many languages translates between `languages`.
+    /// read by [`Foreign::write`]. Its form is recognised by its files, unless it is given. A model of many languages translates
+    /// between `languages`.
     ///
     /// # Errors
     /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
     /// [`Error::Io`] for files that cannot be read; [`Error::Usage`] for languages that the model does not have, and if it has
     /// many and nothing chooses among them.
-    pub fn open(path: &Path, languages: &Languages) -> Result<Self> {
-        if let Some(weights) = g2p::weights(path) {
-            languages.refuse()?;
-            return g2p::open(&weights);
-        }
-        match marian::recognises(path)? {
-            true => {
+    pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
+        let form = match form {
+            Some(form) => form,
+            None => ForeignForm::of(path)?,
+        };
+        match form {
+            ForeignForm::Hf => hf::open(path, languages),
+            ForeignForm::Marian => {
                 languages.refuse()?;
                 marian::open(path)
             }
-            false => hf::open(path, languages),
+            ForeignForm::G2p => {
+                languages.refuse()?;
+                g2p::open(path)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where each of our parameters comes from.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
@@ -139,9 +140,9 @@ impl Recipe {
     }
 
     /// The values of our parameter `name`.
-    pub(super) fn values(&self, name: &str, shape: &[usize]) -> io::Result<Vec<f32>> {
+    pub(super) fn values(&self, name: &str, shape: &[usize]) -> io::Result<Cow<'_, [f32]>> {
         match self.positions {
-            Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape)),
+            Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape).into()),
             _ => {
                 let theirs = self.theirs(name);
                 let values = theirs.and_then(|theirs| theirs.values(&self.tensors, shape));
@@ -265,28 +266,30 @@ impl Theirs {
     }
 
     /// The values of a parameter of this `shape`.
-    fn values(&self, tensors: &Tensors, shape: &[usize]) -> Result<Vec<f32>> {
+    fn values<'a>(&self, tensors: &'a Tensors, shape: &[usize]) -> Result<Cow<'a, [f32]>> {
         Ok(match self {
             Self::Same(name) => tensors.values(name)?,
-            Self::Transposed(name) => columns(&tensors.values(name)?, shape[0], 0..shape[0]),
+            Self::Transposed(name) => columns(&tensors.values(name)?, shape[0], 0..shape[0]).into(),
             Self::Part(name, part, of) => {
                 let (values, d_out) = (tensors.values(name)?, shape[0]);
-                columns(&values, of * d_out, part * d_out..(part + 1) * d_out)
+                columns(&values, of * d_out, part * d_out..(part + 1) * d_out).into()
             }
             Self::Plus(table, added) => {
-                let (mut table, added) = (tensors.values(table)?, tensors.values(added)?);
+                let mut table = tensors.values(table)?.into_owned();
+                let added = tensors.values(added)?;
                 for row in table.chunks_exact_mut(shape[1]) {
                     row.iter_mut()
-                        .zip(&added)
+                        .zip(&*added)
                         .for_each(|(x, added)| *x += added);
                 }
-                table
+                table.into()
             }
-            Self::Filled(number) => vec![*number; shape.iter().product()],
+            Self::Filled(number) => vec![*number; shape.iter().product()].into(),
             Self::Extended(theirs, number) => {
-                let mut values = theirs.values(tensors, &before_last_row(shape))?;
+                let values = theirs.values(tensors, &before_last_row(shape))?;
+                let mut values = values.into_owned();
                 values.resize(shape.iter().product(), *number);
-                values
+                values.into()
             }
         })
     }
@@ -409,7 +412,7 @@ mod tests {
         std::fs::write(&path, [version, none, none].concat()).unwrap();
         let tensors = Tensors::binary(&path).unwrap();
         let values = extended.values(&tensors, &[3, 2]).unwrap();
-        assert_eq!(values, [0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
+        assert_eq!(*values, [0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
         let one = Theirs::Extended(Box::new(Theirs::Transposed("W".into())), 0.0);
         assert_eq!(one.needs(&[3, 2]), [("W".to_owned(), vec![2, 2])]);
     }

@@ -76,6 +76,8 @@ pub enum Decoder {
 }
 
 /// Turns the last layer into predictions.
+// Each model has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Head {
     /// A token for every position.

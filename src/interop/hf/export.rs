@@ -1,5 +1,6 @@
 //! Models of ours as directories for `transformers`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
@@ -78,7 +79,7 @@ pub(in crate::interop) fn export(
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
         let shapes = reversed.shapes();
         weights::write_each(path, Some(metadata), &shapes, |name, _| {
-            reversed.values(name, &ours)
+            reversed.values(name, &ours).map(Cow::Owned)
         })?;
         Ok(())
     };

@@ -89,7 +89,6 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
     let generation = Generation::read(dir, &mut keys)?;
-    let tensors = Tensors::safetensors(dir)?;
     let described = match kind.as_str() {
         "bart" => bart::bart(&mut keys),
         "mbart" => bart::mbart(&mut keys),
@@ -97,8 +96,8 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         "marian" => bart::marian(&mut keys),
         "t5" | "mt5" => t5::describe(&mut keys),
         "llama" => llama::describe(&mut keys),
-        "bert" => bert::describe(&mut keys, dir, &tensors),
-        "distilbert" => distilbert::describe(&mut keys, dir, &tensors),
+        "bert" => bert::describe(&mut keys, dir, &Tensors::safetensors(dir)?),
+        "distilbert" => distilbert::describe(&mut keys, dir, &Tensors::safetensors(dir)?),
         "gpt2" => gpt2::describe(&mut keys),
         _ => Err(keys.refuse("model_type", &Value::from(kind.clone()))),
     };
@@ -132,7 +131,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
         dir: dir.to_path_buf(),
-        tensors,
+        tensors: Tensors::safetensors(dir)?,
         names: vec![names],
         unused,
         prefix,

@@ -47,11 +47,11 @@ fn written(foreign: Foreign) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn imported(path: &Path) -> (tempfile::TempDir, PathBuf) {
-    written(Foreign::open(path, &Languages::default()).unwrap())
+    written(Foreign::open(path, None, &Languages::default()).unwrap())
 }
 
 fn refusal(path: &Path) -> String {
-    Foreign::open(path, &Languages::default())
+    Foreign::open(path, None, &Languages::default())
         .unwrap_err()
         .to_string()
 }
@@ -126,7 +126,7 @@ fn integers_are_close_to_the_weights() {
         };
         n_rounded += usize::from(half_step > 0.0);
         let far = |(a, b): (&f32, &f32)| (a - b).abs() > half_step;
-        assert!(!ours.iter().zip(&theirs).any(far), "{name}");
+        assert!(!ours.iter().zip(&*theirs).any(far), "{name}");
     }
     assert_eq!(n_rounded, 23, "the embeddings and all matrices");
     let (_folder, dir) = imported(&fixture("firefox"));
@@ -153,7 +153,7 @@ fn models_translate() {
 
 #[test]
 fn words_are_looked_up() {
-    let foreign = Foreign::open(&fixture("npz"), &Languages::default()).unwrap();
+    let foreign = Foreign::open(&fixture("npz"), None, &Languages::default()).unwrap();
     let tokenizer = foreign.tokenizers.src();
     let ids = |text: &str| tokenizer.encode(text).unwrap();
     assert_eq!(ids("\" : -  it's a\\b # ä w27"), [2, 3, 4, 5, 6, 7, 8, 36]);
@@ -186,8 +186,8 @@ fn pieces_are_looked_up_as_strings() {
         fs::copy(&spm, folder.path().join(side)).unwrap();
     }
     fs::remove_file(&spm).unwrap();
-    let whole = Foreign::open(&fixture("ssru"), &Languages::default()).unwrap();
-    let foreign = Foreign::open(folder.path(), &Languages::default()).unwrap();
+    let whole = Foreign::open(&fixture("ssru"), None, &Languages::default()).unwrap();
+    let foreign = Foreign::open(folder.path(), None, &Languages::default()).unwrap();
     assert_eq!(foreign.config.tokenizer.special.unknown_from, 604);
     let text = "ein Haus, zwei Häuser";
     let pieces = whole.tokenizers.src().encode(text).unwrap();
@@ -205,18 +205,18 @@ fn pieces_are_looked_up_as_strings() {
 
 #[test]
 fn the_owners_search_is_kept() {
-    let decode = Foreign::open(&fixture("npz"), &Languages::default())
+    let decode = Foreign::open(&fixture("npz"), None, &Languages::default())
         .unwrap()
         .config
         .decode;
     assert_eq!((decode.beam_width, decode.alpha), (6, 0.6));
     assert_eq!(decode.length_penalty, LengthPenalty::Length);
-    let decode = Foreign::open(&fixture("ssru"), &Languages::default())
+    let decode = Foreign::open(&fixture("ssru"), None, &Languages::default())
         .unwrap()
         .config
         .decode;
     assert_eq!((decode.beam_width, decode.alpha), (12, 0.0));
-    let config = Foreign::open(&fixture("firefox"), &Languages::default())
+    let config = Foreign::open(&fixture("firefox"), None, &Languages::default())
         .unwrap()
         .config;
     assert_eq!((config.decode.beam_width, config.decode.alpha), (1, 1.0));
@@ -231,7 +231,7 @@ fn the_owners_search_is_kept() {
         )
     };
     with("allow-unk: true").unwrap();
-    let model = Foreign::open(folder.path(), &Languages::default())
+    let model = Foreign::open(folder.path(), None, &Languages::default())
         .unwrap()
         .config
         .model;
@@ -258,7 +258,7 @@ fn the_owners_search_is_kept() {
 
 #[test]
 fn shortlists_are_those_of_a_plain_scan() {
-    let foreign = Foreign::open(&fixture("firefox"), &Languages::default()).unwrap();
+    let foreign = Foreign::open(&fixture("firefox"), None, &Languages::default()).unwrap();
     let list = foreign.shortlist.as_ref().unwrap();
     let bytes = fs::read(fixture("firefox").join(LEXICON)).unwrap();
     let number = |at: usize| u64::from_le_bytes(bytes[8 * at..][..8].try_into().unwrap()) as usize;
@@ -492,19 +492,25 @@ fn files_are_found_beside_the_weights() {
     let folder = copied("npz");
     let path = folder.path().join("model.npz");
     assert_eq!(
-        Foreign::open(&path, &Languages::default()).unwrap().kind,
+        Foreign::open(&path, None, &Languages::default())
+            .unwrap()
+            .kind,
         "Marian, npz"
     );
     fs::copy(&path, folder.path().join("other.npz")).unwrap();
     // `decoder.yml` names the model.
-    assert!(Foreign::open(folder.path(), &Languages::default()).is_ok());
+    assert!(Foreign::open(folder.path(), None, &Languages::default()).is_ok());
     fs::remove_file(folder.path().join("decoder.yml")).unwrap();
     assert!(refusal(folder.path()).contains("several models, such as `model.npz` and `other.npz`"));
     let own = folder.path().join("other.npz.decoder.yml");
     fs::write(&own, "beam-size: 3").unwrap();
-    let config = Foreign::open(&folder.path().join("other.npz"), &Languages::default())
-        .unwrap()
-        .config;
+    let config = Foreign::open(
+        &folder.path().join("other.npz"),
+        None,
+        &Languages::default(),
+    )
+    .unwrap()
+    .config;
     assert_eq!(config.decode.beam_width, 3);
     fs::copy(
         folder.path().join("vocab.yml"),
@@ -522,7 +528,7 @@ fn files_are_found_beside_the_weights() {
         folder.path().join("vocab.tgt.yml"),
     )
     .unwrap();
-    assert!(Foreign::open(&path, &Languages::default()).is_ok());
+    assert!(Foreign::open(&path, None, &Languages::default()).is_ok());
 }
 
 #[test]
@@ -539,7 +545,7 @@ fn vocabularies_must_fit() {
     assert!(problem(&text.replace("</s>: 0", "end: 0")).contains("special token `eos` is missing"));
     // Tokens beyond those of the model are none, and rows without a token get one.
     fs::write(&path, text.replace("w0: 9", "w0: 1000")).unwrap();
-    let tokenizers = Foreign::open(folder.path(), &Languages::default())
+    let tokenizers = Foreign::open(folder.path(), None, &Languages::default())
         .unwrap()
         .tokenizers;
     assert_eq!(tokenizers.src().encode("w0 w1").unwrap(), [1, 10]);
@@ -559,7 +565,7 @@ fn damaged_files_are_no_panic() {
                 let whole = fs::read(&path).unwrap();
                 for _ in 0..40 {
                     fs::write(&path, mutated(&whole, &mut random)).unwrap();
-                    let _ = Foreign::open(dir, &Languages::default());
+                    let _ = Foreign::open(dir, None, &Languages::default());
                 }
                 fs::write(&path, &whole).unwrap();
             }

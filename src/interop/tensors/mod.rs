@@ -5,6 +5,7 @@ mod npz;
 mod safetensors;
 mod zip;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
@@ -148,28 +149,23 @@ impl Tensors {
         ))
     }
 
-    /// The values of tensor `name`, row by row.
+    /// The values of tensor `name`, row by row; in place, if they are stored like that.
     ///
     /// # Panics
     /// If [`Tensors::check_type`] refuses its type.
-    pub(super) fn values(&self, name: &str) -> Result<Vec<f32>> {
+    pub(super) fn values(&self, name: &str) -> Result<Cow<'_, [f32]>> {
         let place = self.place(name)?;
         let bytes = self.bytes_at(place);
         let of_halves = |number: fn([u8; 2]) -> f32| {
             let (halves, _) = bytes.as_chunks();
-            halves.iter().map(|&half| number(half)).collect()
+            let numbers: Vec<f32> = halves.iter().map(|&half| number(half)).collect();
+            Cow::Owned(numbers)
         };
         Ok(match &place.numbers {
-            Numbers::F32 => {
-                let (numbers, _) = bytes.as_chunks();
-                numbers
-                    .iter()
-                    .map(|&number| f32::from_le_bytes(number))
-                    .collect()
-            }
+            Numbers::F32 => in_place(bytes),
             Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
             Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
-            Numbers::Int8(order) => dequantised(bytes, &place.shape, *order),
+            Numbers::Int8(order) => Cow::Owned(dequantised(bytes, &place.shape, *order)),
             Numbers::Other(kind) => panic!("{kind} was not refused"),
         })
     }
@@ -228,6 +224,18 @@ impl Stored {
             _ => Err(format!(
                 "is damaged: the file has {room} bytes for its shape {shape:?}"
             )),
+        }
+    }
+}
+
+/// The numbers that `bytes` are, or a copy if the processor cannot read them there.
+fn in_place(bytes: &[u8]) -> Cow<'_, [f32]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(numbers) if cfg!(target_endian = "little") => Cow::Borrowed(numbers),
+        _ => {
+            let (numbers, _) = bytes.as_chunks();
+            let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
+            Cow::Owned(numbers.collect())
         }
     }
 }

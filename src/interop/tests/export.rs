@@ -12,7 +12,7 @@ fn and_back(dir: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let [theirs, back] = ["theirs", "back"].map(|name| folder.path().join(name));
     export(dir, ExportFormat::Hf, &theirs).unwrap();
-    Foreign::open(&theirs, &Languages::default())
+    Foreign::open(&theirs, None, &Languages::default())
         .unwrap()
         .write(&back)
         .unwrap();

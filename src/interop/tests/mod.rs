@@ -1,6 +1,7 @@
 //! Small random models of `transformers` (scripts/fixtures/hf.py) compute here what they compute there.
 
 mod export;
+mod mutations;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +41,7 @@ const KINDS: [&str; 13] = [
 const LONGEST: usize = 12;
 
 fn open(dir: &Path) -> Result<Foreign> {
-    Foreign::open(dir, &Languages::default())
+    Foreign::open(dir, None, &Languages::default())
 }
 
 fn fixture(kind: &str) -> PathBuf {
