@@ -530,7 +530,7 @@ fn languages_are_chosen_at_import_and_for_a_run() {
         target: Some(target.to_owned()),
     };
     let out = folder.path().join("out");
-    let foreign = Foreign::open(folder.path(), &languages("en_XX", "de_DE")).unwrap();
+    let foreign = Foreign::open(folder.path(), None, &languages("en_XX", "de_DE")).unwrap();
     foreign.write(&out).unwrap();
     let pipeline = Pipeline::load(&out).unwrap();
     let framed = |pipeline: &Pipeline| {
