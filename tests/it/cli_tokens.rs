@@ -72,3 +72,10 @@ fn the_token_contract_holds_in_training_and_translation() {
     let complaint = ["`model.decoder_start`", "found `<2de>`"];
     folder.fails("translate runs/c src", 2, &complaint);
 }
+
+#[test]
+fn a_model_without_languages_says_so() {
+    let folder = trained();
+    let complaint = ["the model has no language `de`", "leave the language out"];
+    folder.fails("translate runs/c src --target-lang de", 2, &complaint);
+}

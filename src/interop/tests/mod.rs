@@ -507,3 +507,45 @@ fn the_owners_search_is_kept() {
         Some(&["<pad>".to_owned()][..])
     );
 }
+
+#[test]
+fn languages_are_chosen_at_import_and_for_a_run() {
+    let folder = changed("mbart", "tokenizer.json", |file| {
+        let vocab = file["model"]["vocab"].as_object_mut().unwrap();
+        vocab.retain(|_, id| id.as_u64() < Some(42));
+        let added = file["added_tokens"].as_array_mut().unwrap();
+        for (id, token) in (42..).zip(["en_XX", "de_DE", "fr_XX"]) {
+            let mut entry = added[0].clone();
+            entry["id"] = json!(id);
+            entry["content"] = json!(token);
+            added.push(entry);
+        }
+    });
+    let settings = json!({"tokenizer_class": "MBart50TokenizerFast"});
+    let path = folder.path().join("tokenizer_config.json");
+    fs::write(path, settings.to_string()).unwrap();
+    assert!(refusal(&folder).contains("nothing says what the source language is"));
+    let languages = |source: &str, target: &str| Languages {
+        source: Some(source.to_owned()).filter(|code| !code.is_empty()),
+        target: Some(target.to_owned()),
+    };
+    let out = folder.path().join("out");
+    let foreign = Foreign::open(folder.path(), None, &languages("en_XX", "de_DE")).unwrap();
+    foreign.write(&out).unwrap();
+    let pipeline = Pipeline::load(&out).unwrap();
+    let framed = |pipeline: &Pipeline| {
+        let first = pipeline.tokenizers().src().special().first;
+        [first, pipeline.contract().unwrap().forced_first]
+    };
+    assert_eq!(framed(&pipeline), [Some(42), Some(43)]);
+    let pipeline = pipeline.with_languages(&languages("", "fr_XX")).unwrap();
+    assert_eq!(framed(&pipeline), [Some(42), Some(44)]);
+    let options = TranslateOptions::from(&pipeline.config().decode);
+    let found = pipeline.translate_with(&["w5 w6"], &options).unwrap();
+    assert_eq!(found[0].hypotheses[0].tokens[0], 44);
+    let error = pipeline.with_languages(&languages("", "tlh")).unwrap_err();
+    assert_eq!(
+        error.hint(),
+        Some("its languages are en_XX, de_DE, fr_XX".into())
+    );
+}
