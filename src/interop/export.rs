@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::hf;
+use super::{hf, marian};
+use crate::architecture::{NormKind, Positions};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
+use crate::config::{ModelConfig, StackKind};
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
@@ -13,6 +15,8 @@ use crate::model::Parameter;
 pub enum ExportFormat {
     /// A directory for Hugging Face's `transformers`: MarianMT, BERT or GPT-2.
     Hf,
+    /// Marian's `model.npz`, with `vocab.yml` and `decoder.yml`.
+    Marian,
 }
 
 /// What was written.
@@ -40,6 +44,7 @@ pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported
     let weights = dense(&loaded)?;
     match format {
         ExportFormat::Hf => hf::export(&loaded, weights, out),
+        ExportFormat::Marian => marian::export(&loaded, weights, out),
     }
 }
 
@@ -75,5 +80,37 @@ impl Differences {
                 "docs/interop.md lists what can be exported",
             )),
         }
+    }
+
+    /// Those of `model` from the Transformers of other tools.
+    pub(super) fn of(model: &ModelConfig) -> Self {
+        let mut found = Self::default();
+        let plain_head = model.d_head == 0 || model.d_head * model.n_heads == model.d_model;
+        let own_keys = [0, model.n_heads].contains(&model.n_kv_heads);
+        let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
+        found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
+        found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
+        found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
+        found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
+        found.unless(!relative, "`model.positions` is `rotary` or `relative`");
+        found.unless(
+            model.positions != Positions::None,
+            "`model.positions` is `none`",
+        );
+        found.unless(model.attention_bias, "`model.attention_bias` is false");
+        found.unless(
+            model.feed_forward_bias,
+            "`model.feed_forward_bias` is false",
+        );
+        found.unless(
+            !model.feed_forward_gate,
+            "`model.feed_forward_gate` is true",
+        );
+        found.unless(
+            model.attention_scale.is_none(),
+            "`model.attention_scale` is set",
+        );
+        found.unless(model.logit_scale == 1.0, "`model.logit_scale` is not 1");
+        found
     }
 }

@@ -24,6 +24,8 @@ enum From {
     Parameter(String),
     /// Our matrix of this many columns, transposed.
     Transposed(String, usize),
+    /// Our parameter without its last row, which is so long.
+    Shortened(String, usize),
     /// Our parameters, matrices of this many columns (1 for vectors), transposed and side by side.
     Joined(Vec<String>, usize),
     /// These values.
@@ -32,10 +34,10 @@ enum From {
 
 impl Reversed {
     /// The tensors that `names` makes `parameters` (name and shape) of. Parameters without a name are returned.
-    pub(super) fn new(names: Names, parameters: &[(String, Vec<usize>)]) -> (Self, Vec<String>) {
+    pub(super) fn new(names: &[Names], parameters: &[(String, Vec<usize>)]) -> (Self, Vec<String>) {
         let (mut reversed, mut unnamed) = (Self::default(), Vec::new());
         for (name, shape) in parameters {
-            match theirs(&[names], name) {
+            match theirs(names, name) {
                 Some(theirs) => reversed.add(name, shape, theirs),
                 None => unnamed.push(name.clone()),
             }
@@ -60,8 +62,14 @@ impl Reversed {
                 return self.join(theirs, shape, name, [part, of], columns);
             }
             Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
-            // Rows that are added to a model are none of its tool's.
-            Theirs::Filled(_) | Theirs::Extended(..) => return,
+            Theirs::Extended(theirs, _) => match *theirs {
+                Theirs::Same(theirs) => {
+                    shape[0] -= 1;
+                    (theirs, From::Shortened(name.to_owned(), columns))
+                }
+                _ => return,
+            },
+            Theirs::Filled(_) => return,
         };
         self.tensors.insert(theirs, Made { shape, from });
     }
@@ -87,6 +95,16 @@ impl Reversed {
     pub(super) fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) {
         let from = From::Values(values);
         self.tensors.insert(name.to_owned(), Made { shape, from });
+    }
+
+    /// Makes every vector a row.
+    pub(super) fn with_rows(mut self) -> Self {
+        for made in self.tensors.values_mut() {
+            if let [d] = made.shape[..] {
+                made.shape = vec![1, d];
+            }
+        }
+        self
     }
 
     /// Gives the tensor `name` another shape with as many elements.
@@ -125,6 +143,11 @@ impl Reversed {
         Ok(match &made.from {
             From::Parameter(name) => ours(name)?,
             From::Values(values) => values.clone(),
+            From::Shortened(name, row) => {
+                let mut values = ours(name)?;
+                values.truncate(values.len().saturating_sub(*row));
+                values
+            }
             From::Transposed(name, columns) => side_by_side(&[ours(name)?], *columns),
             From::Joined(names, columns) => {
                 let parts: io::Result<Vec<_>> = names.iter().map(|name| ours(name)).collect();
@@ -188,7 +211,7 @@ mod tests {
             shape("k.bias", &[1]),
             shape("z", &[1]),
         ];
-        let (mut reversed, unnamed) = Reversed::new(NAMES, &parameters);
+        let (mut reversed, unnamed) = Reversed::new(&[NAMES], &parameters);
         assert_eq!(unnamed, ["z"]);
         reversed.insert("C", vec![1, 1], vec![9.0]);
         let ours = |name: &str| -> io::Result<Vec<f32>> {

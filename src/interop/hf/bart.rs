@@ -7,8 +7,9 @@ use super::{Described, activation, same};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::batch::TokenId;
 use crate::checkpoint::LoadedModel;
-use crate::config::{Family, ModelConfig};
+use crate::config::{Family, MixingKind, ModelConfig};
 use crate::error::Result;
+use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Sinusoids, Source::Same, Unused};
 
@@ -216,7 +217,11 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
         model.positions,
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
     );
-    let mut differences = export::differences(model);
+    let mut differences = Differences::of(model);
+    differences.unless(
+        model.decoder_mixing == MixingKind::Attention,
+        "`model.decoder_mixing` is not `attention`",
+    );
     differences.unless(
         model.norm_position == NormPosition::Post,
         "`model.norm_position` is not `post`",

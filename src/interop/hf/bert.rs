@@ -10,6 +10,7 @@ use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
+use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::Source::{Plus, Same};
 use crate::interop::recipe::{Names, Unused};
@@ -156,7 +157,7 @@ pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelCon
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     let predicts = model.family == Family::EncoderOnly;
-    let mut differences = export::differences(model);
+    let mut differences = Differences::of(model);
     differences.unless(
         model.norm_position == NormPosition::Post,
         "`model.norm_position` is not `post`",

@@ -9,12 +9,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{bart, bert, gpt2};
-use crate::architecture::{
-    ActivationKind, AddedPositions, Architecture, Items, NormKind, Positions, Task,
-};
+use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel, weights};
-use crate::config::{LengthPenalty, MixingKind, ModelConfig, StackKind, Units};
+use crate::config::{LengthPenalty, Units};
 use crate::error::{Error, Result};
 use crate::interop::export::{Differences, Exported};
 use crate::interop::recipe::Names;
@@ -130,7 +128,7 @@ fn one_vocabulary(loaded: &LoadedModel) -> Result<&crate::text::Tokenizer> {
 
 fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let (mut reversed, unnamed) = Reversed::new(equal.names, &shapes);
+    let (mut reversed, unnamed) = Reversed::new(&[equal.names], &shapes);
     if let Some(name) = unnamed.first() {
         let mut differences = Differences::default();
         differences.unless(false, format!("the parameter `{name}`"));
@@ -297,40 +295,6 @@ pub(super) fn activation(kind: ActivationKind) -> &'static str {
         ActivationKind::GeluTanh => "gelu_new",
         ActivationKind::Silu => "silu",
     }
-}
-
-/// What MarianMT, BERT and GPT-2 have in common.
-pub(super) fn differences(model: &ModelConfig) -> Differences {
-    let mut found = Differences::default();
-    let attends = model.decoder_mixing == MixingKind::Attention;
-    let plain_head = model.d_head == 0 || model.d_head * model.n_heads == model.d_model;
-    let own_keys = [0, model.n_heads].contains(&model.n_kv_heads);
-    let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
-    found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
-    found.unless(attends, "`model.decoder_mixing` is no attention");
-    found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
-    found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
-    found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
-    found.unless(!relative, "`model.positions` is `rotary` or `relative`");
-    found.unless(
-        model.positions != Positions::None,
-        "`model.positions` is `none`",
-    );
-    found.unless(model.attention_bias, "`model.attention_bias` is false");
-    found.unless(
-        model.feed_forward_bias,
-        "`model.feed_forward_bias` is false",
-    );
-    found.unless(
-        !model.feed_forward_gate,
-        "`model.feed_forward_gate` is true",
-    );
-    found.unless(
-        model.attention_scale.is_none(),
-        "`model.attention_scale` is set",
-    );
-    found.unless(model.logit_scale == 1.0, "`model.logit_scale` is not 1");
-    found
 }
 
 /// The table of sinusoidal positions, which is stored there.

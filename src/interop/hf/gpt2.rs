@@ -6,8 +6,9 @@ use super::export::{self, Equal};
 use super::{Described, activation};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
-use crate::config::{Family, ModelConfig, Units};
+use crate::config::{Family, MixingKind, ModelConfig, Units};
 use crate::error::Result;
+use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::Source::{Part, Same, Transposed};
 use crate::interop::recipe::{Names, Source, Unused};
@@ -106,7 +107,11 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
 /// GPT-2's equal of a model of ours.
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
-    let mut differences = export::differences(model);
+    let mut differences = Differences::of(model);
+    differences.unless(
+        model.decoder_mixing == MixingKind::Attention,
+        "`model.decoder_mixing` is not `attention`",
+    );
     differences.unless(
         model.norm_position == NormPosition::Pre,
         "`model.norm_position` is not `pre`",

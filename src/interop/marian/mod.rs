@@ -1,5 +1,6 @@
 //! Models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies beside them.
 
+mod export;
 mod files;
 mod names;
 mod options;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+pub(super) use self::export::export;
 pub(super) use self::files::recognises;
 
 use self::files::{Files, Vocabs};

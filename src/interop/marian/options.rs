@@ -237,7 +237,7 @@ fn number(version: &str) -> [u32; 2] {
     [(); 2].map(|()| numbers.next().unwrap_or(0))
 }
 
-fn names_of_norms(position: NormPosition, mixing: MixingKind) -> [Names; 2] {
+pub(super) fn names_of_norms(position: NormPosition, mixing: MixingKind) -> [Names; 2] {
     let attends = mixing == MixingKind::Attention;
     match (position, attends) {
         (NormPosition::Post, true) => [names::POST_NORMS, names::ATTENTION_POST_NORMS],

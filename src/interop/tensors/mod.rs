@@ -1,5 +1,6 @@
 //! Tensors in files of several formats, mapped into memory.
 
+mod archive;
 mod binary;
 mod npz;
 mod safetensors;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use attentive_kernels::mapped::Mapped;
 use half::{bf16, f16};
 
+pub(super) use self::archive::Archive;
 use super::keys::not_understood;
 use crate::error::{Error, Result};
 

@@ -152,3 +152,38 @@ fn differences_are_listed() {
         assert!(!out.exists());
     }
 }
+
+#[test]
+fn models_of_marian_come_back_to_the_bit() {
+    for kind in ["npz", "ssru", "firefox"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, theirs, back] = ["own", "theirs", "back"].map(|name| folder.path().join(name));
+        let import = |from: &Path, to: &Path| {
+            let foreign = Foreign::open(from, None, &Languages::default());
+            foreign.unwrap().write(to).unwrap();
+        };
+        import(&fixture(&format!("../marian/{kind}")), &own);
+        export(&own, ExportFormat::Marian, &theirs).unwrap();
+        import(&theirs, &back);
+        assert!(weights(&own) == weights(&back), "{kind}");
+        let [own, back] = [own, back].map(|dir| checkpoint::load(&dir).unwrap().config);
+        assert_eq!(
+            own.model.decoder_mixing, back.model.decoder_mixing,
+            "{kind}"
+        );
+        assert_eq!(own.decode.beam_width, back.decode.beam_width, "{kind}");
+    }
+}
+
+#[test]
+fn marian_starts_with_zeros() {
+    let (_folder, dir) = imported("marian");
+    let out = tempfile::tempdir().unwrap();
+    let problem = export(&dir, ExportFormat::Marian, &out.path().join("out")).unwrap_err();
+    let problem = problem.to_string();
+    assert!(problem.contains("its vector is not zero"), "{problem}");
+    assert!(
+        problem.contains("`model.norm_epsilon` is not 1e-6"),
+        "{problem}"
+    );
+}

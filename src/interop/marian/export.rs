@@ -1,0 +1,208 @@
+//! Models of ours as Marian's `model.npz`, `vocab.yml` and `decoder.yml`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::names;
+use super::options::names_of_norms;
+use crate::architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
+use crate::batch::TokenId;
+use crate::checkpoint::{self, LoadedModel};
+use crate::config::{MixingKind, ModelConfig};
+use crate::error::{Error, Result};
+use crate::interop::export::{Differences, Exported};
+use crate::interop::recipe::Names;
+use crate::interop::reverse::Reversed;
+use crate::interop::tensors::Archive;
+use crate::model::Parameter;
+use crate::text::{Tokenizer, Tokenizers};
+
+const KIND: &str = "Marian";
+const MODEL: &str = "model.npz";
+const VOCABULARY: &str = "vocab.yml";
+/// The version whose options are written.
+const VERSION: &str = "v1.12.0";
+
+/// Writes the directory `out`.
+pub(in crate::interop) fn export(
+    loaded: &LoadedModel,
+    parameters: &[Parameter],
+    out: &Path,
+) -> Result<Exported> {
+    let Tokenizers::Shared(tokenizer) = &loaded.tokenizers else {
+        return Err(Error::usage(
+            "a model with separate vocabularies cannot be exported",
+            "train it with `tokenizer.vocabulary = \"shared\"`",
+        ));
+    };
+    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
+        .map(|parameter| (parameter.name.as_str(), parameter))
+        .collect();
+    let start = loaded.tokenizers.contract(&loaded.config.model)?.start;
+    check(
+        &loaded.config.model,
+        by_name.get("src.embedding.weight").copied(),
+        start,
+    )?;
+    let (reversed, options) = (
+        reversed(loaded),
+        options(&loaded.config.model, start as usize),
+    );
+    let ours = |name: &str| -> io::Result<Vec<f32>> {
+        let parameter = by_name.get(name);
+        let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+        Ok(parameter.values.clone())
+    };
+    let write_model = |path: &Path| {
+        let mut archive = Archive::new(BufWriter::new(File::create(path)?));
+        for (name, shape) in reversed.shapes() {
+            archive.array(&name, &shape, &reversed.values(&name, &ours)?)?;
+        }
+        archive.text(super::OPTIONS, &options)?;
+        archive.finish()?.flush()
+    };
+    let vocabulary = vocabulary(tokenizer, start);
+    let write_vocabulary = |path: &Path| fs::write(path, &vocabulary);
+    let search = search(loaded);
+    let write_search = |path: &Path| fs::write(path, &search);
+    checkpoint::write_folder(
+        out,
+        &[
+            (MODEL, &write_model),
+            (VOCABULARY, &write_vocabulary),
+            ("decoder.yml", &write_search),
+        ],
+    )?;
+    Ok(Exported {
+        kind: KIND,
+        notes: vec![format!(
+            "`{VOCABULARY}` has the tokens; Marian does not divide texts into them"
+        )],
+    })
+}
+
+/// Refuses a model without an equal.
+fn check(model: &ModelConfig, table: Option<&Parameter>, start: TokenId) -> Result<()> {
+    let mut differences = Differences::of(model);
+    let attends = matches!(
+        model.decoder_mixing,
+        MixingKind::Attention | MixingKind::Ssru
+    );
+    let activation = matches!(
+        model.activation,
+        ActivationKind::Relu | ActivationKind::Silu
+    );
+    let starts_with_zeros = table.is_some_and(|table| {
+        let [rows, d] = table.shape[..] else {
+            return false;
+        };
+        let row = &table.values[start as usize * d..][..d];
+        start as usize + 1 == rows && row.iter().all(|&x| x == 0.0)
+    });
+    for (equal, difference) in [
+        (
+            attends,
+            "`model.decoder_mixing` is not `attention` or `ssru`",
+        ),
+        (
+            model.positions == Positions::SinusoidalTensor2tensor,
+            "`model.positions` is not `sinusoidal_tensor2tensor`",
+        ),
+        (
+            model.norm_epsilon == 1e-6,
+            "`model.norm_epsilon` is not 1e-6",
+        ),
+        (activation, "`model.activation` is not `relu` or `silu`"),
+        (model.scale_embeddings, "`model.scale_embeddings` is false"),
+        (
+            model.tie_embeddings == TieEmbeddings::All,
+            "`model.tie_embeddings` is not `all`",
+        ),
+        (model.output_bias, "`model.output_bias` is false"),
+        (
+            starts_with_zeros,
+            "the token that the decoder reads first is not the last one, or its vector is not zero",
+        ),
+    ] {
+        differences.unless(equal, difference);
+    }
+    differences.refuse(KIND)
+}
+
+fn reversed(loaded: &LoadedModel) -> Reversed {
+    let model = &loaded.config.model;
+    let norms = names_of_norms(model.norm_position, model.decoder_mixing);
+    let tables: Vec<Names> = [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS]
+        .into_iter()
+        .chain(norms)
+        .collect();
+    let (reversed, _) = Reversed::new(&tables, &checkpoint::shapes(&loaded.architecture));
+    reversed.with_rows()
+}
+
+/// The options of a model with so many tokens, in YAML.
+fn options(model: &ModelConfig, vocab: usize) -> String {
+    let (before, after) = match model.norm_position {
+        NormPosition::Post => ("d", "dan"),
+        NormPosition::Pre => ("n", "da"),
+    };
+    let norm = |is_there: bool| if is_there { "n" } else { "" };
+    let (mixing, cell) = match model.decoder_mixing {
+        MixingKind::Ssru => ("rnn", "ssru"),
+        _ => ("self-attention", "gru"),
+    };
+    let activation = match model.activation {
+        ActivationKind::Relu => "relu",
+        _ => "swish",
+    };
+    let top = model
+        .final_norm
+        .unwrap_or(model.norm_position == NormPosition::Pre);
+    let lines = [
+        ("type", "transformer".to_owned()),
+        ("version", VERSION.to_owned()),
+        ("dim-vocabs", format!("[{vocab}, {vocab}]")),
+        ("dim-emb", model.d_model.to_string()),
+        ("enc-depth", model.n_encoder_layers.to_string()),
+        ("dec-depth", model.n_decoder_layers.to_string()),
+        ("dec-cell", cell.to_owned()),
+        ("tied-embeddings-all", "true".to_owned()),
+        ("transformer-heads", model.n_heads.to_string()),
+        ("transformer-dim-ffn", model.d_ff.to_string()),
+        ("transformer-ffn-activation", activation.to_owned()),
+        ("transformer-decoder-autoreg", mixing.to_owned()),
+        ("transformer-preprocess", format!("\"{before}\"")),
+        ("transformer-postprocess", format!("\"{after}\"")),
+        (
+            "transformer-postprocess-emb",
+            format!("\"d{}\"", norm(model.embedding_norm)),
+        ),
+        ("transformer-postprocess-top", format!("\"{}\"", norm(top))),
+    ];
+    let line = |(key, value): (&str, String)| format!("{key}: {value}\n");
+    lines.into_iter().map(line).collect()
+}
+
+/// The tokens before `end` with their ids, in YAML.
+fn vocabulary(tokenizer: &Tokenizer, end: TokenId) -> String {
+    let line = |id: TokenId| {
+        let token = tokenizer.token(id).unwrap_or_default();
+        // A string of JSON is one of YAML, too.
+        format!("{}: {id}\n", Value::from(token))
+    };
+    (0..end).map(line).collect()
+}
+
+/// `decoder.yml`
+fn search(loaded: &LoadedModel) -> String {
+    let decode = &loaded.config.decode;
+    format!(
+        "relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n  - {VOCABULARY}\n  - {VOCABULARY}\nbeam-size: {}\nnormalize: {}\n\
+         max-length: {}\n",
+        decode.beam_width, decode.alpha, loaded.config.model.max_len
+    )
+}
