@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Compares what the models of tests/fixtures/hf/ compute in `transformers` with what they compute there after import and export.
+
+    python3 -m venv venv && venv/bin/pip install torch==2.15.0 transformers==4.57.1
+    venv/bin/python scripts/interop/fixtures_exported.py PROGRAM
+
+PROGRAM is `attentive`. Prints the largest difference of a logit for each kind of model that can be exported.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import load_file
+
+FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "hf"
+KINDS = ["marian", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied"]
+
+
+def main():
+    program = sys.argv[1]
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            own, theirs = Path(folder) / "own", Path(folder) / "theirs"
+            quiet = dict(check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([program, "import", FIXTURES / kind, "--out", own], **quiet)
+            subprocess.run([program, "export", own, "--to", "hf", "--out", theirs], **quiet)
+            name = json.loads((theirs / "config.json").read_text())["architectures"][0]
+            model = getattr(transformers, name).from_pretrained(theirs).eval()
+            transformers.AutoTokenizer.from_pretrained(theirs)
+        expected = load_file(FIXTURES / kind / "logits.safetensors")
+        worst = 0.0
+        with torch.no_grad():
+            for number in range(5):
+                inputs = {"input_ids": expected[f"{number}.input"].long()}
+                if f"{number}.decoder" in expected:
+                    inputs["decoder_input_ids"] = expected[f"{number}.decoder"].long()
+                found = model(**inputs)[0][0]
+                worst = max(worst, float((found - expected[f"{number}.logits"]).abs().max()))
+        print(f"{kind}: {worst:.1e}")
+
+
+if __name__ == "__main__":
+    main()
