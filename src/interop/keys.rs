@@ -61,6 +61,8 @@ impl Keys {
         match self.left.remove(key) {
             None | Some(Value::Null) => Ok(()),
             Some(value) if value == only => Ok(()),
+            // 1 is 1.0.
+            Some(value) if value.is_number() && value.as_f64() == only.as_f64() => Ok(()),
             Some(value) => Err(self.refuse(key, &value)),
         }
     }

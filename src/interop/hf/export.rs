@@ -192,7 +192,10 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
             set("decoder_start_token_id", contract.start.into());
             set("bos_token_id", tokenizers.tgt().special().bos.into());
             set("eos_token_id", contract.end.into());
-            set("bad_words_ids", json!(bad_words));
+            // An empty list is refused there.
+            if !bad_words.is_empty() {
+                set("bad_words_ids", json!(bad_words));
+            }
             set("max_length", config.model.max_len.into());
             set("num_beams", config.decode.beam_width.into());
             set("no_repeat_ngram_size", config.decode.no_repeat_ngram.into());
@@ -279,6 +282,8 @@ fn tokenizer_config(loaded: &LoadedModel) -> Value {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": loaded.config.model.max_len,
         "clean_up_tokenization_spaces": false,
+        // Types of tokens would change what GPT-2 computes.
+        "model_input_names": ["input_ids", "attention_mask"],
         "pad_token": token(special.pad),
         "unk_token": token(special.unk),
         "bos_token": token(special.bos),

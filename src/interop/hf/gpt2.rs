@@ -56,6 +56,8 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     keys.ignore(&[
         "embd_pdrop",
         "n_ctx",
+        "n_special",
+        "predict_special_tokens",
         "reorder_and_upcast_attn",
         "summary_activation",
         "summary_first_dropout",

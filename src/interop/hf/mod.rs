@@ -39,6 +39,7 @@ const IGNORED: &[&str] = &[
     "finetuning_task",
     "gradient_checkpointing",
     "id2label",
+    "num_labels",
     "init_std",
     "initializer_factor",
     "initializer_range",

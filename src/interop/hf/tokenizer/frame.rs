@@ -25,7 +25,16 @@ impl Frame {
 
     /// The frame of the post-processor of the tokenizer `file`.
     pub(super) fn read(file: &Value) -> Result<Self, String> {
-        let processor = &file["post_processor"];
+        let mut processor = &file["post_processor"];
+        if processor["type"] == "Sequence" {
+            let all = processor["processors"].as_array().into_iter().flatten();
+            let adding: Vec<&Value> = all.filter(|one| one["type"] != "ByteLevel").collect();
+            processor = match adding[..] {
+                [] => &Value::Null,
+                [only] => only,
+                _ => return Err("several post-processors add tokens".into()),
+            };
+        }
         let token = |value: &Value| value[0].as_str().map(str::to_owned);
         let (mut before, mut after) = (Vec::new(), Vec::new());
         match processor["type"].as_str() {
