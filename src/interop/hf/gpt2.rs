@@ -6,7 +6,7 @@ use super::export::{self, Equal};
 use super::{Described, activation};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
-use crate::config::{Family, MixingKind, ModelConfig, Units};
+use crate::config::{Family, MixingKind, ModelConfig};
 use crate::error::Result;
 use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
@@ -101,7 +101,6 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     Ok(Described {
         unused,
         prefix: "transformer.",
-        units: Units::Stream,
         ..Described::new(model, keys.required("vocab_size")?, NAMES)
     })
 }

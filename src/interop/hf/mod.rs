@@ -23,7 +23,7 @@ use super::recipe::{Names, Recipe, Sinusoids, Unused};
 use super::tensors::Tensors;
 use crate::architecture::ActivationKind;
 use crate::checkpoint;
-use crate::config::{Config, DataConfig, ModelConfig, Units};
+use crate::config::{Config, DataConfig, ModelConfig};
 use crate::error::Result;
 use crate::text::Languages;
 
@@ -66,12 +66,10 @@ struct Described {
     /// See [`Recipe::prefix`].
     prefix: &'static str,
     positions: Option<Sinusoids>,
-    /// Whether texts begin with a token.
-    units: Units,
 }
 
 impl Described {
-    /// A model whose texts begin with a token, and whose tensors are all stored and read.
+    /// A model whose tensors are all stored and read.
     fn new(model: ModelConfig, vocab: usize, names: Names) -> Self {
         Self {
             model,
@@ -80,7 +78,6 @@ impl Described {
             unused: Vec::new(),
             prefix: "",
             positions: None,
-            units: Units::Lines,
         }
     }
 }
@@ -109,12 +106,12 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         unused,
         prefix,
         positions,
-        units,
     } = described?;
     keys.finish()?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
+    let units = read.units(model.family.task());
     let (tokenizer, tokenizers) = (read.config, read.tokenizers);
     let config = Config {
         tokenizer,

@@ -41,7 +41,6 @@ pub(super) fn read(
         .skip_while(|line| line.starts_with("#version"))
         .filter(|line| !line.is_empty())
         .collect();
-    let blank_first = settings.flag("add_prefix_space")?.unwrap_or(false);
     let bytes = |blank_first: bool, trim: bool| {
         json!({
             "type": "ByteLevel", "add_prefix_space": blank_first, "trim_offsets": trim, "use_regex": true,
@@ -51,7 +50,7 @@ pub(super) fn read(
         "version": "1.0",
         "added_tokens": [],
         "normalizer": null,
-        "pre_tokenizer": bytes(blank_first, true),
+        "pre_tokenizer": bytes(false, true),
         "post_processor": bytes(true, false),
         "decoder": bytes(true, true),
         "model": {

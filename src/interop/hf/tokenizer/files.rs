@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::byte_level::{self, Special};
 use super::settings::Settings;
-use super::{pieces, wordpiece};
+use super::{overrides, pieces, wordpiece};
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 
@@ -33,8 +33,19 @@ impl Files {
         }
     }
 
-    /// The files in `dir` of the tokenizer of a model of the kind `kind` (`model_type`) with `vocab` tokens.
+    /// The files in `dir` of the tokenizer of a model of the kind `kind` (`model_type`) with `vocab` tokens, changed as `settings`
+    /// say.
     pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
+        let mut files = Self::stored(dir, kind, vocab, settings)?;
+        for side in &mut files.sides {
+            overrides::apply(side, settings, |problem| {
+                not_understood(&files.path, problem)
+            })?;
+        }
+        Ok(files)
+    }
+
+    fn stored(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
         let present = |names: &[&str]| names.iter().all(|name| dir.join(name).exists());
         let at = |name: &str| dir.join(name);
         if present(&[FILE]) {

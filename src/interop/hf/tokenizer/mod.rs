@@ -6,6 +6,7 @@ mod files;
 mod frame;
 mod languages;
 mod multilingual;
+mod overrides;
 mod pieces;
 mod settings;
 mod special;
@@ -23,8 +24,9 @@ use self::frame::Frame;
 use self::multilingual::Multilingual;
 use self::settings::Settings;
 use super::generation::Generation;
+use crate::architecture::Task;
 use crate::batch::TokenId;
-use crate::config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind};
+use crate::config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Units};
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 use crate::text::{Languages, Tokenizer, Tokenizers, vocabulary};
@@ -49,6 +51,14 @@ impl Read {
         token.ok_or_else(|| self.refuse(format!("there is no token {id}")))
     }
 
+    /// How a language model reads texts: as lines, if each begins with a token, or else as parts of a stream.
+    pub(super) fn units(&self, task: Task) -> Units {
+        match (task, &self.frame.first) {
+            (Task::Generate, None) => Units::Stream,
+            _ => Units::Lines,
+        }
+    }
+
     /// The error for something in the tokenizer that is not understood.
     pub(super) fn refuse(&self, problem: String) -> Error {
         not_understood(&self.path, problem)
@@ -56,9 +66,22 @@ impl Read {
 
     /// Says in `model` what stands around a text, and which `languages` it translates between.
     pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
+        let (first, last) = (&self.frame.first, &self.frame.last);
         if model.encoder().is_some() {
-            model.source_first.clone_from(&self.frame.first);
+            if last.is_none() {
+                return Err(self.refuse("it puts no token at the end of a text".into()));
+            }
+            model.source_first.clone_from(first);
             model.source_last.clone_from(&self.frame.language);
+        } else {
+            if let Some(last) = last {
+                let problem =
+                    format!("it puts `{last}` at the end of a text, which is to be continued");
+                return Err(self.refuse(problem));
+            }
+            if first.is_some() {
+                model.decoder_start.clone_from(first);
+            }
         }
         match &self.multilingual {
             Some(multilingual) => multilingual.apply(languages, &self.tokenizers, model),
@@ -69,7 +92,7 @@ impl Read {
 
 /// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to `vocab` tokens.
 pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation) -> Result<Read> {
-    let settings = Settings::read(dir)?;
+    let settings = Settings::read(dir, kind)?;
     let Files {
         path,
         mut sides,

@@ -50,11 +50,11 @@ impl Multilingual {
         if !KINDS.contains(&kind) || n_languages == 0 {
             return Ok(None);
         }
-        let is_first_mbart = match settings.class() {
+        let is_first_mbart = match settings.named_class() {
             Some(class) => class == "MBartTokenizer",
             None => kind == "mbart" && frame.first.is_none() && n_languages < MBART_50,
         };
-        let is_last = match settings.class() {
+        let is_last = match settings.named_class() {
             Some("NllbTokenizer") => settings.flag("legacy_behaviour")?.unwrap_or(false),
             Some("MBart50Tokenizer" | "M2M100Tokenizer") => false,
             _ => is_first_mbart || frame.language.is_some(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::files::{Files, json};
 use super::frame::Frame;
 use super::languages::{M2M_100, MBART, NLLB};
-use super::settings::Settings;
+use super::settings::{LLAMA, Settings};
 use super::{MOST_UNUSED, added};
 use crate::batch::TokenId;
 use crate::error::Result;
@@ -40,24 +40,39 @@ pub(super) fn read(
         }));
     }
     if let Some(path) = find("spiece.model") {
-        let gaps = settings.number("extra_ids")?.unwrap_or(GAPS);
-        return own_ids(path, &Frame::new(None, Some("</s>")), gaps).map(Some);
+        return t5(path, settings).map(Some);
     }
     if let Some(path) = find("tokenizer.model") {
-        return own_ids(path, &Frame::new(Some("<s>"), None), 0).map(Some);
+        return llama(path, settings).map(Some);
     }
     Ok(None)
 }
 
-/// T5 and Llama: the ids are those of the pieces. Names of gaps in a text follow, the last first.
-fn own_ids(path: PathBuf, frame: &Frame, gaps: usize) -> Result<Files> {
+/// T5: the ids are those of the pieces. Names of gaps in a text follow, the last first.
+fn t5(path: PathBuf, settings: &Settings) -> Result<Files> {
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer();
+    let gaps = settings.number("extra_ids")?.unwrap_or(GAPS);
     let names: Vec<String> = (0..gaps).rev().map(|n| format!("<extra_id_{n}>")).collect();
     added::append(&mut side, pieces.texts().count() as TokenId, &names);
-    let framed = frame.write(&mut side, |token| pieces.id(token));
+    let end = Frame::new(None, Some("</s>"));
+    let framed = end.write(&mut side, |token| pieces.id(token));
     framed.map_err(|problem| not_understood(&path, problem))?;
     Ok(Files::one(path, side))
+}
+
+/// Llama: the ids are those of the pieces. Its settings say what stands around a text.
+fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
+    match settings.class() {
+        LLAMA => {
+            let side = SentencePiece::read(&path)?.tokenizer();
+            Ok(Files::one(path, side))
+        }
+        other => Err(not_understood(
+            &path,
+            format!("the class `{other}` of tokenizers is not supported"),
+        )),
+    }
 }
 
 /// mBART and NLLB: the tokens of the front, pieces, languages, and the mask.

@@ -1,32 +1,63 @@
-//! What `special_tokens_map.json` and `tokenizer_config.json` say of a tokenizer.
+//! What the files beside a tokenizer say of it: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::batch::TokenId;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 
 const MAP: &str = "special_tokens_map.json";
 const CONFIG: &str = "tokenizer_config.json";
+const ADDED: &str = "added_tokens.json";
+/// The description of the model; early versions name the class of the tokenizer there.
+const MODEL: &str = "config.json";
+/// The classes of the tokenizers of Llama and T5.
+pub(super) const LLAMA: &str = "LlamaTokenizer";
+pub(super) const T5: &str = "T5Tokenizer";
+/// The classes of tokenizers that name none, by the kind of model (`model_type`).
+const CLASSES: &[(&str, &str)] = &[
+    ("bart", "BartTokenizer"),
+    ("bert", "BertTokenizer"),
+    ("distilbert", "DistilBertTokenizer"),
+    ("gpt2", "GPT2Tokenizer"),
+    ("llama", LLAMA),
+    ("mt5", T5),
+    ("t5", T5),
+];
+const CLASS: &str = "tokenizer_class";
 /// No setting counts more tokens than this.
 const LARGEST: u64 = 10_000;
 
-/// The settings of a tokenizer; both files may be missing.
+/// The settings of a tokenizer; all files may be missing.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     dir: PathBuf,
     map: Map<String, Value>,
     config: Map<String, Value>,
+    added: Map<String, Value>,
+    /// The class that the settings name, without the mark of its fast form.
+    class: Option<String>,
+    /// The class of tokenizers of this kind of model that name none.
+    default_class: &'static str,
 }
 
 impl Settings {
-    pub(super) fn read(dir: &Path) -> Result<Self> {
+    /// The settings in `dir` of a model of the kind `kind` (`model_type`).
+    pub(super) fn read(dir: &Path, kind: &str) -> Result<Self> {
+        let (config, model) = (object(&dir.join(CONFIG))?, object(&dir.join(MODEL))?);
+        let named = |file: &Map<String, Value>| Some(file.get(CLASS)?.as_str()?.to_owned());
+        let class = named(&config).or_else(|| named(&model));
+        let default = CLASSES.iter().find(|(of, _)| *of == kind);
         Ok(Self {
             dir: dir.to_path_buf(),
             map: object(&dir.join(MAP))?,
-            config: object(&dir.join(CONFIG))?,
+            added: object(&dir.join(ADDED))?,
+            class: class.map(|class| class.strip_suffix("Fast").unwrap_or(&class).to_owned()),
+            default_class: default.map_or("", |(_, class)| class),
+            config,
         })
     }
 
@@ -38,6 +69,20 @@ impl Settings {
         };
         let in_map = self.map.get(key).and_then(named);
         in_map.or_else(|| self.config.get(key).and_then(named))
+    }
+
+    /// Whether a setting gives `token` a role.
+    pub(super) fn is_special(&self, token: &str) -> bool {
+        let text = |value: &Value| {
+            let text = value.as_str().or_else(|| value["content"].as_str());
+            text == Some(token)
+        };
+        let in_list = |value: &Value| value.as_array().is_some_and(|list| list.iter().any(text));
+        let roles = |file: &Map<String, Value>| {
+            let mut roles = file.iter().filter(|(key, _)| is_role(key));
+            roles.any(|(_, value)| text(value) || in_list(value))
+        };
+        roles(&self.map) || roles(&self.config)
     }
 
     /// The text that `key` is set to.
@@ -79,16 +124,57 @@ impl Settings {
         }
     }
 
-    /// The class of the tokenizer in its tool, without the mark of its fast form.
-    pub(super) fn class(&self) -> Option<&str> {
-        let class = self.config.get("tokenizer_class")?.as_str()?;
-        Some(class.strip_suffix("Fast").unwrap_or(class))
+    /// The class of the tokenizer in its tool, without the mark of its fast form; `None` if the settings name none.
+    pub(super) fn named_class(&self) -> Option<&str> {
+        self.class.as_deref()
+    }
+
+    /// The class of the tokenizer: the one that the settings name, or that of the kind of model.
+    pub(super) fn class(&self) -> &str {
+        self.named_class().unwrap_or(self.default_class)
+    }
+
+    /// Tokens with ids that the settings add to the vocabulary, in the order of their ids: `added_tokens_decoder`, or
+    /// `added_tokens.json` of early versions.
+    ///
+    /// # Errors
+    /// An entry that is not a token.
+    pub(super) fn added(&self) -> Result<Vec<(TokenId, Value)>> {
+        let key = "added_tokens_decoder";
+        let mut tokens = Vec::new();
+        match self.config.get(key) {
+            None | Some(Value::Null) => {
+                for (content, id) in &self.added {
+                    let id = id.as_u64().and_then(|id| TokenId::try_from(id).ok());
+                    let id = id.ok_or_else(|| {
+                        let problem = format!("`{content}` has no valid id");
+                        not_understood(&self.dir.join(ADDED), problem)
+                    })?;
+                    tokens.push((id, json!({ "content": content })));
+                }
+            }
+            Some(entries) => {
+                let object = entries.as_object();
+                for (id, token) in object.ok_or_else(|| self.refuse(key, entries))? {
+                    let id = id.parse();
+                    let id = id.map_err(|_| self.refuse(key, entries))?;
+                    tokens.push((id, token.clone()));
+                }
+            }
+        }
+        tokens.sort_by_key(|&(id, _)| id);
+        Ok(tokens)
     }
 
     fn refuse(&self, key: &str, value: &Value) -> Error {
         let problem = format!("`{key}` = {value} is not supported");
         not_understood(&self.dir.join(CONFIG), problem)
     }
+}
+
+/// Whether `key` names special tokens.
+fn is_role(key: &str) -> bool {
+    key.ends_with("_token") || key == "additional_special_tokens"
 }
 
 /// The JSON object in the file `path`, empty if there is no file.

@@ -38,25 +38,50 @@ fn fixture() -> Fixture {
     serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap()
 }
 
-/// The files of the model `name` in a folder of their own, with the shared model of SentencePiece if it needs one.
+/// The files of the model `name` in a folder of their own, with a shared model of SentencePiece if it needs one.
 fn folder(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(fixtures().join("hf_tokenizers").join(name)).unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
     }
-    let pieces = match name {
-        "t5" => "spiece.model",
-        "mbart" | "mbart50" | "nllb" | "nllb_legacy" | "m2m_100" => "sentencepiece.bpe.model",
+    let (shared, pieces) = match name {
+        "t5" => ("unigram.model", "spiece.model"),
+        "mbart" | "mbart50" | "nllb" | "nllb_legacy" | "m2m_100" => {
+            ("unigram.model", "sentencepiece.bpe.model")
+        }
+        "llama" | "llama_bare" => ("bytes.model", "tokenizer.model"),
         _ => return folder,
     };
-    let model = fixtures().join("sentencepiece/unigram.model");
+    let model = fixtures().join("sentencepiece").join(shared);
     fs::copy(model, folder.path().join(pieces)).unwrap();
     folder
 }
 
 /// The tokenizers and the model's settings, as an import makes them.
-fn opened(dir: &Path, languages: &Languages) -> Result<(Tokenizers, ModelConfig, TokenizerConfig)> {
+#[derive(Debug)]
+struct Opened {
+    tokenizers: Tokenizers,
+    model: ModelConfig,
+    config: TokenizerConfig,
+    units: Units,
+}
+
+impl Opened {
+    /// The ids of `text` with the tokens around it.
+    fn framed(&self, text: &str) -> Vec<TokenId> {
+        let tokenizer = self.tokenizers.src();
+        let special = tokenizer.special();
+        let ids = tokenizer.encode(text).unwrap();
+        match (self.model.encoder(), self.units) {
+            (Some(_), _) => special.framed(ids),
+            (None, Units::Lines) => [&[special.start], &*ids].concat(),
+            (None, Units::Stream) => ids,
+        }
+    }
+}
+
+fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
     let mut keys = Keys::read(&dir.join("config.json"))?;
     let generation = Generation::read(dir, &mut keys)?;
     let kind: String = keys.required("model_type")?;
@@ -64,7 +89,7 @@ fn opened(dir: &Path, languages: &Languages) -> Result<(Tokenizers, ModelConfig,
     let mut model = ModelConfig {
         family: match kind.as_str() {
             "bert" => Family::EncoderOnly,
-            "gpt2" => Family::DecoderOnly,
+            "gpt2" | "llama" => Family::DecoderOnly,
             _ => Family::Transformer,
         },
         positions: Positions::Learned,
@@ -72,8 +97,12 @@ fn opened(dir: &Path, languages: &Languages) -> Result<(Tokenizers, ModelConfig,
     };
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
-    let tokenizers = read.tokenizers.for_model(&model)?;
-    Ok((tokenizers, model, read.config))
+    Ok(Opened {
+        units: read.units(model.family.task()),
+        tokenizers: read.tokenizers.for_model(&model)?,
+        model,
+        config: read.config,
+    })
 }
 
 fn languages(source: &str, target: &str) -> Languages {
@@ -92,16 +121,12 @@ fn ids_are_those_of_transformers() {
         let chosen = chosen.map_or(Languages::default(), |[source, target]| {
             languages(&source, &target)
         });
-        let (tokenizers, model, _) = opened(folder.path(), &chosen).unwrap();
+        let opened = opened(folder.path(), &chosen).unwrap();
+        let Opened {
+            tokenizers, model, ..
+        } = &opened;
         let tokenizer = tokenizers.src();
-        let special = tokenizer.special();
-        let framed = |text: &str| {
-            let ids = tokenizer.encode(text).unwrap();
-            match model.encoder() {
-                Some(_) => special.framed(ids),
-                None => ids,
-            }
-        };
+        let framed = |text: &str| opened.framed(text);
         let different: Vec<_> = lines
             .iter()
             .zip(&expected.ids)
@@ -120,9 +145,9 @@ fn ids_are_those_of_transformers() {
             different.len(),
             lines.len()
         );
-        check_special(name, special, expected);
+        check_special(name, tokenizer.special(), expected);
         if let Some(target) = expected.target {
-            let contract = tokenizers.contract(&model).unwrap();
+            let contract = tokenizers.contract(model).unwrap();
             let found = match name.as_str() {
                 "mbart" => contract.start,
                 _ => contract.forced_first.unwrap(),
@@ -167,8 +192,8 @@ fn texts_are_those_of_transformers_whole_and_token_by_token() {
             continue;
         };
         let folder = folder(&name);
-        let (tokenizers, ..) = opened(folder.path(), &Languages::default()).unwrap();
-        let tokenizer = tokenizers.tgt();
+        let opened = opened(folder.path(), &Languages::default()).unwrap();
+        let tokenizer = opened.tokenizers.tgt();
         for (ids, text) in expected.ids.iter().zip(texts) {
             assert_eq!(tokenizer.decode(ids), *text, "{name}");
             let mut detokenizer = Detokenizer::after(tokenizer, &[]);
@@ -185,7 +210,7 @@ fn the_owner_names_special_tokens() {
     let map = folder.path().join("special_tokens_map.json");
     let text = fs::read_to_string(&map).unwrap();
     fs::write(&map, text.replace("[MASK]", "[unused0]")).unwrap();
-    let (_, _, config) = opened(folder.path(), &Languages::default()).unwrap();
+    let config = opened(folder.path(), &Languages::default()).unwrap().config;
     assert_eq!(config.special.mask, "[unused0]");
     fs::write(&map, text.replace("[MASK]", "[GAP]")).unwrap();
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
@@ -257,9 +282,13 @@ fn languages_change_in_their_places() {
     for (name, source, target) in cases {
         let [before, after] = chosen[name].languages.clone().unwrap();
         let folder = folder(name);
-        let fresh = opened(folder.path(), &languages(source, target)).unwrap().1;
-        let (tokenizers, mut model, _) =
-            opened(folder.path(), &languages(&before, &after)).unwrap();
+        let fresh = opened(folder.path(), &languages(source, target)).unwrap();
+        let fresh = fresh.model;
+        let Opened {
+            tokenizers,
+            mut model,
+            ..
+        } = opened(folder.path(), &languages(&before, &after)).unwrap();
         assert_ne!(model, fresh, "{name}");
         languages(source, target)
             .apply(&tokenizers, &mut model)
@@ -285,8 +314,8 @@ fn tables_are_not_filled_without_bounds() {
 #[test]
 fn pieces_of_words_are_joined() {
     let folder = folder("bert");
-    let (tokenizers, ..) = opened(folder.path(), &Languages::default()).unwrap();
-    let tokenizer = tokenizers.tgt();
+    let opened = opened(folder.path(), &Languages::default()).unwrap();
+    let tokenizer = opened.tokenizers.tgt();
     let piece = |token: &str| tokenizer.piece(tokenizer.id(token).unwrap());
     assert_eq!(piece("##a"), ("a".to_owned(), Joint::None));
     assert_eq!(piece("a"), ("a".to_owned(), Joint::Blank));
@@ -306,7 +335,12 @@ fn a_text_may_end_in_several_ways() {
         folder
     };
     let folder = change("gpt2", "[7, 419]");
-    let (tokenizers, model, config) = opened(folder.path(), &Languages::default()).unwrap();
+    let Opened {
+        tokenizers,
+        model,
+        config,
+        ..
+    } = opened(folder.path(), &Languages::default()).unwrap();
     assert_eq!(tokenizers.ends(&model).unwrap(), [7, 419]);
     assert_eq!(tokenizers.tgt().token(7), Some(config.special.eos));
     // What the tokenizer puts at the end counts more than the order.
@@ -317,4 +351,79 @@ fn a_text_may_end_in_several_ways() {
         problem.contains("translations must not end with `"),
         "{problem}"
     );
+}
+
+/// Replaces `from` in the file `name` of `folder`.
+fn replace(folder: &tempfile::TempDir, name: &str, from: &str, to: &str) {
+    let path = folder.path().join(name);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{name}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+fn refusal(folder: &tempfile::TempDir) -> String {
+    let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+    problem.to_string()
+}
+
+#[test]
+fn frames_that_cannot_be_kept_are_refused() {
+    let ending = folder("llama_bare");
+    replace(
+        &ending,
+        "tokenizer_config.json",
+        "\"add_bos_token\": false",
+        "\"add_eos_token\": true",
+    );
+    let problem = refusal(&ending);
+    assert!(
+        problem.contains("it puts `</s>` at the end of a text, which is to be continued"),
+        "{problem}"
+    );
+    let endless = folder("bert_settings");
+    let file = endless.path().join("tokenizer.json");
+    let mut stored: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    stored["post_processor"] = Value::Null;
+    fs::write(file, stored.to_string()).unwrap();
+    replace(
+        &endless,
+        "config.json",
+        "\"model_type\"",
+        "\"eos_token_id\": 4, \"model_type\"",
+    );
+    let problem = refusal(&endless);
+    assert!(
+        problem.contains("it puts no token at the end of a text"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn settings_that_need_another_conversion_are_refused() {
+    let folder = folder("llama_bare");
+    replace(
+        &folder,
+        "tokenizer_config.json",
+        "add_bos_token",
+        "add_prefix_space",
+    );
+    let problem = refusal(&folder);
+    assert!(
+        problem.contains("`add_prefix_space` = false is not supported"),
+        "{problem}"
+    );
+    let settings = "{\"tokenizer_class\": \"GemmaTokenizer\"}";
+    fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+    let problem = refusal(&folder);
+    assert!(problem.contains("`GemmaTokenizer`"), "{problem}");
+}
+
+#[test]
+fn declared_tokens_must_fit() {
+    let folder = folder("bert_added");
+    replace(&folder, "added_tokens.json", "\"walks\": ", "\"walks\": 9");
+    let problem = refusal(&folder);
+    assert!(problem.contains("cannot be token"), "{problem}");
+    fs::write(folder.path().join("added_tokens.json"), "{\"walks\": -1}").unwrap();
+    assert!(refusal(&folder).contains("`walks` has no valid id"));
 }

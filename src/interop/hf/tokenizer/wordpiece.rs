@@ -17,13 +17,14 @@ const CONTINUES: &str = "##";
 /// Longer words are unknown.
 const LONGEST_WORD: usize = 100;
 /// Classes that divide texts in this way.
-const CLASSES: [&str; 3] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"];
+pub(super) const CLASSES: [&str; 3] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"];
 
 /// The tokenizer whose tokens are the lines of the file `path`.
 pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
     settings.only("do_basic_tokenize", true)?;
     let refuse = |problem: String| not_understood(path, problem);
-    if let Some(class) = settings.class().filter(|class| !CLASSES.contains(class)) {
+    let class = settings.class();
+    if !CLASSES.contains(&class) {
         return Err(refuse(format!("`{class}` is not supported")));
     }
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
@@ -33,7 +34,6 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
         .map(|(token, id): (&str, TokenId)| (token.to_owned(), id.into()))
         .collect();
     let special = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
-    let lowercase = settings.flag("do_lower_case")?.unwrap_or(true);
     let unk = special("unk_token", "[UNK]");
     let (first, last) = (special("cls_token", "[CLS]"), special("sep_token", "[SEP]"));
     let frame = Frame::new(Some(&first), Some(&last));
@@ -46,9 +46,9 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": true,
-            "handle_chinese_chars": settings.flag("tokenize_chinese_chars")?.unwrap_or(true),
-            "strip_accents": settings.flag("strip_accents")?,
-            "lowercase": lowercase,
+            "handle_chinese_chars": true,
+            "strip_accents": null,
+            "lowercase": true,
         },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "decoder": {"type": "WordPiece", "prefix": CONTINUES, "cleanup": true},
