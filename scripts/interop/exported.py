@@ -49,7 +49,7 @@ def main():
     theirs = []
     with torch.no_grad():
         for first in range(0, len(lines), BATCH):
-            batch = tokenizer(lines[first : first + BATCH], return_tensors="pt", padding=True, return_token_type_ids=False)
+            batch = tokenizer(lines[first : first + BATCH], return_tensors="pt", padding=True)
             found = model.generate(**batch, num_beams=1, do_sample=False, max_length=LONGEST + 1)
             theirs += tokenizer.batch_decode(found, skip_special_tokens=True)
     differing = [pair for pair in zip(lines, ours, theirs) if pair[1] != pair[2].strip()]

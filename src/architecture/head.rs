@@ -23,6 +23,8 @@ pub enum Head {
         pooling: Pooling,
         /// Width of the vector.
         d: usize,
+        /// Whether the vector is scaled to length 1.
+        unit: bool,
     },
 }
 

@@ -12,8 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive export runs/multi30k --to hf --out multi30k-hf
   python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = AutoTokenizer.from_pretrained(\"multi30k-hf\"); \
-m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\", \
-return_token_type_ids=False))[0], skip_special_tokens=True))'
+m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
 
 Encoder-decoders become MarianMT, masked language models and encoders alone BERT, and causal language models GPT-2. A model that \
 differs from these in any way is refused, and the message lists the differences. docs/interop.md says what has an equal.";

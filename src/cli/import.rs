@@ -1,4 +1,4 @@
-//! `attentive import`: makes a model of another tool a model directory.
+//! `attentive import`: converts a model of another tool into a model directory.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ Examples:
   attentive translate models/en-de in.en > out.de
   attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --out models/nllb
 
-The new directory is used like that of any other model: it translates, is served, is quantised and is inspected. Its search is that \
-of the model's owner (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
+All commands take the new directory like any other model directory. It keeps the search settings of the model's owner \
+(`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
   The weights are converted to f32. Files of f16 and bf16 are read, too, but not pickled ones (`pytorch_model.bin`). docs/interop.md \
 lists the kinds of models.
   The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT), `vocab.json` and `merges.txt` (GPT-2, BART), or models \
@@ -24,11 +24,11 @@ of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.mode
 languages (mBART, M2M-100, NLLB) translate between those of `--source-lang` and `--target-lang`, which `attentive translate` can \
 change.";
 
-/// Make a model of another tool a model directory.
+/// Convert a model of another tool into a model directory.
 ///
-/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer, and models
-/// of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them. Whatever is not understood is an error, so that a model
-/// that is imported computes what it should.
+/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer, models of
+/// Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package `g2p-en`
+/// (`checkpoint20.npz`). Anything that is not understood is an error, so that an imported model computes what it should.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -107,6 +107,8 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// Reduction of a text to one vector, for classifiers and encoders alone.
     pub pooling: Pooling,
+    /// Whether the vector of an encoder alone is scaled to length 1.
+    pub unit_vectors: bool,
     /// A token before every text that the encoder reads; by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_first: Option<String>,
@@ -370,6 +372,7 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            unit_vectors: false,
             source_first: None,
             source_last: None,
             decoder_start: None,

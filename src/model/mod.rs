@@ -35,6 +35,8 @@ pub type Loss = CrossEntropy;
 
 /// Rows whose logits [`Model::predict`] computes at a time.
 const PREDICTED_ROWS: usize = 256;
+/// Vectors are not divided by a smaller length.
+const SHORTEST: f64 = 1e-12;
 
 /// A model of any architecture, with its weights.
 #[derive(Module, Debug)]
@@ -229,7 +231,14 @@ impl Model {
     /// # Panics
     /// If the model's head is not over whole sequences.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
-        self.pool(&self.encode(batch, pass))
+        let vectors = self.pool(&self.encode(batch, pass));
+        match self.architecture.head {
+            architecture::Head::Vector { unit: true, .. } => {
+                let lengths = vectors.clone().square().sum_dim(1).sqrt();
+                vectors / lengths.clamp_min(SHORTEST)
+            }
+            _ => vectors,
+        }
     }
 
     fn head(&self) -> &Head {

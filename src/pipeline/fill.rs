@@ -34,7 +34,8 @@ pub struct Guess {
 }
 
 impl Pipeline {
-    /// The `count` most likely tokens for every `<mask>` in `text`, or the model's own spelling of it, each given the whole text with all its masks.
+    /// The `count` most likely tokens for every `<mask>` in `text`, each given the whole text with all its masks. The model's own
+    /// spelling, such as BERT's `[MASK]`, is read as well.
     ///
     /// Special tokens are not candidates, but keep their share of the probability.
     ///

@@ -181,7 +181,7 @@ fn stacks(model: &ModelConfig) -> [Rule; 7] {
     ]
 }
 
-fn family(model: &ModelConfig) -> [Rule; 8] {
+fn family(model: &ModelConfig) -> [Rule; 9] {
     [
         (
             model.family == Family::Tagger,
@@ -223,7 +223,12 @@ fn family(model: &ModelConfig) -> [Rule; 8] {
         (
             !matches!(model.family, Family::Classifier | Family::Encoder),
             &["model.pooling"],
-            "only classifiers pool the positions of a text",
+            "only classifiers and encoders alone (`encoder`) reduce a text to one vector",
+        ),
+        (
+            model.family != Family::Encoder,
+            &["model.unit_vectors"],
+            "only encoders alone (`encoder`) compute vectors of texts",
         ),
         (
             model.recurrent.d_input > 0,

@@ -68,7 +68,7 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
         (
             "model.pooling = 'first'",
             "model.pooling",
-            "only classifiers pool the positions of a text",
+            "only classifiers and encoders alone (`encoder`) reduce a text to one vector",
         ),
     ]);
     accepts(&[

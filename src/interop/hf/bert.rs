@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::json;
 
 use super::export::{self, Equal};
-use super::{Described, activation, pooling};
+use super::sentences::Sentences;
+use super::{Described, activation};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig};
@@ -145,11 +146,15 @@ pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelCon
             output_bias: true,
             ..shared
         },
-        false => ModelConfig {
-            family: Family::Encoder,
-            pooling: pooling::read(dir)?,
-            ..shared
-        },
+        false => {
+            let sentences = Sentences::read(dir)?;
+            ModelConfig {
+                family: Family::Encoder,
+                pooling: sentences.pooling,
+                unit_vectors: sentences.unit,
+                ..shared
+            }
+        }
     })
 }
 

@@ -7,10 +7,11 @@ mod export;
 mod generation;
 mod gpt2;
 mod llama;
-mod pooling;
+mod sentences;
 mod t5;
 mod tokenizer;
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -18,13 +19,13 @@ use serde_json::Value;
 pub(super) use self::export::export;
 use self::generation::Generation;
 use super::Foreign;
-use super::keys::Keys;
+use super::keys::{Keys, not_understood};
 use super::recipe::{Names, Recipe, Sinusoids, Unused};
 use super::tensors::Tensors;
 use crate::architecture::ActivationKind;
 use crate::checkpoint;
 use crate::config::{Config, DataConfig, ModelConfig};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::text::Languages;
 
 /// Keys of all kinds that make no difference to what a model computes.
@@ -144,6 +145,12 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         recipe,
         shortlist: None,
     })
+}
+
+/// The JSON value in the file `path`.
+fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
 }
 
 /// The activation function that `key` names.

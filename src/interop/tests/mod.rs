@@ -283,6 +283,46 @@ fn pooling_is_that_of_sentence_transformers() {
 }
 
 #[test]
+fn modules_are_those_of_sentence_transformers() {
+    let folder = changed("bert_encoder", "config.json", |_| ());
+    let write = |name: &str, value: Value| {
+        fs::write(folder.path().join(name), value.to_string()).unwrap();
+    };
+    let module = |kind: &str, path: &str| json!({"type": format!("sentence_transformers.models.{kind}"), "path": path});
+    let usual = [module("Transformer", ""), module("Pooling", "1_Pooling")];
+    let modules = |last: Value| write("modules.json", json!([usual[0], usual[1], last]));
+    modules(module("Normalize", "2_Normalize"));
+    let out = folder.path().join("out");
+    open(folder.path()).unwrap().write(&out).unwrap();
+    let pipeline = Pipeline::load(&out).unwrap();
+    let (_folder, dir) = imported("bert_encoder");
+    let plain = Pipeline::load(&dir).unwrap();
+    let vector = |pipeline: &Pipeline| -> Vec<f64> {
+        let found = pipeline.embed(1, &["w5 w6 w7"]).unwrap();
+        let found = found[0].vector.clone().unwrap();
+        found.into_iter().map(f64::from).collect()
+    };
+    let plain = vector(&plain);
+    let length = plain.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((length - 1.0).abs() > 0.1);
+    for (found, plain) in vector(&pipeline).iter().zip(plain) {
+        assert!((found - plain / length).abs() < 1e-6);
+    }
+    modules(module("Dense", "2_Dense"));
+    let problem = refusal(&folder);
+    assert!(
+        problem.contains("`sentence_transformers.models.Dense` in `2_Dense`"),
+        "{problem}"
+    );
+    modules(module("Normalize", "2_Normalize"));
+    write(
+        "sentence_bert_config.json",
+        json!({"max_seq_length": 20, "do_lower_case": true}),
+    );
+    assert!(refusal(&folder).contains("`do_lower_case` = true"));
+}
+
+#[test]
 fn names_of_early_versions_and_without_a_prefix_are_read() {
     let early = with_tensors("bert", |tensors| {
         *tensors = std::mem::take(tensors)

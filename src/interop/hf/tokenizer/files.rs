@@ -1,14 +1,14 @@
 //! The files of a tokenizer, in the forms of several libraries.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::super::json;
 use super::byte_level::{self, Special};
 use super::settings::Settings;
 use super::{overrides, pieces, wordpiece};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interop::keys::not_understood;
 
 const FILE: &str = "tokenizer.json";
@@ -74,10 +74,4 @@ impl Files {
             format!("it has no `{FILE}`, and no other files of a tokenizer that can be read"),
         ))
     }
-}
-
-/// The JSON value in the file `path`.
-pub(super) fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::io("read", path))?;
-    serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
 }

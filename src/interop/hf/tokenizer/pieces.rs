@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::files::{Files, json};
+use super::super::json;
+use super::files::Files;
 use super::frame::Frame;
 use super::languages::{M2M_100, MBART, NLLB};
 use super::settings::{LLAMA, Settings};

@@ -1,0 +1,98 @@
+//! What Sentence Transformers (Reimers and Gurevych 2019) does with the outputs of an encoder, to make one vector for each text.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::json;
+use crate::architecture::Pooling;
+use crate::error::Result;
+use crate::interop::keys::{Keys, not_understood};
+
+const MODULES: &str = "modules.json";
+const POOLING: &str = "1_Pooling";
+const SETTINGS: &str = "sentence_bert_config.json";
+
+/// How the outputs become a vector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sentences {
+    pub(super) pooling: Pooling,
+    /// Whether the vector is scaled to length 1.
+    pub(super) unit: bool,
+}
+
+/// An entry of `modules.json`.
+#[derive(Deserialize)]
+struct Module {
+    path: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl Sentences {
+    /// The modules in `dir`; the mean if the directory does not say.
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(MODULES);
+        let mut found = Self {
+            pooling: pooling(&dir.join(POOLING))?,
+            unit: false,
+        };
+        if !path.exists() {
+            return Ok(found);
+        }
+        for Module { path: folder, kind } in json::<Vec<Module>>(&path)? {
+            match kind.rsplit('.').next() {
+                Some("Transformer") if folder.is_empty() => {}
+                Some("Pooling") if folder == POOLING => {}
+                Some("Normalize") => found.unit = true,
+                _ => {
+                    let problem = format!("the module `{kind}` in `{folder}` is not supported");
+                    return Err(not_understood(&path, problem));
+                }
+            }
+        }
+        let path = dir.join(SETTINGS);
+        if path.exists() {
+            let mut keys = Keys::read(&path)?;
+            keys.only("do_lower_case", false)?;
+        }
+        Ok(found)
+    }
+}
+
+/// The pooling that the directory `folder` describes; the mean if there is none.
+fn pooling(folder: &Path) -> Result<Pooling> {
+    let path = folder.join("config.json");
+    if !path.exists() {
+        return Ok(Pooling::Mean);
+    }
+    let mut keys = Keys::read(&path)?;
+    keys.ignore(&["word_embedding_dimension", "include_prompt"]);
+    for key in [
+        "pooling_mode_max_tokens",
+        "pooling_mode_mean_sqrt_len_tokens",
+        "pooling_mode_weightedmean_tokens",
+    ] {
+        keys.only(key, false)?;
+    }
+    let mut found = Vec::new();
+    for (key, pooling) in MODES {
+        if keys.or(key, false)? {
+            found.push((key, pooling));
+        }
+    }
+    let pooling = match found[..] {
+        [(_, pooling)] => pooling,
+        [] => Pooling::Mean,
+        [_, (key, _), ..] => return Err(keys.refuse(key, &Value::from(true))),
+    };
+    keys.finish()?;
+    Ok(pooling)
+}
+
+const MODES: [(&str, Pooling); 3] = [
+    ("pooling_mode_mean_tokens", Pooling::Mean),
+    ("pooling_mode_cls_token", Pooling::First),
+    ("pooling_mode_lasttoken", Pooling::Last),
+];
