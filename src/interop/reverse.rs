@@ -61,7 +61,9 @@ impl Reversed {
                 }
                 return self.join(theirs, shape, name, [part, of], columns);
             }
-            Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
+            Theirs::Rows(theirs) | Theirs::Plus(theirs, _) => {
+                (theirs, From::Parameter(name.to_owned()))
+            }
             Theirs::Extended(theirs, _) => match *theirs {
                 Theirs::Same(theirs) => {
                     shape[0] -= 1;

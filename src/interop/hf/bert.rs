@@ -88,17 +88,17 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     keys.only("position_embedding_type", "absolute")?;
     let tied = keys.or("tie_word_embeddings", true)?;
     keys.only("chunk_size_feed_forward", 0)?;
+    let max_len = keys.required("max_position_embeddings")?;
     let model = ModelConfig {
         d_model: keys.required("hidden_size")?,
         d_ff: keys.required("intermediate_size")?,
         n_heads: keys.required("num_attention_heads")?,
         n_encoder_layers: keys.required("num_hidden_layers")?,
-        max_len: keys.required("max_position_embeddings")?,
         dropout: keys.or("hidden_dropout_prob", 0.1)?,
         attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
         activation: activation(keys, "hidden_act", "gelu")?,
         norm_epsilon: keys.or("layer_norm_eps", 1e-12)?,
-        ..encoder(dir, tensors.has("cls.predictions.bias"), tied)?
+        ..encoder(dir, max_len, tensors.has("cls.predictions.bias"), tied)?
     };
     let mut unused = vec![
         Unused::Ignored("embeddings.position_ids"),
@@ -127,10 +127,17 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     })
 }
 
-/// What BERT and DistilBERT have in common: a masked language model, or without its head, an encoder alone.
-pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelConfig> {
+/// What BERT and DistilBERT have in common: a masked language model, or without its head, an encoder alone. The table of positions has
+/// `max_len` rows.
+pub(super) fn encoder(
+    dir: &Path,
+    max_len: usize,
+    has_head: bool,
+    tied: bool,
+) -> Result<ModelConfig> {
     let shared = ModelConfig {
         positions: Positions::Learned,
+        max_len,
         embedding_norm: true,
         scale_embeddings: false,
         ..ModelConfig::default()
@@ -150,6 +157,9 @@ pub(super) fn encoder(dir: &Path, has_head: bool, tied: bool) -> Result<ModelCon
             let sentences = Sentences::read(dir)?;
             ModelConfig {
                 family: Family::Encoder,
+                max_len: sentences
+                    .longest
+                    .map_or(max_len, |longest| longest.min(max_len)),
                 pooling: sentences.pooling,
                 unit_vectors: sentences.unit,
                 ..shared

@@ -6,14 +6,15 @@ use super::{Described, activation, bert};
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
-use crate::interop::recipe::{Names, Source::Same, Unused};
+use crate::interop::recipe::Source::{Rows, Same};
+use crate::interop::recipe::{Names, Unused};
 use crate::interop::tensors::Tensors;
 
 const NAMES: Names = &[
     ("src.embedding", Same("embeddings.word_embeddings")),
     (
         "src.positions.learned",
-        Same("embeddings.position_embeddings.weight"),
+        Rows("embeddings.position_embeddings.weight"),
     ),
     ("src.norm", Same("embeddings.LayerNorm")),
     (
@@ -58,17 +59,17 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     // Positions are stored, whether they are learned or not.
     keys.ignore(&["qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"]);
     let tied = keys.or("tie_word_embeddings", true)? && keys.or("tie_weights_", true)?;
+    let max_len = keys.required("max_position_embeddings")?;
     let model = ModelConfig {
         d_model: keys.required("dim")?,
         d_ff: keys.required("hidden_dim")?,
         n_heads: keys.required("n_heads")?,
         n_encoder_layers: keys.required("n_layers")?,
-        max_len: keys.required("max_position_embeddings")?,
         dropout: keys.or("dropout", 0.1)?,
         attention_dropout: keys.or("attention_dropout", 0.1)?,
         activation: activation(keys, "activation", "gelu")?,
         norm_epsilon: 1e-12,
-        ..bert::encoder(dir, tensors.has("vocab_projector.bias"), tied)?
+        ..bert::encoder(dir, max_len, tensors.has("vocab_projector.bias"), tied)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
     if model.family == Family::EncoderOnly && tied {

@@ -20,6 +20,8 @@ pub(super) struct Sentences {
     pub(super) pooling: Pooling,
     /// Whether the vector is scaled to length 1.
     pub(super) unit: bool,
+    /// The longest text that is read, in tokens with those around it; by default, what the encoder can read.
+    pub(super) longest: Option<usize>,
 }
 
 /// An entry of `modules.json`.
@@ -37,6 +39,7 @@ impl Sentences {
         let mut found = Self {
             pooling: pooling(&dir.join(POOLING))?,
             unit: false,
+            longest: None,
         };
         if !path.exists() {
             return Ok(found);
@@ -56,6 +59,7 @@ impl Sentences {
         if path.exists() {
             let mut keys = Keys::read(&path)?;
             keys.only("do_lower_case", false)?;
+            found.longest = keys.optional("max_seq_length")?;
         }
         Ok(found)
     }

@@ -172,6 +172,19 @@ impl Tensors {
         })
     }
 
+    /// Whether two tensors have the same shape and hold the same numbers. Numbers of the same type are not converted.
+    ///
+    /// # Panics
+    /// If [`Tensors::check_type`] refuses the type of one.
+    pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
+        let (one, two) = (self.place(name)?, self.place(other)?);
+        if one.shape != two.shape {
+            return Ok(false);
+        }
+        let is_copy = one.numbers == two.numbers && self.bytes_at(one) == self.bytes_at(two);
+        Ok(is_copy || self.values(name)? == self.values(other)?)
+    }
+
     fn bytes_at(&self, place: &Place) -> &[u8] {
         &self.files[place.file][place.bytes.clone()]
     }

@@ -308,6 +308,21 @@ fn modules_are_those_of_sentence_transformers() {
     for (found, plain) in vector(&pipeline).iter().zip(plain) {
         assert!((found - plain / length).abs() < 1e-6);
     }
+    let long = vec!["w5"; 30].join(" ");
+    let of_long = |pipeline: &Pipeline| pipeline.embed(1, &[&long]).unwrap().remove(0);
+    assert!(of_long(&pipeline).warnings.is_empty());
+    write("sentence_bert_config.json", json!({"max_seq_length": 20}));
+    let out = folder.path().join("short");
+    open(folder.path()).unwrap().write(&out).unwrap();
+    let short = Pipeline::load(&out).unwrap();
+    let warning = of_long(&short).warnings[0].to_string();
+    assert!(
+        warning.contains("only the first 18 of 30 tokens"),
+        "{warning}"
+    );
+    let cut = vec!["w5"; 18].join(" ");
+    let whole = pipeline.embed(1, &[&cut]).unwrap().remove(0);
+    assert_eq!(of_long(&short).vector, whole.vector);
     modules(module("Dense", "2_Dense"));
     let problem = refusal(&folder);
     assert!(
@@ -450,6 +465,11 @@ fn tensors_must_be_those_of_the_kind() {
         })
     };
     assert!(open(copied(0.0).path()).is_ok());
+    let huge = changed("m2m_100", "config.json", |keys| {
+        keys["max_position_embeddings"] = json!(1 << 20);
+    });
+    let problem = refusal(&huge);
+    assert!(problem.contains("is too large"), "{problem}");
     let problem = refusal(&copied(1.0));
     assert!(
         problem.contains("should be the same tensor, but differ"),

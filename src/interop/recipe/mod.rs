@@ -1,0 +1,161 @@
+//! Where each of our parameters comes from.
+
+mod sinusoids;
+mod source;
+mod theirs;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(super) use self::sinusoids::Sinusoids;
+use self::source::numbered;
+pub(super) use self::source::{Names, Source, theirs};
+use self::theirs::Shape;
+pub(super) use self::theirs::Theirs;
+use super::keys::not_understood;
+use super::tensors::Tensors;
+use crate::error::Result;
+
+/// Larger tables are not computed.
+const MOST_COMPUTED: usize = 1 << 24;
+
+/// The tensors of a model, under our names.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    pub(super) dir: PathBuf,
+    pub(super) tensors: Tensors,
+    /// Tried in this order.
+    pub(super) names: Vec<Names>,
+    /// Their tensors that are not ours: masks and copies. `{}` stands for any number.
+    pub(super) unused: Vec<Unused>,
+    /// What the names of some tensors begin with in some files, and not in others.
+    pub(super) prefix: &'static str,
+    /// A table of positions that is computed, not stored.
+    pub(super) positions: Option<Sinusoids>,
+}
+
+/// A tensor that is not read.
+#[derive(Debug)]
+pub(super) enum Unused {
+    /// Whatever it holds.
+    Ignored(&'static str),
+    /// It holds the same numbers as the other.
+    CopyOf(&'static str, &'static str),
+    /// All whose names end like this.
+    Ending(&'static str),
+}
+
+impl Recipe {
+    /// Refuses tensors that are missing, of another shape than `parameters` (name and shape), of a type that cannot be read, or
+    /// unknown.
+    pub(super) fn check(&self, parameters: &[(String, Vec<usize>)]) -> Result<()> {
+        let mut used = BTreeSet::new();
+        for (name, shape) in parameters {
+            if self.is_computed(name) {
+                self.check_computed(shape)?;
+                continue;
+            }
+            for (theirs, expected) in self.theirs(name)?.needs(shape) {
+                self.check_tensor(&theirs, &expected)?;
+                used.insert(theirs);
+            }
+        }
+        for name in self.tensors.names().filter(|name| !used.contains(*name)) {
+            self.check_unused(name)?;
+        }
+        Ok(())
+    }
+
+    fn check_computed(&self, shape: &[usize]) -> Result<()> {
+        let size = (shape.iter()).try_fold(1usize, |size, &d| size.checked_mul(d));
+        match size.is_some_and(|size| size <= MOST_COMPUTED) {
+            true => Ok(()),
+            false => {
+                let problem = format!("a table of positions of shape {shape:?} is too large");
+                Err(not_understood(&self.dir, problem))
+            }
+        }
+    }
+
+    fn check_tensor(&self, name: &str, expected: &Shape) -> Result<()> {
+        let found = self.tensors.shape(name)?;
+        if !expected.fits(found) {
+            return Err(not_understood(
+                &self.dir,
+                format!("tensor `{name}` has shape {found:?}, expected {expected}"),
+            ));
+        }
+        self.tensors.check_type(name)
+    }
+
+    fn check_unused(&self, name: &str) -> Result<()> {
+        let refuse = |problem: String| Err(not_understood(&self.dir, problem));
+        let bare = name.strip_prefix(self.prefix).unwrap_or(name);
+        for unused in &self.unused {
+            match unused {
+                Unused::Ignored(pattern) if numbered(pattern, bare).is_some() => return Ok(()),
+                Unused::Ending(end) if bare.ends_with(end) => return Ok(()),
+                Unused::CopyOf(copy, original) if *copy == bare => {
+                    self.tensors.check_type(name)?;
+                    let original = self.stored((*original).to_owned());
+                    return match self.tensors.same(name, &original)? {
+                        true => Ok(()),
+                        false => refuse(format!(
+                            "`{name}` and `{original}` should be the same tensor, but differ"
+                        )),
+                    };
+                }
+                _ => {}
+            }
+        }
+        refuse(format!("tensor `{name}` is unknown"))
+    }
+
+    /// The values of our parameter `name`.
+    pub(super) fn values(&self, name: &str, shape: &[usize]) -> io::Result<Cow<'_, [f32]>> {
+        match self.positions {
+            Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape).into()),
+            _ => {
+                let theirs = self.theirs(name);
+                let values = theirs.and_then(|theirs| theirs.values(&self.tensors, shape));
+                values.map_err(io::Error::other)
+            }
+        }
+    }
+
+    fn is_computed(&self, name: &str) -> bool {
+        self.positions.is_some() && name.ends_with(".positions.learned")
+    }
+
+    /// Where our parameter `name` comes from.
+    fn theirs(&self, name: &str) -> Result<Theirs> {
+        let found = theirs(&self.names, name).ok_or_else(|| {
+            let problem = format!("this kind of model has no tensor for our parameter `{name}`");
+            not_understood(Path::new(&self.dir), problem)
+        });
+        found.map(|theirs| theirs.renamed(|name| self.stored(name)))
+    }
+
+    /// The name under which the file has the tensor `name`: with a prefix, or with the names of early versions.
+    fn stored(&self, name: String) -> String {
+        let old = match (name.strip_suffix(".weight"), name.strip_suffix(".bias")) {
+            (Some(layer), _) => format!("{layer}.gamma"),
+            (_, Some(layer)) => format!("{layer}.beta"),
+            _ => name.clone(),
+        };
+        let others = [
+            format!("{}{name}", self.prefix),
+            old.clone(),
+            format!("{}{old}", self.prefix),
+        ];
+        match self.tensors.has(&name) {
+            true => name,
+            false => {
+                let mut others = others.into_iter();
+                others.find(|other| self.tensors.has(other)).unwrap_or(name)
+            }
+        }
+    }
+}
