@@ -6,6 +6,7 @@ use attentive::error::{Error, Result};
 use attentive::interop::{Foreign, ForeignForm};
 
 use super::languages::LanguageArgs;
+use super::message;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -52,14 +53,17 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())?;
     let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
+    for note in &foreign.notes {
+        message::note(note);
+    }
     foreign.write(&out)?;
-    let mut note = Output::stdout();
-    note.line(format!(
+    let mut line = Output::stdout();
+    line.line(format!(
         "{}: {kind}, {n_weights} parameters, written to {}",
         args.model.display(),
         out.display()
     ))?;
-    note.flush()
+    line.flush()
 }
 
 fn default_out(args: &Args) -> Result<PathBuf> {

@@ -25,6 +25,9 @@ pub(super) struct SearchArgs {
     /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
+    /// Fewest tokens of a translation [default: the model's; usually 0].
+    #[arg(long, value_name = "N")]
+    min_length: Option<usize>,
     /// Never repeat an n-gram of N tokens within a translation [default: the model's; usually repeat freely].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<NonZeroUsize>,
@@ -46,6 +49,7 @@ impl SearchArgs {
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
         decode.validate().map_err(as_option)?;
+        decode.min_length = self.min_length.unwrap_or(decode.min_length);
         let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
         decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
         let search = SearchOptions {

@@ -21,6 +21,8 @@ pub struct DecodeConfig {
     pub max_new_factor: f64,
     /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`; that name is still read.
     pub max_new_extra: usize,
+    /// Fewest tokens of a translation, without `</s>`, which is barred before.
+    pub min_length: usize,
     /// Length of n-grams that no translation may contain twice; 0 to allow all.
     pub no_repeat_ngram: usize,
     /// Sentences translated together.
@@ -56,6 +58,7 @@ impl Default for DecodeConfig {
             alpha: 0.6,
             max_new_factor: 1.5,
             max_new_extra: 10,
+            min_length: 0,
             no_repeat_ngram: 0,
             batch_size: 64,
         }

@@ -23,6 +23,10 @@ pub struct SearchOptions {
     pub max_new_tokens: usize,
     /// Hypotheses to return, at most `beam_width`; when sampling, the number of independent samples.
     pub n_best: usize,
+    /// Fewest tokens of a hypothesis, without `</s>`, which is barred before. A token that the model forces and the limit are
+    /// exempt.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub min_length: usize,
     /// Length of n-grams that no hypothesis may contain twice; 0 to allow all. Prefixes and tokens that the model forces are
     /// exempt.
     #[serde(skip_serializing_if = "is_zero")]
@@ -66,6 +70,7 @@ impl From<&DecodeConfig> for SearchOptions {
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
             n_best: 1,
+            min_length: config.min_length,
             no_repeat_ngram: config.no_repeat_ngram,
             coverage_penalty: 0.0,
             sampling: None,
@@ -152,7 +157,8 @@ impl SearchOptions {
 
     /// Whether the search needs more than the likeliest tokens of each row.
     pub(super) fn reads_logits(&self) -> bool {
-        self.guided || self.sampling.is_some() || self.no_repeat_ngram > 0
+        let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
+        self.guided || self.sampling.is_some() || bars
     }
 
     /// Maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`, but at most

@@ -110,11 +110,13 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         names: vec![NAMES],
         unused: Vec::new(),
         prefix: "",
+        barred: Vec::new(),
         positions: None,
     };
     recipe.check(&checkpoint::shapes(&architecture))?;
     Ok(Foreign {
         kind: "g2p-en".into(),
+        notes: Vec::new(),
         config,
         tokenizers,
         architecture,

@@ -44,6 +44,14 @@ impl Keys {
         }
     }
 
+    /// The value of `key`, which is to be read again.
+    pub(super) fn peek<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
+        let value = self.left.get(key).cloned();
+        let read = self.optional(key);
+        self.left.extend(value.map(|value| (key.to_owned(), value)));
+        read
+    }
+
     /// The value of `key`.
     pub(super) fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T> {
         let value = self.optional(key)?;

@@ -59,6 +59,8 @@ impl ForeignForm {
 pub struct Foreign {
     /// The kind, as its tool calls it.
     pub kind: String,
+    /// What the model does in another way than in its tool.
+    pub notes: Vec<String>,
     /// The configuration.
     pub config: Config,
     /// The tokenizers.

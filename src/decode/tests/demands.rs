@@ -220,3 +220,31 @@ fn demands_of_other_sentences_change_nothing() {
         }
     }
 }
+
+#[test]
+fn no_output_is_shorter_than_the_shortest() {
+    for seed in 0..6 {
+        let logits = random_logits(seed);
+        let toy = Toy::new(&logits);
+        for width in [1, 4] {
+            for (sampled, min_length) in [(false, 0), (false, 3), (true, 3), (false, 99)] {
+                let options = SearchOptions {
+                    min_length,
+                    sampling: sampled.then(crate::decode::Sampling::default),
+                    n_best: width,
+                    max_new_extra: 5,
+                    guided: false,
+                    ..guided(width)
+                };
+                let found = results(&toy, demanding(&[4, 5], &[], &[]), &options);
+                assert!(!found.is_empty());
+                for one in found {
+                    let inner = one.tokens.len();
+                    let shortest = min_length.min(options.limit(2, usize::MAX));
+                    assert!(inner >= shortest, "{one:?}");
+                    assert!(min_length < 99 || !one.finished, "{one:?}");
+                }
+            }
+        }
+    }
+}

@@ -193,6 +193,7 @@ pub(super) fn options(
         max_new_extra: 3,
         max_new_tokens: usize::MAX,
         n_best: beam_width.min(10),
+        min_length: 0,
         no_repeat_ngram: 0,
         coverage_penalty: 0.0,
         sampling: None,

@@ -12,106 +12,110 @@ use crate::error::Result;
 use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Sinusoids, Source::Same, Unused};
+use crate::interop::tensors::Tensors;
+
+/// The bias of the output, which no other tensor's name begins like.
+const FINAL_BIAS: &str = "final_logits_bias";
 
 const NAMES: Names = &[
-    ("src.embedding", Same("model.shared")),
-    ("head.bias", Same("final_logits_bias")),
+    ("src.embedding", Same("shared")),
+    ("head.bias", Same(FINAL_BIAS)),
     (
         "src.positions.learned",
-        Same("model.encoder.embed_positions.weight"),
+        Same("encoder.embed_positions.weight"),
     ),
     (
         "tgt.positions.learned",
-        Same("model.decoder.embed_positions.weight"),
+        Same("decoder.embed_positions.weight"),
     ),
-    ("src.norm", Same("model.encoder.layernorm_embedding")),
-    ("tgt.norm", Same("model.decoder.layernorm_embedding")),
+    ("src.norm", Same("encoder.layernorm_embedding")),
+    ("tgt.norm", Same("decoder.layernorm_embedding")),
     (
         "encoder.layers.{}.self_attention.query",
-        Same("model.encoder.layers.{}.self_attn.q_proj"),
+        Same("encoder.layers.{}.self_attn.q_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.key",
-        Same("model.encoder.layers.{}.self_attn.k_proj"),
+        Same("encoder.layers.{}.self_attn.k_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.value",
-        Same("model.encoder.layers.{}.self_attn.v_proj"),
+        Same("encoder.layers.{}.self_attn.v_proj"),
     ),
     (
         "encoder.layers.{}.self_attention.output",
-        Same("model.encoder.layers.{}.self_attn.out_proj"),
+        Same("encoder.layers.{}.self_attn.out_proj"),
     ),
     (
         "encoder.layers.{}.self_attention_residual.norm",
-        Same("model.encoder.layers.{}.self_attn_layer_norm"),
+        Same("encoder.layers.{}.self_attn_layer_norm"),
     ),
     (
         "encoder.layers.{}.feed_forward.inner",
-        Same("model.encoder.layers.{}.fc1"),
+        Same("encoder.layers.{}.fc1"),
     ),
     (
         "encoder.layers.{}.feed_forward.outer",
-        Same("model.encoder.layers.{}.fc2"),
+        Same("encoder.layers.{}.fc2"),
     ),
     (
         "encoder.layers.{}.feed_forward_residual.norm",
-        Same("model.encoder.layers.{}.final_layer_norm"),
+        Same("encoder.layers.{}.final_layer_norm"),
     ),
-    ("encoder.norm", Same("model.encoder.layer_norm")),
+    ("encoder.norm", Same("encoder.layer_norm")),
     (
         "decoder.layers.{}.self_attention.query",
-        Same("model.decoder.layers.{}.self_attn.q_proj"),
+        Same("decoder.layers.{}.self_attn.q_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.key",
-        Same("model.decoder.layers.{}.self_attn.k_proj"),
+        Same("decoder.layers.{}.self_attn.k_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.value",
-        Same("model.decoder.layers.{}.self_attn.v_proj"),
+        Same("decoder.layers.{}.self_attn.v_proj"),
     ),
     (
         "decoder.layers.{}.self_attention.output",
-        Same("model.decoder.layers.{}.self_attn.out_proj"),
+        Same("decoder.layers.{}.self_attn.out_proj"),
     ),
     (
         "decoder.layers.{}.self_attention_residual.norm",
-        Same("model.decoder.layers.{}.self_attn_layer_norm"),
+        Same("decoder.layers.{}.self_attn_layer_norm"),
     ),
     (
         "decoder.layers.{}.cross_attention.query",
-        Same("model.decoder.layers.{}.encoder_attn.q_proj"),
+        Same("decoder.layers.{}.encoder_attn.q_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.key",
-        Same("model.decoder.layers.{}.encoder_attn.k_proj"),
+        Same("decoder.layers.{}.encoder_attn.k_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.value",
-        Same("model.decoder.layers.{}.encoder_attn.v_proj"),
+        Same("decoder.layers.{}.encoder_attn.v_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention.output",
-        Same("model.decoder.layers.{}.encoder_attn.out_proj"),
+        Same("decoder.layers.{}.encoder_attn.out_proj"),
     ),
     (
         "decoder.layers.{}.cross_attention_residual.norm",
-        Same("model.decoder.layers.{}.encoder_attn_layer_norm"),
+        Same("decoder.layers.{}.encoder_attn_layer_norm"),
     ),
     (
         "decoder.layers.{}.feed_forward.inner",
-        Same("model.decoder.layers.{}.fc1"),
+        Same("decoder.layers.{}.fc1"),
     ),
     (
         "decoder.layers.{}.feed_forward.outer",
-        Same("model.decoder.layers.{}.fc2"),
+        Same("decoder.layers.{}.fc2"),
     ),
     (
         "decoder.layers.{}.feed_forward_residual.norm",
-        Same("model.decoder.layers.{}.final_layer_norm"),
+        Same("decoder.layers.{}.final_layer_norm"),
     ),
-    ("decoder.norm", Same("model.decoder.layer_norm")),
+    ("decoder.norm", Same("decoder.layer_norm")),
 ];
 
 /// What the relatives have in common.
@@ -146,66 +150,73 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
         ..ModelConfig::default()
     };
     let unused = [
-        ("lm_head.weight", "model.shared.weight"),
-        ("model.encoder.embed_tokens.weight", "model.shared.weight"),
-        ("model.decoder.embed_tokens.weight", "model.shared.weight"),
+        ("lm_head.weight", "shared.weight"),
+        ("encoder.embed_tokens.weight", "shared.weight"),
+        ("decoder.embed_tokens.weight", "shared.weight"),
     ];
     let unused = unused.map(|(copy, original)| Unused::CopyOf(copy, original));
     Ok(Described {
         unused: unused.into(),
+        prefix: "model.",
         ..Described::new(model, vocab, NAMES)
     })
 }
 
 /// BART (Lewis et al. 2020).
-pub(super) fn bart(keys: &mut Keys) -> Result<Described> {
+pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
+    keys.only("force_bos_token_to_be_generated", false)?;
+    keys.only("do_blenderbot_90_layernorm", false)?;
     let mut described = common(keys, "gelu")?;
     let model = &mut described.model;
     model.positions = Positions::Learned;
     model.position_offset = 2;
     model.embedding_norm = true;
-    model.output_bias = true;
+    // It is missing where the model was saved without its head, and is zero then.
+    model.output_bias = tensors.has(FINAL_BIAS);
     Ok(described)
 }
 
 /// mBART (Liu et al. 2020): norms before each sublayer.
-pub(super) fn mbart(keys: &mut Keys) -> Result<Described> {
-    let mut described = bart(keys)?;
+pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    let mut described = bart(keys, tensors)?;
     described.model.norm_position = NormPosition::Pre;
     Ok(described)
 }
 
-/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids with two rows before position 0.
+/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, whose position 0 is behind the row of the
+/// padding.
 pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Described> {
+    keys.ignore(&["static_position_embeddings"]);
+    let scale_embeddings = keys.or("scale_embedding", true)?;
     let mut described = common(keys, "relu")?;
+    let padding = padding.map_or(1, |id| id as usize);
     let model = &mut described.model;
+    model.scale_embeddings = scale_embeddings;
     model.norm_position = NormPosition::Pre;
     model.positions = Positions::Learned;
-    model.position_offset = 2;
-    described.positions = Some(Sinusoids {
-        padding: padding.map_or(1, |id| id as usize),
-    });
+    model.position_offset = padding + 1;
+    described.positions = Some(Sinusoids { padding });
     described.unused.extend([
-        Unused::Ignored("model.encoder.embed_positions.weights"),
-        Unused::Ignored("model.decoder.embed_positions.weights"),
+        Unused::Ignored("encoder.embed_positions.weights"),
+        Unused::Ignored("decoder.embed_positions.weights"),
     ]);
     Ok(described)
 }
 
 /// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
-pub(super) fn marian(keys: &mut Keys) -> Result<Described> {
+pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let mut described = common(keys, "gelu")?;
     keys.only("decoder_vocab_size", described.vocab)?;
     let model = &mut described.model;
     model.positions = Positions::SinusoidalConcatenated;
-    model.output_bias = true;
+    model.output_bias = tensors.has(FINAL_BIAS);
     // Tables of the same sinusoids.
     described.unused.extend([
-        Unused::Ignored("model.encoder.embed_positions.weight"),
-        Unused::Ignored("model.decoder.embed_positions.weight"),
+        Unused::Ignored("encoder.embed_positions.weight"),
+        Unused::Ignored("decoder.embed_positions.weight"),
     ]);
     Ok(described)
 }
@@ -242,7 +253,7 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     );
     differences.refuse("MarianMT")?;
     let vocab = export::vocab(&loaded.architecture);
-    let bias = ("final_logits_bias", vec![vocab], vec![0.0; vocab]);
+    let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
     Ok(Equal {
         kind: "MarianMT",
         config: json!({
@@ -269,13 +280,13 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "tie_word_embeddings": true,
         }),
         names: NAMES,
-        prefix: "",
-        bare: "",
+        prefix: "model.",
+        bare: FINAL_BIAS,
         added: match model.output_bias {
             true => Vec::new(),
             false => vec![bias],
         },
-        rows: &["final_logits_bias"],
+        rows: &[FINAL_BIAS],
         permuted: model.positions == Positions::SinusoidalInterleaved,
     })
 }

@@ -82,12 +82,8 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         "pooler_type",
         "type_vocab_size",
     ]);
-    for key in ["is_decoder", "add_cross_attention"] {
-        keys.only(key, false)?;
-    }
     keys.only("position_embedding_type", "absolute")?;
     let tied = keys.or("tie_word_embeddings", true)?;
-    keys.only("chunk_size_feed_forward", 0)?;
     let max_len = keys.required("max_position_embeddings")?;
     let model = ModelConfig {
         d_model: keys.required("hidden_size")?,

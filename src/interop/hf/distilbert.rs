@@ -57,8 +57,13 @@ const NAMES: Names = &[
 
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     // Positions are stored, whether they are learned or not.
-    keys.ignore(&["qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"]);
-    let tied = keys.or("tie_word_embeddings", true)? && keys.or("tie_weights_", true)?;
+    keys.ignore(&[
+        "qa_dropout",
+        "seq_classif_dropout",
+        "sinusoidal_pos_embds",
+        "tie_weights_",
+    ]);
+    let tied = keys.or("tie_word_embeddings", true)?;
     let max_len = keys.required("max_position_embeddings")?;
     let model = ModelConfig {
         d_model: keys.required("dim")?,

@@ -65,7 +65,6 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         "summary_type",
         "summary_use_proj",
     ]);
-    keys.only("add_cross_attention", false)?;
     keys.only("scale_attn_by_inverse_layer_idx", false)?;
     keys.only("scale_attn_weights", true)?;
     let tied = keys.or("tie_word_embeddings", true)?;

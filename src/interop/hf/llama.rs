@@ -1,7 +1,7 @@
 //! Llama (Touvron et al. 2023).
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Described, activation};
 use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
@@ -68,11 +68,27 @@ enum Scaling {
     },
 }
 
-fn scaling(keys: &mut Keys) -> Result<RotaryScalingConfig> {
-    let key = "rope_scaling";
-    let Some(mut value) = keys.optional::<Value>(key)? else {
-        return Ok(RotaryScalingConfig::default());
-    };
+/// Where recent versions have `rope_theta` and the scaling.
+const PARAMETERS: &str = "rope_parameters";
+
+/// The base of rotary positions and their scaling.
+fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
+    let (mut key, mut base) = ("rope_scaling", keys.or("rope_theta", 10_000.0)?);
+    let mut value = keys.optional::<Value>(key)?;
+    if let Some(mut parameters) = keys.optional::<Map<String, Value>>(PARAMETERS)? {
+        key = PARAMETERS;
+        let stored = parameters.remove("rope_theta");
+        base = match stored.as_ref().map_or(Some(base), Value::as_f64) {
+            Some(base) => base,
+            None => return Err(keys.refuse(key, &parameters.into())),
+        };
+        value = Some(parameters.into());
+    }
+    let scaling = value.map(|value| scaling(key, value, keys)).transpose()?;
+    Ok((base, scaling.unwrap_or_default()))
+}
+
+fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScalingConfig> {
     if let Some(fields) = value.as_object_mut()
         && let Some(kind) = fields.remove("type")
     {
@@ -103,10 +119,12 @@ fn scaling(keys: &mut Keys) -> Result<RotaryScalingConfig> {
 }
 
 pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
-    keys.ignore(&["pretraining_tp"]);
+    keys.ignore(&["is_llama_config", "pretraining_tp"]);
+    keys.only("rope_interleaved", false)?;
     keys.only("attention_bias", false)?;
     keys.only("mlp_bias", false)?;
     let tied = keys.or("tie_word_embeddings", false)?;
+    let (rotary_base, rotary_scaling) = rotary(keys)?;
     let n_heads = keys.required("num_attention_heads")?;
     let model = ModelConfig {
         family: Family::DecoderOnly,
@@ -126,8 +144,8 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         feed_forward_gate: true,
         feed_forward_bias: false,
         positions: Positions::Rotary,
-        rotary_base: keys.or("rope_theta", 10_000.0)?,
-        rotary_scaling: scaling(keys)?,
+        rotary_base,
+        rotary_scaling,
         scale_embeddings: false,
         tie_embeddings: match tied {
             true => TieEmbeddings::All,

@@ -14,7 +14,7 @@ mod tokenizer;
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(super) use self::export::export;
 use self::generation::Generation;
@@ -41,6 +41,7 @@ const IGNORED: &[&str] = &[
     "gradient_checkpointing",
     "id2label",
     "num_labels",
+    "chunk_size_feed_forward",
     "init_std",
     "initializer_factor",
     "initializer_range",
@@ -50,12 +51,21 @@ const IGNORED: &[&str] = &[
     "output_past",
     "prefix",
     "problem_type",
+    "sep_token_id",
     "task_specific_params",
+    "tf_legacy_loss",
     "tokenizer_class",
     "torch_dtype",
+    "torchscript",
+    "transformers.js_config",
     "transformers_version",
+    "use_bfloat16",
     "use_cache",
+    "xla_device",
 ];
+
+/// Keys of all kinds that every model may have, with this value.
+const USUAL: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
 
 /// What a kind of model makes of `config.json`.
 struct Described {
@@ -87,16 +97,23 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let mut keys = Keys::read(&dir.join("config.json"))?;
     let kind: String = keys.required("model_type")?;
     keys.ignore(IGNORED);
-    let generation = Generation::read(dir, &mut keys)?;
+    for key in USUAL {
+        keys.only(key, false)?;
+    }
+    keys.only("pruned_heads", Map::new())?;
+    let tensors = Tensors::safetensors(dir)?;
+    let padding = keys.peek("pad_token_id")?;
+    let generation = Generation::read(dir, &kind, &mut keys)?;
     let described = match kind.as_str() {
-        "bart" => bart::bart(&mut keys),
-        "mbart" => bart::mbart(&mut keys),
-        "m2m_100" => bart::m2m_100(&mut keys, generation.pad),
-        "marian" => bart::marian(&mut keys),
-        "t5" | "mt5" => t5::describe(&mut keys),
+        "bart" => bart::bart(&mut keys, &tensors),
+        "mbart" => bart::mbart(&mut keys, &tensors),
+        "m2m_100" => bart::m2m_100(&mut keys, padding),
+        "marian" => bart::marian(&mut keys, &tensors),
+        "t5" => t5::t5(&mut keys),
+        "mt5" => t5::mt5(&mut keys),
         "llama" => llama::describe(&mut keys),
-        "bert" => bert::describe(&mut keys, dir, &Tensors::safetensors(dir)?),
-        "distilbert" => distilbert::describe(&mut keys, dir, &Tensors::safetensors(dir)?),
+        "bert" => bert::describe(&mut keys, dir, &tensors),
+        "distilbert" => distilbert::describe(&mut keys, dir, &tensors),
         "gpt2" => gpt2::describe(&mut keys),
         _ => Err(keys.refuse("model_type", &Value::from(kind.clone()))),
     };
@@ -130,8 +147,9 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
         dir: dir.to_path_buf(),
-        tensors: Tensors::safetensors(dir)?,
+        tensors,
         names: vec![names],
+        barred: generation.impossible(&config.model)?,
         unused,
         prefix,
         positions,
@@ -139,6 +157,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     recipe.check(&checkpoint::shapes(&architecture))?;
     Ok(Foreign {
         kind,
+        notes: generation.notes(&config.model),
         config,
         tokenizers,
         architecture,

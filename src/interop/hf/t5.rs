@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Described;
-use crate::architecture::{ActivationKind, NormKind, NormPosition, Positions, TieEmbeddings};
+use super::{Described, activation};
+use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
@@ -51,20 +51,31 @@ const GATED_NAMES: Names = names!("wi_0", "wi_1");
 /// T5 limits no length; this is that of its training.
 const LENGTH: usize = 512;
 
-pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+/// T5 (Raffel et al. 2020).
+pub(super) fn t5(keys: &mut Keys) -> Result<Described> {
+    describe(keys, "relu", true)
+}
+
+/// mT5 (Xue et al. 2021), of T5's version 1.1.
+pub(super) fn mt5(keys: &mut Keys) -> Result<Described> {
+    describe(keys, "gated-gelu", false)
+}
+
+fn describe(keys: &mut Keys, projection: &str, tied: bool) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
-    // These follow from `feed_forward_proj`.
-    keys.ignore(&["dense_act_fn", "is_gated_act", "output_past"]);
     let layers = keys.required("num_layers")?;
-    let tied = keys.or("tie_word_embeddings", true)?;
+    let tied = keys.or("tie_word_embeddings", tied)?;
     let d_model: usize = keys.required("d_model")?;
-    let projection: String = keys.or("feed_forward_proj", "relu".to_owned())?;
-    let (gated, activation) = match projection.as_str() {
-        "relu" => (false, ActivationKind::Relu),
-        "gated-gelu" => (true, ActivationKind::GeluTanh),
-        "gated-silu" => (true, ActivationKind::Silu),
+    let projection: String = keys.or("feed_forward_proj", projection.to_owned())?;
+    let (gated, default) = match projection.as_str() {
+        "relu" => (false, "relu"),
+        "gated-gelu" => (true, "gelu_new"),
+        "gated-silu" => (true, "silu"),
         _ => return Err(keys.refuse("feed_forward_proj", &Value::from(projection))),
     };
+    // They follow from `feed_forward_proj`, unless they are there.
+    let activation = activation(keys, "dense_act_fn", default)?;
+    keys.only("is_gated_act", gated)?;
     let model = ModelConfig {
         family: Family::Transformer,
         d_model,

@@ -79,6 +79,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         names,
         unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
         prefix: "",
+        barred: Vec::new(),
         positions: None,
     };
     recipe.check(&checkpoint::shapes(&architecture))?;
@@ -92,6 +93,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
             true => "Marian, binary".into(),
             false => "Marian, npz".into(),
         },
+        notes: Vec::new(),
         config,
         tokenizers,
         architecture,

@@ -1,10 +1,7 @@
 //! Marian's names of our parameters. Its matrices are `[in, out]`, and its layers are counted from 1.
 
-use crate::interop::recipe::Names;
 use crate::interop::recipe::Source::{Extended, Filled, Same, Transposed};
-
-/// The bias of the token that is added: no other is as unlikely.
-pub(super) const NEVER: f32 = -1e3;
+use crate::interop::recipe::{NEVER, Names};
 
 /// What all models have in common.
 pub(super) const LAYERS: Names = &[

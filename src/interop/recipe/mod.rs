@@ -16,8 +16,13 @@ use self::theirs::Shape;
 pub(super) use self::theirs::Theirs;
 use super::keys::not_understood;
 use super::tensors::Tensors;
+use crate::batch::TokenId;
 use crate::error::Result;
 
+/// Our bias of the output.
+const OUTPUT_BIAS: &str = "head.bias";
+/// A bias so low that the token's probability is 0.
+pub(super) const NEVER: f32 = -1e3;
 /// Larger tables are not computed.
 const MOST_COMPUTED: usize = 1 << 24;
 
@@ -32,6 +37,8 @@ pub(super) struct Recipe {
     pub(super) unused: Vec<Unused>,
     /// What the names of some tensors begin with in some files, and not in others.
     pub(super) prefix: &'static str,
+    /// Tokens of probability 0, whatever their bias.
+    pub(super) barred: Vec<TokenId>,
     /// A table of positions that is computed, not stored.
     pub(super) positions: Option<Sinusoids>,
 }
@@ -120,7 +127,13 @@ impl Recipe {
             _ => {
                 let theirs = self.theirs(name);
                 let values = theirs.and_then(|theirs| theirs.values(&self.tensors, shape));
-                values.map_err(io::Error::other)
+                let mut values = values.map_err(io::Error::other)?;
+                if name == OUTPUT_BIAS {
+                    for &token in &self.barred {
+                        values.to_mut()[token as usize] = NEVER;
+                    }
+                }
+                Ok(values)
             }
         }
     }
@@ -145,17 +158,18 @@ impl Recipe {
             (_, Some(layer)) => format!("{layer}.beta"),
             _ => name.clone(),
         };
-        let others = [
-            format!("{}{name}", self.prefix),
+        let prefixed = format!("{}{name}", self.prefix);
+        let spellings = [
+            name.clone(),
+            prefixed.clone(),
             old.clone(),
             format!("{}{old}", self.prefix),
         ];
-        match self.tensors.has(&name) {
-            true => name,
-            false => {
-                let mut others = others.into_iter();
-                others.find(|other| self.tensors.has(other)).unwrap_or(name)
-            }
+        let mut spellings = spellings.into_iter();
+        match spellings.find(|spelling| self.tensors.has(spelling)) {
+            Some(found) => found,
+            None if self.tensors.names().any(|one| one.starts_with(self.prefix)) => prefixed,
+            None => name,
         }
     }
 }

@@ -12,6 +12,9 @@ pub(super) const M2M_100: &str = "\
     ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si \
     sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu";
 
+/// The models that Tran et al. (2021) made for WMT21 in the form of M2M-100.
+pub(super) const WMT21: &str = "en ha is ja cs ru zh de";
+
 /// NLLB (Costa-jussà et al. 2022).
 pub(super) const NLLB: &str = "\
     ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn amh_Ethi apc_Arab arb_Arab ars_Arab \

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::json;
 use super::files::Files;
 use super::frame::Frame;
-use super::languages::{M2M_100, MBART, NLLB};
+use super::languages::{M2M_100, MBART, NLLB, WMT21};
 use super::settings::{LLAMA, Settings};
 use super::{MOST_UNUSED, added};
 use crate::batch::TokenId;
@@ -36,7 +36,7 @@ pub(super) fn read(
     }
     if let Some(path) = find("sentencepiece.bpe.model") {
         return Ok(Some(match find("vocab.json") {
-            Some(ids) => m2m_100(path, &ids, vocab)?,
+            Some(ids) => m2m_100(path, &ids, vocab, settings)?,
             None => fairseq(path, kind, vocab)?,
         }));
     }
@@ -101,13 +101,18 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
 }
 
 /// M2M-100: pieces are looked up as strings, and languages follow.
-fn m2m_100(path: PathBuf, ids: &Path, vocab: usize) -> Result<Files> {
+fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &Settings) -> Result<Files> {
+    let codes = match settings.text("language_codes").as_deref() {
+        None | Some("m2m100") => M2M_100,
+        Some("wmt21") => WMT21,
+        Some(other) => return Err(settings.refuse("language_codes", &other.into())),
+    };
     let mut ids: HashMap<String, TokenId> = json(ids)?;
     let refuse = |problem: String| not_understood(&path, problem);
     let end = ids.get("</s>").copied();
     let end = end.ok_or_else(|| refuse("there is no token `</s>`".into()))?;
     let n_pieces = ids.len();
-    let names = M2M_100.split(' ').map(|code| format!("__{code}__"));
+    let names = codes.split(' ').map(|code| format!("__{code}__"));
     ids.extend(names.zip(n_pieces as TokenId..));
     let used = ids.len();
     let unused =

@@ -166,7 +166,8 @@ impl Settings {
         Ok(tokens)
     }
 
-    fn refuse(&self, key: &str, value: &Value) -> Error {
+    /// The error for a `value` of `key` that is not supported.
+    pub(super) fn refuse(&self, key: &str, value: &Value) -> Error {
         let problem = format!("`{key}` = {value} is not supported");
         not_understood(&self.dir.join(CONFIG), problem)
     }

@@ -83,8 +83,8 @@ impl Opened {
 
 fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
     let mut keys = Keys::read(&dir.join("config.json"))?;
-    let generation = Generation::read(dir, &mut keys)?;
     let kind: String = keys.required("model_type")?;
+    let generation = Generation::read(dir, &kind, &mut keys)?;
     let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
     let mut model = ModelConfig {
         family: match kind.as_str() {
@@ -426,4 +426,26 @@ fn declared_tokens_must_fit() {
     assert!(problem.contains("cannot be token"), "{problem}");
     fs::write(folder.path().join("added_tokens.json"), "{\"walks\": -1}").unwrap();
     assert!(refusal(&folder).contains("`walks` has no valid id"));
+}
+
+#[test]
+fn lists_of_languages_are_chosen_by_name() {
+    let folder = folder("m2m_100");
+    let set = |name: &str| {
+        let text =
+            format!("{{\"tokenizer_class\": \"M2M100Tokenizer\", \"language_codes\": \"{name}\"}}");
+        fs::write(folder.path().join("tokenizer_config.json"), text).unwrap();
+        opened(folder.path(), &languages("de", "is"))
+    };
+    let ids =
+        |tokenizers: &Tokenizers| ["__en__", "__is__"].map(|token| tokenizers.src().id(token));
+    let all = ids(&set("m2m100").unwrap().tokenizers);
+    let few = ids(&set("wmt21").unwrap().tokenizers);
+    let first = all[0].unwrap() - 18; // `__af__`
+    assert_eq!(few, [first, first + 2].map(Some));
+    let problem = set("other").unwrap_err().to_string();
+    assert!(
+        problem.contains("`language_codes` = \"other\""),
+        "{problem}"
+    );
 }

@@ -1,0 +1,230 @@
+//! `config.json` and `generation_config.json`.
+
+use super::*;
+
+/// A copy of a fixture with more keys in `config.json`, and with this `generation_config.json`.
+fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::TempDir {
+    let folder = changed(kind, "config.json", |keys| {
+        let keys = keys.as_object_mut().unwrap();
+        keys.extend(config.as_object().unwrap().clone());
+    });
+    let path = folder.path().join("generation_config.json");
+    match generation {
+        Some(generation) => fs::write(path, generation.to_string()).unwrap(),
+        None => fs::remove_file(path).unwrap_or_default(),
+    }
+    folder
+}
+
+fn decode(folder: &tempfile::TempDir) -> crate::config::DecodeConfig {
+    open(folder.path()).unwrap().config.decode
+}
+
+/// The keys that published models have besides sizes, which are those of the fixture.
+#[test]
+fn keys_of_published_models_are_known() {
+    let labels =
+        json!({"_num_labels": 3, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}});
+    let dump = json!({
+        "return_dict": true, "output_hidden_states": false, "output_attentions": false, "torchscript": false,
+        "torch_dtype": "float16", "use_bfloat16": false, "tf_legacy_loss": false, "pruned_heads": {},
+        "chunk_size_feed_forward": 0, "is_decoder": false, "cross_attention_hidden_size": null,
+        "add_cross_attention": false, "tie_encoder_decoder": false, "finetuning_task": null, "prefix": null,
+        "sep_token_id": null, "problem_type": null, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
+        "repetition_penalty": 1.0, "diversity_penalty": 0.0, "num_beam_groups": 1, "do_sample": false,
+        "remove_invalid_values": false, "exponential_decay_length_penalty": null, "begin_suppress_tokens": null,
+        "num_return_sequences": 1, "output_scores": false, "return_dict_in_generate": false, "min_length": 0,
+        "encoder_no_repeat_ngram_size": 0,
+    });
+    let fairseq = json!({
+        "add_bias_logits": false, "add_final_layer_norm": false, "classif_dropout": 0.1, "classifier_dropout": 0.0,
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "gradient_checkpointing": false, "init_std": 0.02,
+        "normalize_before": false, "normalize_embedding": true, "num_hidden_layers": 2, "output_past": true,
+        "task_specific_params": {"summarization": {"min_length": 12}}, "use_cache": true, "torch_dtype": "float32",
+        "transformers_version": "4.12.0.dev0", "_name_or_path": "bart-base", "early_stopping": true,
+        "extra_pos_embeddings": 2, "force_bos_token_to_be_generated": false, "do_blenderbot_90_layernorm": false,
+        "no_repeat_ngram_size": 3, "length_penalty": 2.0, "max_length": 142, "min_length": 56,
+    });
+    let marian = json!({
+        "add_bias_logits": false, "add_final_layer_norm": false, "classif_dropout": 0.0, "classifier_dropout": 0.0,
+        "decoder_vocab_size": 45, "normalize_before": false, "normalize_embedding": false, "num_hidden_layers": 2,
+        "max_length": 512, "num_beams": 6, "share_encoder_decoder_embeddings": true, "static_position_embeddings": true,
+    });
+    let many = json!({
+        "add_final_layer_norm": true, "normalize_before": true, "normalize_embedding": true, "output_past": true,
+        "max_length": 200, "num_beams": 5, "early_stopping": true, "static_position_embeddings": false,
+        "tokenizer_class": "M2M100Tokenizer",
+    });
+    let t5 = json!({
+        "initializer_factor": 1.0, "output_past": true, "n_positions": 512, "task_specific_params": {"summarization": {}},
+        "dense_act_fn": "relu", "is_gated_act": false, "classifier_dropout": 0.0, "dropout_rate": 0.1,
+    });
+    let gated = json!({
+        "dense_act_fn": "gelu_new", "is_gated_act": true, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": false,
+    });
+    let bert = json!({
+        "gradient_checkpointing": false, "position_embedding_type": "absolute", "type_vocab_size": 2, "directionality": "bidi",
+        "pooler_fc_size": 768, "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3, "pooler_size_per_head": 128,
+        "pooler_type": "first_token_transform", "initializer_range": 0.02, "classifier_dropout": null,
+    });
+    let distilbert = json!({
+        "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false, "tie_weights_": true,
+    });
+    let gpt2 = json!({
+        "n_ctx": 40, "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+        "summary_type": "cls_index", "summary_use_proj": true, "embd_pdrop": 0.1, "reorder_and_upcast_attn": false,
+        "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+    });
+    let llama = json!({
+        "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1, "rope_scaling": null, "is_llama_config": true,
+        "rope_interleaved": false, "transformers.js_config": {"dtype": "q4"}, "dtype": "bfloat16",
+    });
+    for (kind, keys) in [
+        ("bart", fairseq),
+        (
+            "mbart",
+            json!({"static_position_embeddings": false, "add_final_layer_norm": true}),
+        ),
+        ("m2m_100", many),
+        ("marian", marian),
+        ("t5", t5),
+        ("t5_gated", gated),
+        ("bert", bert),
+        ("bert_encoder", json!({})),
+        ("distilbert", distilbert),
+        ("gpt2", gpt2),
+        ("llama", llama),
+    ] {
+        let mut all = dump.clone();
+        for more in [&labels, &keys] {
+            all.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+        }
+        let folder = with_keys(kind, all, None);
+        if let Err(error) = open(folder.path()) {
+            panic!("{kind}: {error}");
+        }
+    }
+}
+
+#[test]
+fn probabilities_without_barred_tokens_sum_to_1() {
+    let (_folder, dir) = imported("marian");
+    let LoadedWeights::Dense(weights) = checkpoint::load(&dir).unwrap().weights else {
+        panic!("not quantised")
+    };
+    let bias = weights.iter().find(|one| one.name == "head.bias").unwrap();
+    let low: Vec<usize> = (0..45)
+        .filter(|&token| bias.values[token] < -100.0)
+        .collect();
+    assert_eq!(low, [44]);
+    let folder = changed("marian", "generation_config.json", |keys| {
+        keys["no_repeat_ngram_size"] = json!(3);
+    });
+    assert!(refusal(&folder).contains("`renormalize_logits` = true is only supported"));
+    let folder = changed("t5", "generation_config.json", |keys| {
+        keys["renormalize_logits"] = json!(true);
+    });
+    assert!(refusal(&folder).contains("`renormalize_logits` = true is only supported"));
+}
+
+#[test]
+fn models_saved_without_their_heads_are_read() {
+    let folder = with_tensors("bart", |tensors| {
+        tensors.remove("final_logits_bias");
+        *tensors = std::mem::take(tensors)
+            .into_iter()
+            .map(|(name, tensor)| (name.trim_start_matches("model.").to_owned(), tensor))
+            .collect();
+    });
+    let foreign = open(folder.path()).unwrap();
+    assert!(!foreign.config.model.output_bias);
+    foreign.write(&folder.path().join("out")).unwrap();
+}
+
+#[test]
+fn lengths_count_the_start_token() {
+    let with = |keys: Value| decode(&with_keys("marian", json!({}), Some(keys)));
+    let found = with(json!({"eos_token_id": 0, "max_length": 40, "min_length": 7}));
+    assert_eq!(
+        (found.max_new_factor, found.max_new_extra, found.min_length),
+        (0.0, 39, 6)
+    );
+    let found = with(
+        json!({"eos_token_id": 0, "max_length": 40, "max_new_tokens": 12, "min_new_tokens": 3}),
+    );
+    assert_eq!((found.max_new_extra, found.min_length), (12, 3));
+    assert_eq!(with(json!({"eos_token_id": 0})).max_new_factor, 1.5);
+}
+
+#[test]
+fn the_search_is_that_of_one_file() {
+    let config = json!({"num_beams": 7, "no_repeat_ngram_size": 2, "forced_eos_token_id": null});
+    let of = |generation: Option<Value>| with_keys("marian", config.clone(), generation);
+    let alone = decode(&of(None));
+    assert_eq!((alone.beam_width, alone.no_repeat_ngram), (7, 2));
+    let other = decode(&of(Some(json!({"eos_token_id": 0, "num_beams": 3}))));
+    assert_eq!((other.beam_width, other.no_repeat_ngram), (3, 0));
+    let copied = of(Some(
+        json!({"_from_model_config": true, "eos_token_id": 0, "num_beams": 3}),
+    ));
+    assert_eq!(
+        (decode(&copied).beam_width, decode(&copied).no_repeat_ngram),
+        (7, 2)
+    );
+    // Its class has this token.
+    let model = open(of(None).path()).unwrap().config.model;
+    assert_eq!(model.forced_last.as_deref(), Some("</s>"));
+}
+
+#[test]
+fn what_differs_in_the_search_is_told() {
+    let notes = |kind: &str, generation: Value| {
+        let folder = changed(kind, "generation_config.json", |keys| {
+            let keys = keys.as_object_mut().unwrap();
+            keys.extend(generation.as_object().unwrap().clone());
+        });
+        open(folder.path()).unwrap().notes.join(" ")
+    };
+    assert!(
+        notes("bart", json!({"early_stopping": true, "num_beams": 4})).contains("`early_stopping`")
+    );
+    assert_eq!(
+        notes("bart", json!({"early_stopping": true, "num_beams": 1})),
+        ""
+    );
+    assert_eq!(
+        notes("bart", json!({"early_stopping": "never", "num_beams": 4})),
+        ""
+    );
+    assert!(notes("gpt2", json!({"num_beams": 4})).contains("`num_beams`"));
+    assert!(notes("gpt2", json!({"no_repeat_ngram_size": 3})).contains("`no_repeat_ngram_size`"));
+}
+
+#[test]
+fn positions_of_m2m_100_begin_behind_the_padding() {
+    let folder = changed("m2m_100", "config.json", |keys| {
+        keys["pad_token_id"] = json!(3);
+        keys.as_object_mut().unwrap().remove("scale_embedding");
+    });
+    let model = open(folder.path()).unwrap().config.model;
+    assert_eq!(model.position_offset, 4);
+    assert!(model.scale_embeddings);
+}
+
+#[test]
+fn activations_and_rotary_positions_have_several_keys() {
+    let folder = with_keys("t5", json!({"dense_act_fn": "silu"}), None);
+    let model = open(folder.path()).unwrap().config.model;
+    assert_eq!(model.activation, crate::architecture::ActivationKind::Silu);
+    let folder = with_keys("t5", json!({"is_gated_act": true}), None);
+    assert!(refusal(&folder).contains("`is_gated_act` = true"));
+    let parameters = json!({"rope_theta": 7000.0, "rope_type": "linear", "factor": 2.0});
+    let folder = with_keys("llama", json!({"rope_parameters": parameters}), None);
+    let model = open(folder.path()).unwrap().config.model;
+    assert_eq!(
+        (model.rotary_base, model.rotary_scaling.factor),
+        (7000.0, 2.0)
+    );
+}
