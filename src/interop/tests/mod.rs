@@ -421,8 +421,13 @@ type Named = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 /// A copy of a fixture with other tensors.
 fn with_tensors(kind: &str, change: impl FnOnce(&mut Named)) -> tempfile::TempDir {
     let folder = changed(kind, "config.json", |_| ());
-    let path = folder.path().join("model.safetensors");
-    let file = fs::read(&path).unwrap();
+    change_tensors(&folder.path().join("model.safetensors"), change);
+    folder
+}
+
+/// Changes the tensors in the file `path`.
+fn change_tensors(path: &Path, change: impl FnOnce(&mut Named)) {
+    let file = fs::read(path).unwrap();
     let read = SafeTensors::deserialize(&file).unwrap();
     let mut tensors: Named = read
         .tensors()
@@ -441,8 +446,7 @@ fn with_tensors(kind: &str, change: impl FnOnce(&mut Named)) -> tempfile::TempDi
             values,
         })
         .collect();
-    checkpoint::weights::write(&path, &parameters).unwrap();
-    folder
+    checkpoint::weights::write(path, &parameters).unwrap();
 }
 
 #[test]
@@ -494,10 +498,9 @@ fn pickles_and_missing_files_are_refused() {
     assert!(refusal(&folder).contains("it has no `tokenizer.json`"));
 }
 
-#[test]
-fn halves_and_shards_are_read() {
-    let folder = changed("llama", "config.json", |_| ());
-    let path = folder.path().join("model.safetensors");
+/// Divides the tensors in `dir`, which get 16 bits each, between two files; the path of the index.
+fn into_halves_and_shards(dir: &Path) -> PathBuf {
+    let path = dir.join("model.safetensors");
     let file = fs::read(&path).unwrap();
     let tensors = SafeTensors::deserialize(&file).unwrap();
     let (mut shards, mut map) = ([Vec::new(), Vec::new()], BTreeMap::new());
@@ -525,11 +528,20 @@ fn halves_and_shards_are_read() {
             (name.clone(), view.unwrap())
         });
         let written = safetensors::serialize(views, None).unwrap();
-        fs::write(folder.path().join(format!("{number}.safetensors")), written).unwrap();
+        fs::write(dir.join(format!("{number}.safetensors")), written).unwrap();
     }
     fs::remove_file(&path).unwrap();
-    let index = folder.path().join("model.safetensors.index.json");
+    let index = dir.join("model.safetensors.index.json");
     fs::write(&index, json!({ "weight_map": map }).to_string()).unwrap();
+    index
+}
+
+#[test]
+fn halves_and_shards_are_read() {
+    let folder = changed("llama", "config.json", |_| ());
+    let file = fs::read(folder.path().join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap();
+    let index = into_halves_and_shards(folder.path());
     let out = folder.path().join("out");
     open(folder.path()).unwrap().write(&out).unwrap();
     let LoadedWeights::Dense(weights) = checkpoint::load(&out).unwrap().weights else {

@@ -1,0 +1,72 @@
+//! Damage to the bytes of a file.
+
+use crate::random::Random;
+
+/// A copy of `bytes` with one to three changes.
+pub(super) fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..1 + random.below(3) {
+        change(&mut bytes, random);
+    }
+    bytes
+}
+
+fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+    if bytes.is_empty() {
+        return;
+    }
+    // Most files have their structure at the beginning.
+    let within = match random.below(2) {
+        0 => bytes.len(),
+        _ => bytes.len().min(2000),
+    };
+    let at = random.below(within);
+    let end = bytes.len().min(at + 1 + random.below(40));
+    match random.below(7) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = random.below(256) as u8,
+        2 => bytes.truncate(at),
+        3 => {
+            bytes.drain(at..end);
+        }
+        4 => {
+            let part = bytes[at..end].to_vec();
+            bytes.splice(at..at, part);
+        }
+        5 => number(bytes, at, random),
+        _ => {
+            let extreme: &[u8] = match random.below(4) {
+                0 => &[0xff; 8],
+                1 => &[0xff, 0xff, 0xff, 0x7f],
+                2 => &[0; 8],
+                _ => &[0, 0, 0, 0, 1, 0, 0, 0],
+            };
+            let room = (bytes.len() - at).min(extreme.len());
+            bytes[at..at + room].copy_from_slice(&extreme[..room]);
+        }
+    }
+}
+
+/// Replaces the number in a text at or behind `at`.
+fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
+    let digits = |bytes: &[u8], from: usize, digits: bool| {
+        let found = bytes[from..]
+            .iter()
+            .position(|byte| byte.is_ascii_digit() == digits);
+        found.map_or(bytes.len(), |found| from + found)
+    };
+    let start = digits(bytes, at, true);
+    let end = digits(bytes, start, false);
+    let numbers = [
+        "0",
+        "-1",
+        "1",
+        "3",
+        "4294967296",
+        "18446744073709551615",
+        "1e300",
+        "0.5",
+        "null",
+    ];
+    bytes.splice(start..end, random.choose(&numbers).bytes());
+}

@@ -1,0 +1,104 @@
+//! Damaged files of every format are refused, or read, but cause neither a panic nor much memory.
+//!
+//! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and has the memory checked, which other tests in the same
+//! process use, too: run the test alone then. The default is small.
+
+mod damage;
+mod models;
+mod pieces;
+mod writers;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use self::damage::mutated;
+use self::models::{MODELS, Model};
+use super::*;
+use crate::random::Random;
+
+/// Mutated files of each format.
+const EACH: usize = 40;
+/// The longest time that one import may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The memory that all imports may need together, in bytes.
+const MEMORY: u64 = 200 << 20;
+/// Formats that are tried at the same time.
+const THREADS: usize = 2;
+
+#[test]
+fn damaged_files_cause_neither_panics_nor_much_memory() {
+    let wanted = std::env::var("ATTENTIVE_MUTATIONS").ok();
+    let wanted = wanted.and_then(|wanted| wanted.parse::<usize>().ok());
+    let each = wanted.unwrap_or(EACH);
+    let before = peak_memory();
+    let formats: Vec<(&Model, &str)> = MODELS
+        .iter()
+        .flat_map(|model| model.files.iter().map(move |&file| (model, file)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let formats = numbers.map_while(|number| Some((number, *formats.get(number)?)));
+        for (number, (model, file)) in formats {
+            let start = Instant::now();
+            let read = damage_many(model, file, each, number);
+            let format = format!("{}, `{file}`", model.name);
+            let used = peak_memory().saturating_sub(before);
+            assert!(wanted.is_none() || used < MEMORY, "{format}: {used} bytes");
+            println!(
+                "{format}: {read} of {each} read, {:.0?}, {} MB",
+                start.elapsed(),
+                used >> 20
+            );
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            thread
+                .join()
+                .unwrap_or_else(|panic| panic::resume_unwind(panic));
+        }
+    });
+}
+
+/// Imports `model` with `each` versions of `file`, the format `number`; how many of them were read.
+fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
+    let format = format!("{}, `{file}`", model.name);
+    let folder = tempfile::tempdir().unwrap();
+    (model.make)(model.name, folder.path());
+    let out = folder.path().join("out");
+    let import = || -> Result<()> {
+        open(folder.path())?.write(&out)?;
+        fs::remove_dir_all(&out).unwrap();
+        Ok(())
+    };
+    import().unwrap_or_else(|error| panic!("{format}: the undamaged model: {error}"));
+    let path = folder.path().join(file);
+    let original = fs::read(&path).unwrap();
+    let mut random = Random::new(20_261_122, number as u64);
+    let mut read = 0;
+    for mutation in 0..each {
+        fs::write(&path, mutated(&original, &mut random)).unwrap();
+        let start = Instant::now();
+        let Ok(found) = panic::catch_unwind(AssertUnwindSafe(import)) else {
+            panic!("{format}: panic for mutation {mutation}");
+        };
+        read += usize::from(found.is_ok());
+        let time = start.elapsed();
+        assert!(
+            time < PATIENCE,
+            "{format}: {time:?} for mutation {mutation}"
+        );
+    }
+    read
+}
+
+/// The most memory that this process has used, in bytes; 0 where the system does not say.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kilobytes.map_or(0, |number| number.parse::<u64>().unwrap() << 10)
+}
