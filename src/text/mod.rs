@@ -23,7 +23,7 @@ pub use languages::Languages;
 pub(crate) use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
-pub(crate) use tokenizer::vocabulary;
 pub use tokenizer::{Joint, Tokenizer};
+pub(crate) use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizers::Tokenizers;
 pub use words::WordCache;

@@ -23,6 +23,13 @@ use crate::error::{Error, Result};
 /// Prefix of the first token of a word in subword vocabularies.
 pub(super) const WORD_MARK: char = '▁';
 
+/// Begins the names of tokens in `tokenizer.json` that unknown text stands for if it is spelled like the rest of the name. It is no
+/// character, so that no text is divided into such tokens.
+pub(crate) const UNKNOWN_SPELLING: char = '\u{10FFFF}';
+
+/// Begins the names of tokens in `tokenizer.json` that no text contains.
+pub(crate) const UNREACHABLE: char = '\u{10FFFE}';
+
 /// How a token is joined to the text before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
@@ -41,6 +48,8 @@ pub struct Tokenizer {
     json: Arc<[u8]>,
     special: SpecialTokens,
     vocab_size: usize,
+    /// Whether there are tokens with [`UNKNOWN_SPELLING`].
+    spells_unknown: bool,
 }
 
 impl Tokenizer {
@@ -96,6 +105,9 @@ impl Tokenizer {
                 "the tokens `{one}` and `{other}` have the same id {id}"
             ));
         }
+        let spells_unknown = vocab
+            .keys()
+            .any(|token| token.starts_with(UNKNOWN_SPELLING));
         let vocab_size = match names.unknown_from {
             0 => vocab_size,
             known => known.min(vocab_size),
@@ -109,6 +121,7 @@ impl Tokenizer {
             json: json.into(),
             special,
             vocab_size,
+            spells_unknown,
         })
     }
 
@@ -123,10 +136,38 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Data`] if a tokenizer from another program cannot encode the text. Learned tokenizers never fail.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
+        if self.spells_unknown {
+            return self.encode_spelled(text);
+        }
         let encoding = self.inner.encode_fast(text, false);
         let encoding = encoding.map_err(cannot_encode(text))?;
         let ids = encoding.get_ids().iter();
         Ok(ids.map(|&id| self.known(id)).collect())
+    }
+
+    /// [`Tokenizer::encode`] with tokens that unknown text may stand for.
+    fn encode_spelled(&self, text: &str) -> Result<Vec<TokenId>> {
+        let unk = self.special.unk;
+        let name = self.inner.id_to_token(unk).unwrap_or_default();
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
+        let ids = encoding.get_ids().iter().zip(tokens);
+        let spelled = |(&id, (token, &(start, end))): (&TokenId, (&String, &(usize, usize)))| {
+            if id != unk {
+                return self.known(id);
+            }
+            // Some kinds of models name the token, others what they read.
+            let spelling = match *token == name {
+                true => text.get(start..end).unwrap_or_default(),
+                false => token,
+            };
+            let found = self
+                .inner
+                .token_to_id(&format!("{UNKNOWN_SPELLING}{spelling}"));
+            found.map_or(unk, |id| self.known(id))
+        };
+        Ok(ids.map(spelled).collect())
     }
 
     /// `id`, or `<unk>` if it is beyond the vocabulary of the model.
@@ -248,7 +289,11 @@ impl Tokenizer {
 
     /// The token with this id, as spelled in the vocabulary.
     pub fn token(&self, id: TokenId) -> Option<String> {
-        self.inner.id_to_token(id)
+        let mut token = self.inner.id_to_token(id)?;
+        if token.starts_with([UNKNOWN_SPELLING, UNREACHABLE]) {
+            token.remove(0);
+        }
+        Some(token)
     }
 
     /// Each of `ids` as spelled in the vocabulary; empty for ids outside of it.
@@ -301,7 +346,10 @@ impl Tokenizer {
 
     /// The id of `token`, as it stands in the vocabulary.
     pub fn id(&self, token: &str) -> Option<TokenId> {
-        self.inner.token_to_id(token)
+        let marked = [UNKNOWN_SPELLING, UNREACHABLE].iter();
+        let mut marked = marked.map(|mark| format!("{mark}{token}"));
+        let plain = self.inner.token_to_id(token);
+        plain.or_else(|| marked.find_map(|token| self.inner.token_to_id(&token)))
     }
 
     /// Makes `start` what the decoder reads first.

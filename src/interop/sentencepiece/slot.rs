@@ -1,9 +1,7 @@
 //! Tokens of a vocabulary that is made from pieces.
 
 use super::{Piece, Role};
-
-/// Begins the names of tokens that no text contains, since it is no character.
-const UNREACHABLE: char = '\u{10FFFF}';
+use crate::text::{UNKNOWN_SPELLING, UNREACHABLE};
 
 /// A token of the new vocabulary.
 #[derive(Clone, Debug)]
@@ -14,8 +12,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A token of the vocabulary that is no piece: a special one, that of a language, or a piece of the other side, which no text
-    /// of this side contains.
+    /// A token of the vocabulary that is no piece: a special one, that of a language, or a piece of the other side, which stands for
+    /// unknown text of this side that is spelled like it.
     pub(super) fn foreign(text: &str) -> Self {
         let between = |open, close| text.starts_with(open) && text.ends_with(close);
         let role = match text {
@@ -23,11 +21,12 @@ impl Slot {
             _ if between("<", ">") || between("__", "__") => Role::Control,
             _ => Role::Unused,
         };
-        Self::of(&Piece {
-            text: text.to_owned(),
-            score: 0.0,
-            role,
-        })
+        let text = match role {
+            Role::Unused => format!("{UNKNOWN_SPELLING}{text}"),
+            _ => text.to_owned(),
+        };
+        let score = 0.0;
+        Self { text, score, role }
     }
 
     pub(super) fn of(piece: &Piece) -> Self {
