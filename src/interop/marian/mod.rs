@@ -7,7 +7,7 @@ mod options;
 mod search;
 mod shortlist;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod vocab;
 mod yaml;
 

@@ -2,11 +2,19 @@
 
 use crate::random::Random;
 
-/// A copy of `bytes` with one to three changes.
-pub(super) fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+/// A copy of the file `name`, which holds `bytes`, with one to three changes. Half of the copies have the checksums that their data
+/// should have.
+pub(super) fn mutated(name: &str, bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + random.below(3) {
         change(&mut bytes, random);
+    }
+    if random.below(2) == 0 {
+        match name {
+            _ if name.starts_with("lex.") => mend_shortlist(&mut bytes),
+            _ if name.ends_with(".npz") => mend_archive(&mut bytes),
+            _ => {}
+        }
     }
     bytes
 }
@@ -69,4 +77,44 @@ fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
         "null",
     ];
     bytes.splice(start..end, random.choose(&numbers).bytes());
+}
+
+/// Gives a shortlist the checksum that it should have.
+fn mend_shortlist(list: &mut [u8]) {
+    let mut sum = 0u64;
+    for word in list.chunks_exact(8).skip(2) {
+        let word = u64::from_le_bytes(word.try_into().unwrap());
+        let term = (0x9e37_79b9u64.wrapping_add(word)).wrapping_add(sum << 6);
+        sum ^= term.wrapping_add(sum >> 2);
+    }
+    if let Some(place) = list.get_mut(8..16) {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Gives the entries of a ZIP archive the checksums that they should have.
+fn mend_archive(archive: &mut [u8]) {
+    let starts = 0..archive.len().saturating_sub(45);
+    for start in starts
+        .filter(|&start| archive[start..].starts_with(b"PK\x01\x02"))
+        .collect::<Vec<_>>()
+    {
+        let number = |at: usize, len: usize| -> Option<usize> {
+            let bytes = archive.get(at..at + len)?;
+            Some(
+                bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |number, &byte| number << 8 | usize::from(byte)),
+            )
+        };
+        let data = || {
+            let (size, local) = (number(start + 20, 4)?, number(start + 42, 4)?);
+            let texts = number(local + 26, 2)? + number(local + 28, 2)?;
+            archive.get(local + 30 + texts..)?.get(..size)
+        };
+        if let Some(sum) = data().map(crc32fast::hash) {
+            archive[start + 16..start + 20].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
 }

@@ -80,7 +80,7 @@ fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
     let mut random = Random::new(20_261_122, number as u64);
     let mut read = 0;
     for mutation in 0..each {
-        fs::write(&path, mutated(&original, &mut random)).unwrap();
+        fs::write(&path, mutated(file, &original, &mut random)).unwrap();
         let start = Instant::now();
         let Ok(found) = panic::catch_unwind(AssertUnwindSafe(import)) else {
             panic!("{format}: panic for mutation {mutation}");

@@ -230,6 +230,15 @@ fn numbered(tokens: &[String]) -> Value {
     Value::Object(ids.collect())
 }
 
+/// Marian's binary format with numbers in `f32`.
+pub(super) fn marian_binary(_: &str, dir: &Path) {
+    let made = crate::interop::marian::tests::changed("npz", |options| options, &[]);
+    for entry in fs::read_dir(made.path()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), dir.join(entry.file_name())).unwrap();
+    }
+}
+
 pub(super) fn g2p(_: &str, dir: &Path) {
     let mut archive = Archive::new(Vec::new());
     let arrays: [(&str, &[usize]); 12] = [

@@ -1,0 +1,118 @@
+//! Small random models (scripts/fixtures/marian.py) compute here what the formulas of Marian say.
+
+mod computation;
+mod files;
+mod options;
+mod shortlists;
+mod vocabularies;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::batch::{Batch, Padded, TokenId};
+use crate::checkpoint::LoadedWeights;
+use crate::config::LengthPenalty;
+use crate::device;
+use crate::model::tests::rows;
+use crate::nn::Pass;
+use crate::pipeline::Pipeline;
+use crate::text::Languages;
+
+const KINDS: [&str; 4] = ["npz", "prenorm", "ssru", "firefox"];
+const FIREFOX: &str = "model.xxyy.intgemm.alphas.bin";
+const LEXICON: &str = "lex.50.50.xxyy.s2t.bin";
+/// Lengths of the sources of `expected.npz`.
+const LENGTHS: [usize; 2] = [1, 5];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn fixture(kind: &str) -> PathBuf {
+    fixtures().join("marian").join(kind)
+}
+
+/// A copy of the fixture `kind`.
+fn copied(kind: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(fixture(kind)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    folder
+}
+
+/// The model directory that `foreign` becomes.
+fn written(foreign: Foreign) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("model");
+    foreign.write(&out).unwrap();
+    (folder, out)
+}
+
+fn imported(path: &Path) -> (tempfile::TempDir, PathBuf) {
+    written(Foreign::open(path, None, &Languages::default()).unwrap())
+}
+
+fn refusal(path: &Path) -> String {
+    Foreign::open(path, None, &Languages::default())
+        .unwrap_err()
+        .to_string()
+}
+
+/// The fixture `kind` as a binary file, with `options` changed and other tensors.
+pub(in crate::interop) fn changed(
+    kind: &str,
+    change: impl FnOnce(String) -> String,
+    add: &[(&str, usize)],
+) -> tempfile::TempDir {
+    let folder = copied(kind);
+    let path = folder.path().join("model.npz");
+    let tensors = Tensors::npz(&path).unwrap();
+    let options = String::from_utf8(tensors.bytes(OPTIONS).unwrap().to_vec()).unwrap();
+    let options = change(options.trim_end_matches('\0').to_owned());
+    let mut items: Vec<Item> = tensors
+        .names()
+        .filter(|name| *name != OPTIONS)
+        .map(|name| {
+            let bytes = tensors.bytes(name).unwrap().to_vec();
+            (
+                name.to_owned(),
+                0x404,
+                tensors.shape(name).unwrap().to_vec(),
+                bytes,
+            )
+        })
+        .collect();
+    items.push((OPTIONS.into(), 0x101, vec![options.len()], options.into()));
+    for &(name, size) in add {
+        items.push((name.into(), 0x404, vec![1, size], vec![0; 4 * size]));
+    }
+    fs::write(folder.path().join("model.bin"), binary(&items)).unwrap();
+    fs::remove_file(path).unwrap();
+    let _ = fs::remove_file(folder.path().join("decoder.yml"));
+    folder
+}
+
+/// Name, type, shape and bytes of a tensor.
+type Item = (String, u64, Vec<usize>, Vec<u8>);
+
+fn binary(items: &[Item]) -> Vec<u8> {
+    let number = |number: usize| (number as u64).to_le_bytes();
+    let mut file = [number(1), number(items.len())].concat();
+    for (name, kind, shape, data) in items {
+        let header = [name.len() + 1, *kind as usize, shape.len(), data.len()];
+        file.extend(header.map(number).concat());
+    }
+    for (name, ..) in items {
+        file.extend([name.as_bytes(), &[0]].concat());
+    }
+    for (_, _, shape, _) in items {
+        file.extend(shape.iter().flat_map(|&size| (size as i32).to_le_bytes()));
+    }
+    file.extend(number(3));
+    file.extend([0; 3]);
+    items.iter().for_each(|(.., data)| file.extend(data));
+    file
+}
