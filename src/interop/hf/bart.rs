@@ -165,7 +165,6 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
 /// BART (Lewis et al. 2020).
 pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
-    keys.only("force_bos_token_to_be_generated", false)?;
     keys.only("do_blenderbot_90_layernorm", false)?;
     let mut described = common(keys, "gelu")?;
     let model = &mut described.model;
@@ -189,10 +188,12 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
+    let attention_dropout = keys.or("attention_dropout", 0.1)?;
     let mut described = common(keys, "relu")?;
     let padding = padding.map_or(1, |id| id as usize);
     let model = &mut described.model;
     model.scale_embeddings = scale_embeddings;
+    model.attention_dropout = attention_dropout;
     model.norm_position = NormPosition::Pre;
     model.positions = Positions::Learned;
     model.position_offset = padding + 1;

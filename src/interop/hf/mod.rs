@@ -7,6 +7,7 @@ mod export;
 mod generation;
 mod gpt2;
 mod llama;
+mod search;
 mod sentences;
 mod t5;
 mod tokenizer;
@@ -133,7 +134,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let (tokenizer, tokenizers) = (read.config, read.tokenizers);
     let config = Config {
         tokenizer,
-        decode: generation.decode(),
+        decode: generation.decode(&model),
         data: DataConfig {
             max_len: model.max_len.min(DataConfig::default().max_len),
             units,
