@@ -1,6 +1,7 @@
 //! `config.json` and `generation_config.json`.
 
 use super::*;
+use crate::interop::sentencepiece::SentencePiece;
 
 /// A copy of a fixture with more keys in `config.json`, and with this `generation_config.json`.
 fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::TempDir {
@@ -286,4 +287,72 @@ fn activations_and_rotary_positions_have_several_keys() {
         (model.rotary_base, model.rotary_scaling.factor),
         (7000.0, 2.0)
     );
+}
+
+/// A model with an embedding and pieces for each side; the pieces of source and target.
+fn with_two_vocabularies() -> (tempfile::TempDir, [Vec<String>; 2]) {
+    let folder = changed("marian_separate", "config.json", |_| ());
+    fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
+    let sides = [
+        ("unigram.model", "source.spm", "vocab.json"),
+        ("bpe.model", "target.spm", "target_vocab.json"),
+    ];
+    let pieces = sides.map(|(model, copy, vocab)| {
+        let model = fixture("../sentencepiece").join(model);
+        fs::copy(&model, folder.path().join(copy)).unwrap();
+        let model = SentencePiece::read(&model).unwrap();
+        let pieces: Vec<String> = model.texts().skip(3).take(42).map(str::to_owned).collect();
+        let special = ["</s>", "<unk>"].map(str::to_owned).into_iter();
+        let tokens = special.chain(pieces.clone()).chain(["<pad>".to_owned()]);
+        let ids: BTreeMap<String, TokenId> = tokens.zip(0..).collect();
+        fs::write(folder.path().join(vocab), json!(ids).to_string()).unwrap();
+        pieces
+    });
+    separate_vocabularies(&folder, true);
+    (folder, pieces)
+}
+
+fn separate_vocabularies(folder: &tempfile::TempDir, separate: bool) {
+    let settings = json!({"separate_vocabs": separate}).to_string();
+    fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+}
+
+#[test]
+fn both_sides_may_have_a_vocabulary() {
+    let (folder, [source, target]) = with_two_vocabularies();
+    assert_ne!(source, target);
+    let out = folder.path().join("out");
+    open(folder.path()).unwrap().write(&out).unwrap();
+    let pipeline = Pipeline::load(&out).unwrap();
+    let tokenizers = pipeline.tokenizers();
+    for (id, (source, target)) in (2..).zip(source.iter().zip(&target)) {
+        assert_eq!(tokenizers.src().token(id).as_ref(), Some(source));
+        assert_eq!(tokenizers.tgt().token(id).as_ref(), Some(target));
+    }
+    assert_eq!(tokenizers.tgt().special(), {
+        let special = tokenizers.src().special();
+        crate::text::SpecialTokens {
+            start: special.pad,
+            ..special
+        }
+    });
+    let options = TranslateOptions::from(&pipeline.config().decode);
+    pipeline.translate_with(&["ein Hund"], &options).unwrap();
+
+    // Without the setting, there is one vocabulary.
+    separate_vocabularies(&folder, false);
+    let tokenizers = open(folder.path()).unwrap().tokenizers;
+    assert_eq!(tokenizers.tgt().token(2), source.first().cloned());
+}
+
+#[test]
+fn vocabularies_of_other_sizes_and_tokens_are_refused() {
+    let (folder, _) = with_two_vocabularies();
+    let path = folder.path().join("target_vocab.json");
+    let mut ids: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    (ids["<unk>"], ids["</s>"]) = (json!(0), json!(1));
+    fs::write(&path, ids.to_string()).unwrap();
+    assert!(refusal(&folder).contains("other ids of `</s>`"));
+    let folder = with_keys("marian_separate", json!({"decoder_vocab_size": 50}), None);
+    assert!(refusal(&folder).contains("`decoder_vocab_size` = 50"));
 }
