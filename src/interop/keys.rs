@@ -52,6 +52,26 @@ impl Keys {
         read
     }
 
+    /// Sets `value` to that of `key`, which may be null, unless it is missing.
+    pub(super) fn update<T: DeserializeOwned>(
+        &mut self,
+        key: &str,
+        value: &mut Option<T>,
+    ) -> Result<()> {
+        if self.left.contains_key(key) {
+            *value = self.optional(key)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `key` has another value than `usual`, and is not null.
+    pub(super) fn differs(&self, key: &str, usual: &Value) -> bool {
+        match self.left.get(key) {
+            None | Some(Value::Null) => false,
+            Some(value) => !equal(value, usual),
+        }
+    }
+
     /// The value of `key`.
     pub(super) fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T> {
         let value = self.optional(key)?;
@@ -68,9 +88,7 @@ impl Keys {
         let only = only.into();
         match self.left.remove(key) {
             None | Some(Value::Null) => Ok(()),
-            Some(value) if value == only => Ok(()),
-            // 1 is 1.0.
-            Some(value) if value.is_number() && value.as_f64() == only.as_f64() => Ok(()),
+            Some(value) if equal(&value, &only) => Ok(()),
             Some(value) => Err(self.refuse(key, &value)),
         }
     }
@@ -95,6 +113,11 @@ impl Keys {
             )),
         }
     }
+}
+
+/// Whether these values are the same. 1 is 1.0.
+fn equal(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
 
 /// The error for something in the file or directory `path` that is not understood.

@@ -118,6 +118,12 @@ const NAMES: Names = &[
     ("decoder.norm", Same("decoder.layer_norm")),
 ];
 
+/// The names of a model with an embedding for each side.
+const SEPARATE: Names = &[
+    ("src.embedding", Same("encoder.embed_tokens")),
+    ("tgt.embedding", Same("decoder.embed_tokens")),
+];
+
 /// What the relatives have in common.
 fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
@@ -165,7 +171,6 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
 /// BART (Lewis et al. 2020).
 pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
-    keys.only("force_bos_token_to_be_generated", false)?;
     keys.only("do_blenderbot_90_layernorm", false)?;
     let mut described = common(keys, "gelu")?;
     let model = &mut described.model;
@@ -189,10 +194,12 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
+    let attention_dropout = keys.or("attention_dropout", 0.1)?;
     let mut described = common(keys, "relu")?;
     let padding = padding.map_or(1, |id| id as usize);
     let model = &mut described.model;
     model.scale_embeddings = scale_embeddings;
+    model.attention_dropout = attention_dropout;
     model.norm_position = NormPosition::Pre;
     model.positions = Positions::Learned;
     model.position_offset = padding + 1;
@@ -206,11 +213,20 @@ pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Descr
 
 /// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
 pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
-    keys.only("share_encoder_decoder_embeddings", true)?;
+    let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let mut described = common(keys, "gelu")?;
+    // Other sizes cannot be loaded there, either.
     keys.only("decoder_vocab_size", described.vocab)?;
     let model = &mut described.model;
+    if !is_shared {
+        model.tie_embeddings = TieEmbeddings::Decoder;
+        described.names.insert(0, SEPARATE);
+        described.unused = vec![Unused::CopyOf(
+            "lm_head.weight",
+            "decoder.embed_tokens.weight",
+        )];
+    }
     model.positions = Positions::SinusoidalConcatenated;
     model.output_bias = tensors.has(FINAL_BIAS);
     // Tables of the same sinusoids.

@@ -84,8 +84,8 @@ pub(in crate::interop) fn export(
     let config = json_file(&joined(&equal.config, &generation));
     let generation = json_file(&generation);
     let tokenizer = tokenizer(loaded, tokenizers)?;
-    let tokenizer = |path: &Path| fs::write(path, &tokenizer);
-    let tokenizer_config = json_file(&tokenizer_config(loaded));
+    let tokenizer_config = json_file(&tokenizer_config(loaded, &tokenizer));
+    let tokenizer = json_file(&tokenizer);
     checkpoint::write_folder(
         out,
         &[
@@ -196,7 +196,15 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
             if !bad_words.is_empty() {
                 set("bad_words_ids", json!(bad_words));
             }
-            set("max_length", config.model.max_len.into());
+            match config.decode.max_new_factor {
+                0.0 => set("max_new_tokens", config.decode.max_new_extra.into()),
+                _ => set("max_length", config.model.max_len.into()),
+            }
+            // The start token counts there.
+            match config.decode.min_length {
+                0 => {}
+                shortest => set("min_length", (shortest + 1).into()),
+            }
             set("num_beams", config.decode.beam_width.into());
             set("no_repeat_ngram_size", config.decode.no_repeat_ngram.into());
             for (key, token) in [
@@ -218,7 +226,10 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
         Task::Generate => {
             let never = tokenizers.never_in_texts(&config.model, config.data.units)?;
             set("bos_token_id", contract.start.into());
-            set("eos_token_id", contract.end.into());
+            match tokenizers.ends(&config.model)?[..] {
+                [end] => set("eos_token_id", end.into()),
+                ref ends => set("eos_token_id", json!(ends)),
+            }
             set("suppress_tokens", json!(never));
         }
         Task::Fill | Task::Embed | Task::Tag | Task::Classify => {}
@@ -227,29 +238,34 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
 }
 
 /// `tokenizer.json`, which puts the tokens around a text that the model reads.
-fn tokenizer(loaded: &LoadedModel, tokenizer: &crate::text::Tokenizer) -> Result<Vec<u8>> {
+fn tokenizer(loaded: &LoadedModel, tokenizer: &crate::text::Tokenizer) -> Result<Value> {
     let mut file: Value = serde_json::from_slice(tokenizer.to_json()).map_err(|error| {
         Error::usage(format!("the tokenizer is damaged: {error}"), "train again")
     })?;
-    if file["post_processor"].is_null() {
-        let special = tokenizer.special();
-        let (before, after) = frame(loaded, special);
+    let (before, after) = frame(loaded, tokenizer.special());
+    // The languages of a model may have been chosen after its file was made.
+    let is_chosen = loaded.architecture.task() == Task::Translate;
+    if is_chosen || file["post_processor"].is_null() {
         let named = |id: TokenId| (id, tokenizer.token(id).unwrap_or_default());
-        file["post_processor"] = template(before.map(named), after.map(named));
+        let named = |ids: Vec<TokenId>| ids.into_iter().map(named).collect::<Vec<_>>();
+        file["post_processor"] = template(&named(before), &named(after));
     }
-    Ok(file.to_string().into_bytes())
+    Ok(file)
 }
 
 /// What comes before and after a text.
-fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Option<TokenId>, Option<TokenId>) {
+fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Vec<TokenId>, Vec<TokenId>) {
     match (loaded.architecture.task(), loaded.config.data.units) {
-        (Task::Generate, Units::Stream) => (None, None),
-        (Task::Generate, Units::Lines) => (Some(special.start), None),
-        _ => (special.first, Some(special.eos)),
+        (Task::Generate, Units::Stream) => (Vec::new(), Vec::new()),
+        (Task::Generate, Units::Lines) => (vec![special.start], Vec::new()),
+        _ => {
+            let after = [special.eos].into_iter().chain(special.last);
+            (special.first.into_iter().collect(), after.collect())
+        }
     }
 }
 
-fn template(before: Option<(TokenId, String)>, after: Option<(TokenId, String)>) -> Value {
+fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value {
     let special =
         |(_, token): &(TokenId, String)| json!({"SpecialToken": {"id": token, "type_id": 0}});
     let text = |name: &str| json!({"Sequence": {"id": name, "type_id": 0}});
@@ -263,7 +279,7 @@ fn template(before: Option<(TokenId, String)>, after: Option<(TokenId, String)>)
             .collect()
     };
     let (single, pair) = (framed(&["A"]), framed(&["A", "B"]));
-    let tokens: serde_json::Map<String, Value> = (before.iter().chain(&after))
+    let tokens: serde_json::Map<String, Value> = (before.iter().chain(after))
         .map(|(id, token)| {
             (
                 token.clone(),
@@ -274,7 +290,8 @@ fn template(before: Option<(TokenId, String)>, after: Option<(TokenId, String)>)
     json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
 }
 
-fn tokenizer_config(loaded: &LoadedModel) -> Value {
+/// `tokenizer_config.json` for the tokenizer `file`.
+fn tokenizer_config(loaded: &LoadedModel, file: &Value) -> Value {
     let tokenizer = loaded.tokenizers.tgt();
     let special = tokenizer.special();
     let token = |id: TokenId| tokenizer.token(id);
@@ -282,6 +299,8 @@ fn tokenizer_config(loaded: &LoadedModel) -> Value {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": loaded.config.model.max_len,
         "clean_up_tokenization_spaces": false,
+        // It counts there, whatever the file says.
+        "add_prefix_space": file["pre_tokenizer"]["add_prefix_space"] == true,
         // Types of tokens would change what GPT-2 computes.
         "model_input_names": ["input_ids", "attention_mask"],
         "pad_token": token(special.pad),

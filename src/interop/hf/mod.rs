@@ -7,6 +7,7 @@ mod export;
 mod generation;
 mod gpt2;
 mod llama;
+mod search;
 mod sentences;
 mod t5;
 mod tokenizer;
@@ -24,9 +25,9 @@ use super::recipe::{Names, Recipe, Sinusoids, Unused};
 use super::tensors::Tensors;
 use crate::architecture::ActivationKind;
 use crate::checkpoint;
-use crate::config::{Config, DataConfig, ModelConfig};
+use crate::config::{Config, DataConfig, ModelConfig, Vocabulary};
 use crate::error::{Error, Result};
-use crate::text::Languages;
+use crate::text::{Languages, Tokenizers};
 
 /// Keys of all kinds that make no difference to what a model computes.
 const IGNORED: &[&str] = &[
@@ -72,7 +73,8 @@ struct Described {
     model: ModelConfig,
     /// The number of tokens.
     vocab: usize,
-    names: Names,
+    /// See [`Recipe::names`].
+    names: Vec<Names>,
     unused: Vec<Unused>,
     /// See [`Recipe::prefix`].
     prefix: &'static str,
@@ -85,7 +87,7 @@ impl Described {
         Self {
             model,
             vocab,
-            names,
+            names: vec![names],
             unused: Vec::new(),
             prefix: "",
             positions: None,
@@ -130,10 +132,14 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
     let units = read.units(model.family.task());
-    let (tokenizer, tokenizers) = (read.config, read.tokenizers);
+    let (mut tokenizer, tokenizers) = (read.config, read.tokenizers);
+    tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
+        (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
+        _ => Vocabulary::Shared,
+    };
     let config = Config {
         tokenizer,
-        decode: generation.decode(),
+        decode: generation.decode(&model),
         data: DataConfig {
             max_len: model.max_len.min(DataConfig::default().max_len),
             units,
@@ -148,7 +154,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let recipe = Recipe {
         dir: dir.to_path_buf(),
         tensors,
-        names: vec![names],
+        names,
         barred: generation.impossible(&config.model)?,
         unused,
         prefix,

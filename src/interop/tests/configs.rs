@@ -1,6 +1,7 @@
 //! `config.json` and `generation_config.json`.
 
 use super::*;
+use crate::interop::sentencepiece::SentencePiece;
 
 /// A copy of a fixture with more keys in `config.json`, and with this `generation_config.json`.
 fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::TempDir {
@@ -122,11 +123,12 @@ fn probabilities_without_barred_tokens_sum_to_1() {
     let folder = changed("marian", "generation_config.json", |keys| {
         keys["no_repeat_ngram_size"] = json!(3);
     });
-    assert!(refusal(&folder).contains("`renormalize_logits` = true is only supported"));
-    let folder = changed("t5", "generation_config.json", |keys| {
-        keys["renormalize_logits"] = json!(true);
-    });
-    assert!(refusal(&folder).contains("`renormalize_logits` = true is only supported"));
+    assert!(refusal(&folder).contains("`renormalize_logits` = true is not supported"));
+    let of_t5 = |keys: Value| with_keys("t5", json!({}), Some(keys));
+    let folder = of_t5(json!({"renormalize_logits": true, "bad_words_ids": [[0]]}));
+    assert!(refusal(&folder).contains("`renormalize_logits` = true is not supported"));
+    // Without barred tokens, they sum to 1 anyway.
+    open(of_t5(json!({"renormalize_logits": true})).path()).unwrap();
 }
 
 #[test]
@@ -156,26 +158,79 @@ fn lengths_count_the_start_token() {
     );
     assert_eq!((found.max_new_extra, found.min_length), (12, 3));
     assert_eq!(with(json!({"eos_token_id": 0})).max_new_factor, 1.5);
+    // What `transformers` has where nothing is set.
+    let unset = with(json!({"eos_token_id": 0, "max_length": 20}));
+    assert_eq!((unset.max_new_factor, unset.max_new_extra), (1.5, 10));
 }
 
 #[test]
 fn the_search_is_that_of_one_file() {
-    let config = json!({"num_beams": 7, "no_repeat_ngram_size": 2, "forced_eos_token_id": null});
+    let config = json!({"num_beams": 7, "no_repeat_ngram_size": 2});
     let of = |generation: Option<Value>| with_keys("marian", config.clone(), generation);
     let alone = decode(&of(None));
     assert_eq!((alone.beam_width, alone.no_repeat_ngram), (7, 2));
     let other = decode(&of(Some(json!({"eos_token_id": 0, "num_beams": 3}))));
     assert_eq!((other.beam_width, other.no_repeat_ngram), (3, 0));
-    let copied = of(Some(
-        json!({"_from_model_config": true, "eos_token_id": 0, "num_beams": 3}),
-    ));
+    // The search of a file that was made from `config.json` is that of `config.json`, if it has one.
+    let file = json!({
+        "_from_model_config": true, "eos_token_id": 0, "num_beams": 3, "renormalize_logits": true, "bad_words_ids": [[44]],
+    });
+    let copied = open(of(Some(file.clone())).path()).unwrap().config;
     assert_eq!(
-        (decode(&copied).beam_width, decode(&copied).no_repeat_ngram),
+        (copied.decode.beam_width, copied.decode.no_repeat_ngram),
         (7, 2)
     );
-    // Its class has this token.
-    let model = open(of(None).path()).unwrap().config.model;
-    assert_eq!(model.forced_last.as_deref(), Some("</s>"));
+    assert_eq!(copied.model.never_generated, Some(Vec::new()));
+    let usual =
+        json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
+    let config = open(with_keys("marian", usual, Some(file)).path())
+        .unwrap()
+        .config;
+    assert_eq!(
+        (config.decode.beam_width, config.decode.max_new_factor),
+        (3, 1.5)
+    );
+    assert_eq!(config.model.never_generated, Some(vec!["<pad>".to_owned()]));
+}
+
+#[test]
+fn classes_have_tokens_of_their_own() {
+    let folder = |kind: &str, key: &str, value: Option<Value>| {
+        let folder = changed(kind, "config.json", |keys| {
+            let keys = keys.as_object_mut().unwrap();
+            keys.remove(key);
+            keys.extend(value.map(|value| (key.to_owned(), value)));
+        });
+        fs::remove_file(folder.path().join("generation_config.json")).unwrap();
+        folder
+    };
+    let model = |kind: &str, key: &str, value| {
+        let folder = folder(kind, key, value);
+        open(folder.path()).unwrap().config.model
+    };
+    let last = "forced_eos_token_id";
+    assert_eq!(
+        model("marian", last, None).forced_last.as_deref(),
+        Some("</s>")
+    );
+    assert_eq!(model("marian", last, Some(Value::Null)).forced_last, None);
+    let start = "decoder_start_token_id";
+    assert_eq!(
+        model("bart", start, None).decoder_start.as_deref(),
+        Some("</s>")
+    );
+    // Without a token of its own, it starts with `<s>`.
+    assert_eq!(
+        model("mbart", start, None).decoder_start.as_deref(),
+        Some("<s>")
+    );
+    let forces = |kind: &str| {
+        let keys = json!({"force_bos_token_to_be_generated": true, "forced_bos_token_id": null});
+        let folder = with_keys(kind, keys, None);
+        open(folder.path()).unwrap().config.model.forced_first
+    };
+    assert_eq!(forces("bart").as_deref(), Some("<s>"));
+    assert_eq!(forces("mbart"), None);
 }
 
 #[test]
@@ -198,6 +253,7 @@ fn what_differs_in_the_search_is_told() {
         notes("bart", json!({"early_stopping": "never", "num_beams": 4})),
         ""
     );
+    assert!(notes("gpt2", json!({"max_length": 50})).contains("`max_length`"));
     assert!(notes("gpt2", json!({"num_beams": 4})).contains("`num_beams`"));
     assert!(notes("gpt2", json!({"no_repeat_ngram_size": 3})).contains("`no_repeat_ngram_size`"));
 }
@@ -206,11 +262,15 @@ fn what_differs_in_the_search_is_told() {
 fn positions_of_m2m_100_begin_behind_the_padding() {
     let folder = changed("m2m_100", "config.json", |keys| {
         keys["pad_token_id"] = json!(3);
-        keys.as_object_mut().unwrap().remove("scale_embedding");
+        let keys = keys.as_object_mut().unwrap();
+        keys.remove("scale_embedding");
+        keys.remove("attention_dropout");
     });
     let model = open(folder.path()).unwrap().config.model;
     assert_eq!(model.position_offset, 4);
+    // As the class has it.
     assert!(model.scale_embeddings);
+    assert_eq!(model.attention_dropout, 0.1);
 }
 
 #[test]
@@ -227,4 +287,72 @@ fn activations_and_rotary_positions_have_several_keys() {
         (model.rotary_base, model.rotary_scaling.factor),
         (7000.0, 2.0)
     );
+}
+
+/// A model with an embedding and pieces for each side; the pieces of source and target.
+fn with_two_vocabularies() -> (tempfile::TempDir, [Vec<String>; 2]) {
+    let folder = changed("marian_separate", "config.json", |_| ());
+    fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
+    let sides = [
+        ("unigram.model", "source.spm", "vocab.json"),
+        ("bpe.model", "target.spm", "target_vocab.json"),
+    ];
+    let pieces = sides.map(|(model, copy, vocab)| {
+        let model = fixture("../sentencepiece").join(model);
+        fs::copy(&model, folder.path().join(copy)).unwrap();
+        let model = SentencePiece::read(&model).unwrap();
+        let pieces: Vec<String> = model.texts().skip(3).take(42).map(str::to_owned).collect();
+        let special = ["</s>", "<unk>"].map(str::to_owned).into_iter();
+        let tokens = special.chain(pieces.clone()).chain(["<pad>".to_owned()]);
+        let ids: BTreeMap<String, TokenId> = tokens.zip(0..).collect();
+        fs::write(folder.path().join(vocab), json!(ids).to_string()).unwrap();
+        pieces
+    });
+    separate_vocabularies(&folder, true);
+    (folder, pieces)
+}
+
+fn separate_vocabularies(folder: &tempfile::TempDir, separate: bool) {
+    let settings = json!({"separate_vocabs": separate}).to_string();
+    fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+}
+
+#[test]
+fn both_sides_may_have_a_vocabulary() {
+    let (folder, [source, target]) = with_two_vocabularies();
+    assert_ne!(source, target);
+    let out = folder.path().join("out");
+    open(folder.path()).unwrap().write(&out).unwrap();
+    let pipeline = Pipeline::load(&out).unwrap();
+    let tokenizers = pipeline.tokenizers();
+    for (id, (source, target)) in (2..).zip(source.iter().zip(&target)) {
+        assert_eq!(tokenizers.src().token(id).as_ref(), Some(source));
+        assert_eq!(tokenizers.tgt().token(id).as_ref(), Some(target));
+    }
+    assert_eq!(tokenizers.tgt().special(), {
+        let special = tokenizers.src().special();
+        crate::text::SpecialTokens {
+            start: special.pad,
+            ..special
+        }
+    });
+    let options = TranslateOptions::from(&pipeline.config().decode);
+    pipeline.translate_with(&["ein Hund"], &options).unwrap();
+
+    // Without the setting, there is one vocabulary.
+    separate_vocabularies(&folder, false);
+    let tokenizers = open(folder.path()).unwrap().tokenizers;
+    assert_eq!(tokenizers.tgt().token(2), source.first().cloned());
+}
+
+#[test]
+fn vocabularies_of_other_sizes_and_tokens_are_refused() {
+    let (folder, _) = with_two_vocabularies();
+    let path = folder.path().join("target_vocab.json");
+    let mut ids: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    (ids["<unk>"], ids["</s>"]) = (json!(0), json!(1));
+    fs::write(&path, ids.to_string()).unwrap();
+    assert!(refusal(&folder).contains("other ids of `</s>`"));
+    let folder = with_keys("marian_separate", json!({"decoder_vocab_size": 50}), None);
+    assert!(refusal(&folder).contains("`decoder_vocab_size` = 50"));
 }

@@ -132,6 +132,73 @@ fn our_own_language_models_have_an_equal() {
     );
 }
 
+/// The config of a fixture of which the files are changed so, imported, exported and imported again.
+fn config_and_back(kind: &str, changes: &[(&str, Value)]) -> [Config; 2] {
+    let folder = changed(kind, "config.json", |_| ());
+    for (file, keys) in changes {
+        let path = folder.path().join(file);
+        let text = fs::read(&path).unwrap_or_else(|_| b"{}".to_vec());
+        let mut value: Value = serde_json::from_slice(&text).unwrap();
+        let keys = keys.as_object().unwrap().clone();
+        value.as_object_mut().unwrap().extend(keys);
+        fs::write(path, value.to_string()).unwrap();
+    }
+    let dir = folder.path().join("own");
+    open(folder.path()).unwrap().write(&dir).unwrap();
+    let (_other, back) = and_back(&dir);
+    [dir, back].map(|dir| checkpoint::load(&dir).unwrap().config)
+}
+
+#[test]
+fn the_search_comes_back() {
+    let keys = json!({"renormalize_logits": false, "max_length": 31, "min_length": 6, "no_repeat_ngram_size": 3});
+    let [own, back] = config_and_back("marian", &[("generation_config.json", keys)]);
+    assert_eq!(own.decode, back.decode);
+    assert_eq!((own.decode.max_new_extra, own.decode.min_length), (30, 5));
+}
+
+#[test]
+fn all_ends_come_back() {
+    let keys = json!({"eos_token_id": [2, 7, 9]});
+    let [own, back] = config_and_back("gpt2", &[("generation_config.json", keys)]);
+    assert_eq!(own.model.further_ends.as_ref().map(Vec::len), Some(2));
+    assert_eq!(own.model, back.model);
+}
+
+#[test]
+fn tokens_around_a_text_come_back() {
+    let (_folder, dir) = imported("marian");
+    let path = dir.join("config.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let languages = "[model]\nsource_first = \"w3\"\nsource_last = \"w4\"\n";
+    fs::write(&path, text.replace("[model]\n", languages)).unwrap();
+    let (_other, back) = and_back(&dir);
+    let [own, back] = [dir, back].map(|dir| checkpoint::load(&dir).unwrap());
+    assert_eq!(own.config.model.source_last.as_deref(), Some("w4"));
+    assert_eq!(own.config.model, back.config.model);
+}
+
+#[test]
+fn a_blank_before_a_text_comes_back() {
+    let tokenizer = fs::read(fixture("../hf_tokenizers/gpt2_settings/tokenizer.json")).unwrap();
+    let tokenizer: Value = serde_json::from_slice(&tokenizer).unwrap();
+    for blank in [false, true] {
+        let folder = changed("gpt2", "tokenizer.json", |file| {
+            file["pre_tokenizer"] = tokenizer["pre_tokenizer"].clone();
+        });
+        let path = folder.path().join("tokenizer_config.json");
+        fs::write(path, json!({"add_prefix_space": blank}).to_string()).unwrap();
+        let dir = folder.path().join("own");
+        open(folder.path()).unwrap().write(&dir).unwrap();
+        let (_other, back) = and_back(&dir);
+        for dir in [dir, back] {
+            let tokenizers = checkpoint::load(&dir).unwrap().tokenizers;
+            let file: Value = serde_json::from_slice(tokenizers.tgt().to_json()).unwrap();
+            assert_eq!(file["pre_tokenizer"]["add_prefix_space"], blank);
+        }
+    }
+}
+
 #[test]
 fn differences_are_listed() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,6 +18,8 @@ use crate::interop::sentencepiece::SentencePiece;
 
 /// The first tokens of models that were trained with fairseq. They stand in place of three pieces.
 const FRONT: [&str; 4] = ["<s>", "<pad>", "</s>", "<unk>"];
+/// The special tokens of MarianMT.
+const MARIAN: [&str; 3] = ["</s>", "<unk>", "<pad>"];
 /// How many names T5 has for gaps, unless its settings say otherwise.
 const GAPS: usize = 100;
 /// How many languages mBART has at first; a later version has more.
@@ -32,7 +34,7 @@ pub(super) fn read(
 ) -> Result<Option<Files>> {
     let find = |name: &str| Some(dir.join(name)).filter(|path| path.exists());
     if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
-        return marian(dir, [&source, &target]).map(Some);
+        return marian(dir, [&source, &target], settings).map(Some);
     }
     if let Some(path) = find("sentencepiece.bpe.model") {
         return Ok(Some(match find("vocab.json") {
@@ -127,16 +129,25 @@ fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &Settings) -> Resu
     })
 }
 
-/// MarianMT: two models of SentencePiece, whose pieces are looked up as strings.
-fn marian(dir: &Path, sides: [&Path; 2]) -> Result<Files> {
+/// MarianMT: two models of SentencePiece, whose pieces are looked up as strings in one vocabulary or two.
+fn marian(dir: &Path, sides: [&Path; 2], settings: &Settings) -> Result<Files> {
     let path = dir.join("vocab.json");
-    let ids: HashMap<String, TokenId> = json(&path)?;
+    let source: HashMap<String, TokenId> = json(&path)?;
+    let target = match settings.flag("separate_vocabs")? {
+        Some(true) => json(&dir.join("target_vocab.json"))?,
+        Some(false) | None => source.clone(),
+    };
     let refuse = |problem: String| not_understood(&path, problem);
-    let end = ids.get("</s>").copied();
+    let same = |token: &&str| source.get(*token) == target.get(*token);
+    if source.len() != target.len() || !MARIAN.iter().all(same) {
+        let problem = "`target_vocab.json` has another number of tokens, or other ids of `</s>`, `<unk>` and `<pad>`";
+        return Err(refuse(problem.into()));
+    }
+    let end = source.get("</s>").copied();
     let end = end.ok_or_else(|| refuse("there is no token `</s>`".into()))?;
     let mut made = Vec::new();
-    for side in sides {
-        let side = SentencePiece::read(side)?.tokenizer_with(&ids);
+    for (side, ids) in sides.into_iter().zip([&source, &target]) {
+        let side = SentencePiece::read(side)?.tokenizer_with(ids);
         let mut side = side.map_err(refuse)?;
         ends_with(&mut side, end).map_err(refuse)?;
         made.push(side);
@@ -144,7 +155,7 @@ fn marian(dir: &Path, sides: [&Path; 2]) -> Result<Files> {
     Ok(Files {
         path: path.clone(),
         sides: made,
-        known: Some(ids.len()),
+        known: Some(source.len()),
     })
 }
 

@@ -1,0 +1,241 @@
+//! What the owner of a model set of its search.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::architecture::Task;
+use crate::batch::TokenId;
+use crate::config::{DecodeConfig, LengthPenalty};
+use crate::error::Result;
+use crate::interop::keys::Keys;
+
+/// The `max_length` of files that set none.
+const UNSET_LENGTH: usize = 20;
+/// An old name for a first token that is forced, which is that of the start of texts.
+const FORCES_BOS: &str = "force_bos_token_to_be_generated";
+
+/// What the owner set of the search.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    pub(super) forced_first: Option<TokenId>,
+    pub(super) forced_last: Option<TokenId>,
+    /// Tokens that are never written.
+    bad: Vec<TokenId>,
+    suppressed: Vec<TokenId>,
+    /// Whether the probabilities of the other tokens sum to 1.
+    pub(super) renormalizes: bool,
+    beam_width: Option<usize>,
+    alpha: Option<f64>,
+    stops_early: bool,
+    /// With the start token.
+    max_length: Option<usize>,
+    max_new_tokens: Option<usize>,
+    /// With the start token.
+    min_length: Option<usize>,
+    min_new_tokens: Option<usize>,
+    no_repeat_ngram: Option<usize>,
+}
+
+/// The class of this kind of model sets a token that ends a text of the longest length.
+fn forced_last(kind: &str) -> Option<TokenId> {
+    match kind {
+        "bart" | "mbart" => Some(2),
+        "marian" => Some(0),
+        _ => None,
+    }
+}
+
+/// Whether the `config.json` of a model of the kind `kind` sets the search in another way than its class does.
+pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
+    let of_class = json!({
+        "bad_words_ids": null,
+        "begin_suppress_tokens": null,
+        "diversity_penalty": 0.0,
+        "do_sample": false,
+        "early_stopping": false,
+        "encoder_no_repeat_ngram_size": 0,
+        "exponential_decay_length_penalty": null,
+        "forced_bos_token_id": null,
+        "forced_eos_token_id": forced_last(kind),
+        "length_penalty": 1.0,
+        "max_length": UNSET_LENGTH,
+        "min_length": 0,
+        "no_repeat_ngram_size": 0,
+        "num_beam_groups": 1,
+        "num_beams": 1,
+        "num_return_sequences": 1,
+        "output_scores": false,
+        "remove_invalid_values": false,
+        "repetition_penalty": 1.0,
+        "return_dict_in_generate": false,
+        "suppress_tokens": null,
+        "temperature": 1.0,
+        "top_k": 50,
+        "top_p": 1.0,
+        "typical_p": 1.0,
+    });
+    let mut of_class = of_class.as_object().into_iter().flatten();
+    of_class.any(|(key, value)| config.differs(key, value))
+        || kind == "bart" && config.differs(FORCES_BOS, &false.into())
+}
+
+impl Search {
+    /// What `config.json` says of a model of the kind `kind`, whose texts begin with `bos`.
+    pub(super) fn of_config(kind: &str, bos: Option<TokenId>, config: &mut Keys) -> Result<Self> {
+        let mut search = Self {
+            forced_last: forced_last(kind),
+            ..Self::default()
+        };
+        search.take(config)?;
+        if config.or(FORCES_BOS, false)? && kind == "bart" {
+            search.forced_first = search.forced_first.or(bos);
+        }
+        Ok(search)
+    }
+
+    /// What the file `keys` says.
+    pub(super) fn of_file(keys: &mut Keys) -> Result<Self> {
+        let mut search = Self::default();
+        search.take(keys)?;
+        Ok(search)
+    }
+
+    fn take(&mut self, keys: &mut Keys) -> Result<()> {
+        let numbers = [
+            ("num_beams", &mut self.beam_width),
+            ("max_length", &mut self.max_length),
+            ("max_new_tokens", &mut self.max_new_tokens),
+            ("min_length", &mut self.min_length),
+            ("min_new_tokens", &mut self.min_new_tokens),
+            ("no_repeat_ngram_size", &mut self.no_repeat_ngram),
+        ];
+        for (key, number) in numbers {
+            keys.update(key, number)?;
+        }
+        let ids = [
+            ("forced_bos_token_id", &mut self.forced_first),
+            ("forced_eos_token_id", &mut self.forced_last),
+        ];
+        for (key, id) in ids {
+            keys.update(key, id)?;
+        }
+        if let Some(words) = keys.optional::<Vec<Vec<TokenId>>>("bad_words_ids")? {
+            self.bad = words.concat();
+            if let Some(word) = words.into_iter().find(|word| word.len() != 1) {
+                return Err(keys.refuse("bad_words_ids", &Value::from(word)));
+            }
+        }
+        if let Some(tokens) = keys.optional("suppress_tokens")? {
+            self.suppressed = tokens;
+        }
+        self.alpha = keys.optional("length_penalty")?;
+        self.renormalizes = keys.or("renormalize_logits", false)?;
+        self.stops_early = match keys.optional("early_stopping")? {
+            None => false,
+            Some(EarlyStopping::Always(stops)) => stops,
+            Some(EarlyStopping::Named(name)) if name == "never" => false,
+            Some(EarlyStopping::Named(name)) => {
+                return Err(keys.refuse("early_stopping", &name.into()));
+            }
+        };
+        for (key, without_effect) in [
+            ("encoder_no_repeat_ngram_size", Value::from(0)),
+            ("num_beam_groups", Value::from(1)),
+            ("diversity_penalty", Value::from(0.0)),
+            ("repetition_penalty", Value::from(1.0)),
+            ("remove_invalid_values", Value::from(false)),
+        ] {
+            keys.only(key, without_effect)?;
+        }
+        Ok(())
+    }
+
+    /// The most tokens of a text, without the start token.
+    fn longest(&self) -> Option<usize> {
+        let set = self.max_length.filter(|&length| length != UNSET_LENGTH);
+        let whole = set.map(|length| length.saturating_sub(1));
+        self.max_new_tokens.or(whole)
+    }
+
+    /// The fewest tokens of a text, without the start token and the end.
+    fn shortest(&self) -> usize {
+        let whole = self.min_length.map(|length| length.saturating_sub(1));
+        self.min_new_tokens.or(whole).unwrap_or(0)
+    }
+
+    /// The search of a model with this task. What its owner does not say is as in `transformers`, but for the length, which is
+    /// limited there to 20 tokens.
+    pub(super) fn decode(&self, task: Task) -> DecodeConfig {
+        let (default, longest) = (DecodeConfig::default(), self.longest());
+        if task != Task::Translate {
+            return default;
+        }
+        DecodeConfig {
+            beam_width: self.beam_width.unwrap_or(1),
+            length_penalty: LengthPenalty::Length,
+            alpha: self.alpha.unwrap_or(1.0),
+            max_new_factor: match longest {
+                Some(_) => 0.0,
+                None => default.max_new_factor,
+            },
+            max_new_extra: longest.unwrap_or(default.max_new_extra),
+            min_length: self.shortest(),
+            no_repeat_ngram: self.no_repeat_ngram.unwrap_or(0),
+            ..default
+        }
+    }
+
+    /// What the search of a model with this task does in another way than its owner's.
+    pub(super) fn notes(&self, task: Task) -> Vec<String> {
+        let has_beam = self.beam_width.is_some_and(|width| width > 1);
+        let notes: &[(bool, &str)] = match task {
+            Task::Translate => &[(
+                has_beam && self.stops_early,
+                "`early_stopping` is not imported: the search stops when no hypothesis can overtake the best ones",
+            )],
+            Task::Generate => &[
+                (
+                    has_beam,
+                    "`num_beams` is not imported: texts are continued token by token",
+                ),
+                (
+                    self.bars_repeated(),
+                    "`no_repeat_ngram_size` is not imported: texts are continued without it",
+                ),
+                (
+                    self.shortest() > 0,
+                    "`min_length` is not imported: texts may end at once",
+                ),
+                (
+                    self.longest().is_some(),
+                    "`max_length` is not imported: the longest length is chosen when a text is continued",
+                ),
+            ],
+            Task::Fill | Task::Tag | Task::Classify | Task::Embed => &[],
+        };
+        let told = notes.iter().filter(|(differs, _)| *differs);
+        told.map(|(_, note)| (*note).to_owned()).collect()
+    }
+
+    fn bars_repeated(&self) -> bool {
+        self.no_repeat_ngram.is_some_and(|n| n > 0)
+    }
+
+    /// Whether some tokens are barred in some places only.
+    pub(super) fn bars_at_times(&self) -> bool {
+        self.bars_repeated() || self.shortest() > 0
+    }
+
+    /// Tokens that are never written.
+    pub(super) fn never(&self) -> impl Iterator<Item = TokenId> {
+        self.bad.iter().chain(&self.suppressed).copied()
+    }
+}
+
+/// Whether a search ends with the first hypotheses that are complete, or `never` before it must.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EarlyStopping {
+    Always(bool),
+    Named(String),
+}
