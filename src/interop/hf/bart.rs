@@ -5,7 +5,6 @@ use serde_json::json;
 use super::export::{self, Equal};
 use super::{Described, activation, same};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
-use crate::batch::TokenId;
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, MixingKind, ModelConfig};
 use crate::error::Result;
@@ -191,12 +190,12 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 
 /// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, whose position 0 is behind the row of the
 /// padding.
-pub(super) fn m2m_100(keys: &mut Keys, padding: Option<TokenId>) -> Result<Described> {
+pub(super) fn m2m_100(keys: &mut Keys) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
     let attention_dropout = keys.or("attention_dropout", 0.1)?;
     let mut described = common(keys, "relu")?;
-    let padding = padding.map_or(1, |id| id as usize);
+    let padding = keys.peek("pad_token_id")?.unwrap_or(1);
     let model = &mut described.model;
     model.scale_embeddings = scale_embeddings;
     model.attention_dropout = attention_dropout;

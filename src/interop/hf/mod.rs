@@ -95,6 +95,9 @@ impl Described {
     }
 }
 
+/// Describes the model with this `config.json`, in this directory, with these tensors.
+type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
+
 pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let mut keys = Keys::read(&dir.join("config.json"))?;
     let kind: String = keys.required("model_type")?;
@@ -103,22 +106,20 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         keys.only(key, false)?;
     }
     keys.only("pruned_heads", Map::new())?;
-    let tensors = Tensors::safetensors(dir)?;
-    let padding = keys.peek("pad_token_id")?;
-    let generation = Generation::read(dir, &kind, &mut keys)?;
-    let described = match kind.as_str() {
-        "bart" => bart::bart(&mut keys, &tensors),
-        "mbart" => bart::mbart(&mut keys, &tensors),
-        "m2m_100" => bart::m2m_100(&mut keys, padding),
-        "marian" => bart::marian(&mut keys, &tensors),
-        "t5" => t5::t5(&mut keys),
-        "mt5" => t5::mt5(&mut keys),
-        "llama" => llama::describe(&mut keys),
-        "bert" => bert::describe(&mut keys, dir, &tensors),
-        "distilbert" => distilbert::describe(&mut keys, dir, &tensors),
-        "gpt2" => gpt2::describe(&mut keys),
-        _ => Err(keys.refuse("model_type", &Value::from(kind.clone()))),
+    let describe: Describe = match kind.as_str() {
+        "bart" => |keys, _, tensors| bart::bart(keys, tensors),
+        "mbart" => |keys, _, tensors| bart::mbart(keys, tensors),
+        "m2m_100" => |keys, _, _| bart::m2m_100(keys),
+        "marian" => |keys, _, tensors| bart::marian(keys, tensors),
+        "t5" => |keys, _, _| t5::t5(keys),
+        "mt5" => |keys, _, _| t5::mt5(keys),
+        "llama" => |keys, _, _| llama::describe(keys),
+        "bert" => bert::describe,
+        "distilbert" => distilbert::describe,
+        "gpt2" => |keys, _, _| gpt2::describe(keys),
+        _ => return Err(keys.refuse("model_type", &Value::from(kind))),
     };
+    let tensors = Tensors::safetensors(dir)?;
     let Described {
         mut model,
         vocab,
@@ -126,7 +127,8 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         unused,
         prefix,
         positions,
-    } = described?;
+    } = describe(&mut keys, dir, &tensors)?;
+    let generation = Generation::read(dir, &kind, &mut keys)?;
     keys.finish()?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
