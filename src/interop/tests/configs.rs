@@ -1,10 +1,10 @@
-//! `config.json` and `generation_config.json`.
+//! `config.json`, and tokenizers that fit it.
 
 use super::*;
 use crate::interop::sentencepiece::SentencePiece;
 
 /// A copy of a fixture with more keys in `config.json`, and with this `generation_config.json`.
-fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::TempDir {
+pub(super) fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::TempDir {
     let folder = changed(kind, "config.json", |keys| {
         let keys = keys.as_object_mut().unwrap();
         keys.extend(config.as_object().unwrap().clone());
@@ -15,10 +15,6 @@ fn with_keys(kind: &str, config: Value, generation: Option<Value>) -> tempfile::
         None => fs::remove_file(path).unwrap_or_default(),
     }
     folder
-}
-
-fn decode(folder: &tempfile::TempDir) -> crate::config::DecodeConfig {
-    open(folder.path()).unwrap().config.decode
 }
 
 /// The keys that published models have besides sizes, which are those of the fixture.
@@ -110,28 +106,6 @@ fn keys_of_published_models_are_known() {
 }
 
 #[test]
-fn probabilities_without_barred_tokens_sum_to_1() {
-    let (_folder, dir) = imported("marian");
-    let LoadedWeights::Dense(weights) = checkpoint::load(&dir).unwrap().weights else {
-        panic!("not quantised")
-    };
-    let bias = weights.iter().find(|one| one.name == "head.bias").unwrap();
-    let low: Vec<usize> = (0..45)
-        .filter(|&token| bias.values[token] < -100.0)
-        .collect();
-    assert_eq!(low, [44]);
-    let folder = changed("marian", "generation_config.json", |keys| {
-        keys["no_repeat_ngram_size"] = json!(3);
-    });
-    assert!(refusal(&folder).contains("`renormalize_logits` = true is not supported"));
-    let of_t5 = |keys: Value| with_keys("t5", json!({}), Some(keys));
-    let folder = of_t5(json!({"renormalize_logits": true, "bad_words_ids": [[0]]}));
-    assert!(refusal(&folder).contains("`renormalize_logits` = true is not supported"));
-    // Without barred tokens, they sum to 1 anyway.
-    open(of_t5(json!({"renormalize_logits": true})).path()).unwrap();
-}
-
-#[test]
 fn models_saved_without_their_heads_are_read() {
     let folder = with_tensors("bart", |tensors| {
         tensors.remove("final_logits_bias");
@@ -143,119 +117,6 @@ fn models_saved_without_their_heads_are_read() {
     let foreign = open(folder.path()).unwrap();
     assert!(!foreign.config.model.output_bias);
     foreign.write(&folder.path().join("out")).unwrap();
-}
-
-#[test]
-fn lengths_count_the_start_token() {
-    let with = |keys: Value| decode(&with_keys("marian", json!({}), Some(keys)));
-    let found = with(json!({"eos_token_id": 0, "max_length": 40, "min_length": 7}));
-    assert_eq!(
-        (found.max_new_factor, found.max_new_extra, found.min_length),
-        (0.0, 39, 6)
-    );
-    let found = with(
-        json!({"eos_token_id": 0, "max_length": 40, "max_new_tokens": 12, "min_new_tokens": 3}),
-    );
-    assert_eq!((found.max_new_extra, found.min_length), (12, 3));
-    assert_eq!(with(json!({"eos_token_id": 0})).max_new_factor, 1.5);
-    // What `transformers` has where nothing is set.
-    let unset = with(json!({"eos_token_id": 0, "max_length": 20}));
-    assert_eq!((unset.max_new_factor, unset.max_new_extra), (1.5, 10));
-}
-
-#[test]
-fn the_search_is_that_of_one_file() {
-    let config = json!({"num_beams": 7, "no_repeat_ngram_size": 2});
-    let of = |generation: Option<Value>| with_keys("marian", config.clone(), generation);
-    let alone = decode(&of(None));
-    assert_eq!((alone.beam_width, alone.no_repeat_ngram), (7, 2));
-    let other = decode(&of(Some(json!({"eos_token_id": 0, "num_beams": 3}))));
-    assert_eq!((other.beam_width, other.no_repeat_ngram), (3, 0));
-    // The search of a file that was made from `config.json` is that of `config.json`, if it has one.
-    let file = json!({
-        "_from_model_config": true, "eos_token_id": 0, "num_beams": 3, "renormalize_logits": true, "bad_words_ids": [[44]],
-    });
-    let copied = open(of(Some(file.clone())).path()).unwrap().config;
-    assert_eq!(
-        (copied.decode.beam_width, copied.decode.no_repeat_ngram),
-        (7, 2)
-    );
-    assert_eq!(copied.model.never_generated, Some(Vec::new()));
-    let usual =
-        json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
-    let config = open(with_keys("marian", usual, Some(file)).path())
-        .unwrap()
-        .config;
-    assert_eq!(
-        (config.decode.beam_width, config.decode.max_new_factor),
-        (3, 1.5)
-    );
-    assert_eq!(config.model.never_generated, Some(vec!["<pad>".to_owned()]));
-}
-
-#[test]
-fn classes_have_tokens_of_their_own() {
-    let folder = |kind: &str, key: &str, value: Option<Value>| {
-        let folder = changed(kind, "config.json", |keys| {
-            let keys = keys.as_object_mut().unwrap();
-            keys.remove(key);
-            keys.extend(value.map(|value| (key.to_owned(), value)));
-        });
-        fs::remove_file(folder.path().join("generation_config.json")).unwrap();
-        folder
-    };
-    let model = |kind: &str, key: &str, value| {
-        let folder = folder(kind, key, value);
-        open(folder.path()).unwrap().config.model
-    };
-    let last = "forced_eos_token_id";
-    assert_eq!(
-        model("marian", last, None).forced_last.as_deref(),
-        Some("</s>")
-    );
-    assert_eq!(model("marian", last, Some(Value::Null)).forced_last, None);
-    let start = "decoder_start_token_id";
-    assert_eq!(
-        model("bart", start, None).decoder_start.as_deref(),
-        Some("</s>")
-    );
-    // Without a token of its own, it starts with `<s>`.
-    assert_eq!(
-        model("mbart", start, None).decoder_start.as_deref(),
-        Some("<s>")
-    );
-    let forces = |kind: &str| {
-        let keys = json!({"force_bos_token_to_be_generated": true, "forced_bos_token_id": null});
-        let folder = with_keys(kind, keys, None);
-        open(folder.path()).unwrap().config.model.forced_first
-    };
-    assert_eq!(forces("bart").as_deref(), Some("<s>"));
-    assert_eq!(forces("mbart"), None);
-}
-
-#[test]
-fn what_differs_in_the_search_is_told() {
-    let notes = |kind: &str, generation: Value| {
-        let folder = changed(kind, "generation_config.json", |keys| {
-            let keys = keys.as_object_mut().unwrap();
-            keys.extend(generation.as_object().unwrap().clone());
-        });
-        open(folder.path()).unwrap().notes.join(" ")
-    };
-    assert!(
-        notes("bart", json!({"early_stopping": true, "num_beams": 4})).contains("`early_stopping`")
-    );
-    assert_eq!(
-        notes("bart", json!({"early_stopping": true, "num_beams": 1})),
-        ""
-    );
-    assert_eq!(
-        notes("bart", json!({"early_stopping": "never", "num_beams": 4})),
-        ""
-    );
-    assert!(notes("gpt2", json!({"max_length": 50})).contains("`max_length`"));
-    assert!(notes("gpt2", json!({"num_beams": 4})).contains("`num_beams`"));
-    assert!(notes("gpt2", json!({"no_repeat_ngram_size": 3})).contains("`no_repeat_ngram_size`"));
 }
 
 #[test]

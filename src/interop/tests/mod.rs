@@ -2,6 +2,7 @@
 
 mod configs;
 mod export;
+mod generation;
 mod mutations;
 
 use std::collections::BTreeMap;
