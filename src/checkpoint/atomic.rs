@@ -60,9 +60,11 @@ pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
     let outcome = remove_if_there(&temporary)
         .and_then(|()| fs::create_dir_all(&temporary))
         .and_then(|()| {
-            files
-                .iter()
-                .try_for_each(|(name, content)| write_synced(&temporary.join(name), content))
+            files.iter().try_for_each(|(name, content)| {
+                let file = temporary.join(name);
+                file.parent().map_or(Ok(()), fs::create_dir_all)?;
+                write_synced(&file, content)
+            })
         })
         .and_then(|()| sync_folder(Some(&temporary)))
         .and_then(|()| fs::rename(&temporary, path))

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{bart, bert, gpt2};
+use super::{bart, bert, gpt2, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel, weights};
@@ -86,16 +86,21 @@ pub(in crate::interop) fn export(
     let tokenizer = tokenizer(loaded, tokenizers)?;
     let tokenizer_config = json_file(&tokenizer_config(loaded, &tokenizer));
     let tokenizer = json_file(&tokenizer);
-    checkpoint::write_folder(
-        out,
-        &[
-            ("model.safetensors", &write_weights),
-            ("tokenizer.json", &tokenizer),
-            ("tokenizer_config.json", &tokenizer_config),
-            ("generation_config.json", &generation),
-            ("config.json", &config),
-        ],
-    )?;
+    let mut files: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+        ("model.safetensors", &write_weights),
+        ("tokenizer.json", &tokenizer),
+        ("tokenizer_config.json", &tokenizer_config),
+        ("config.json", &config),
+    ];
+    let [modules, pooling] = sentences::files(&loaded.config.model).map(|file| json_file(&file));
+    match loaded.architecture.task() {
+        Task::Embed => {
+            files.push((sentences::MODULES, &modules));
+            files.push((sentences::POOLING_CONFIG, &pooling));
+        }
+        _ => files.push(("generation_config.json", &generation)),
+    }
+    checkpoint::write_folder(out, &files)?;
     let kind = equal.kind;
     Ok(Exported { kind, notes })
 }

@@ -3,16 +3,23 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::json;
 use crate::architecture::Pooling;
+use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::interop::keys::{Keys, not_understood};
 
-const MODULES: &str = "modules.json";
+pub(super) const MODULES: &str = "modules.json";
+pub(super) const POOLING_CONFIG: &str = "1_Pooling/config.json";
 const POOLING: &str = "1_Pooling";
 const SETTINGS: &str = "sentence_bert_config.json";
+const MODES: [(&str, Pooling); 3] = [
+    ("pooling_mode_mean_tokens", Pooling::Mean),
+    ("pooling_mode_cls_token", Pooling::First),
+    ("pooling_mode_lasttoken", Pooling::Last),
+];
 
 /// How the outputs become a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +44,7 @@ impl Sentences {
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(MODULES);
         let mut found = Self {
-            pooling: pooling(&dir.join(POOLING))?,
+            pooling: pooling(&dir.join(POOLING_CONFIG))?,
             unit: false,
             longest: None,
         };
@@ -65,13 +72,29 @@ impl Sentences {
     }
 }
 
-/// The pooling that the directory `folder` describes; the mean if there is none.
-fn pooling(folder: &Path) -> Result<Pooling> {
-    let path = folder.join("config.json");
+/// `modules.json` and the description of the pooling for a model of ours.
+pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
+    let module = |number: usize, folder: &str, kind: &str| {
+        let kind = format!("sentence_transformers.models.{kind}");
+        json!({"idx": number, "name": number.to_string(), "path": folder, "type": kind})
+    };
+    let mut modules = vec![module(0, "", "Transformer"), module(1, POOLING, "Pooling")];
+    if model.unit_vectors {
+        modules.push(module(2, "2_Normalize", "Normalize"));
+    }
+    let mut pooling = json!({"word_embedding_dimension": model.d_model});
+    for (key, mode) in MODES {
+        pooling[key] = (mode == model.pooling).into();
+    }
+    [modules.into(), pooling]
+}
+
+/// The pooling that the file `path` describes; the mean if there is none.
+fn pooling(path: &Path) -> Result<Pooling> {
     if !path.exists() {
         return Ok(Pooling::Mean);
     }
-    let mut keys = Keys::read(&path)?;
+    let mut keys = Keys::read(path)?;
     keys.ignore(&["word_embedding_dimension", "include_prompt"]);
     for key in [
         "pooling_mode_max_tokens",
@@ -94,9 +117,3 @@ fn pooling(folder: &Path) -> Result<Pooling> {
     keys.finish()?;
     Ok(pooling)
 }
-
-const MODES: [(&str, Pooling); 3] = [
-    ("pooling_mode_mean_tokens", Pooling::Mean),
-    ("pooling_mode_cls_token", Pooling::First),
-    ("pooling_mode_lasttoken", Pooling::Last),
-];

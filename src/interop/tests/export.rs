@@ -44,6 +44,27 @@ fn imported_models_come_back_to_the_bit() {
     }
 }
 
+#[test]
+fn vectors_of_texts_are_made_as_before() {
+    let folder = changed("bert_encoder", "config.json", |_| ());
+    let module = |kind: &str, path: &str| json!({"type": format!("sentence_transformers.models.{kind}"), "path": path});
+    let modules = json!([
+        module("Transformer", ""),
+        module("Pooling", "1_Pooling"),
+        module("Normalize", "2_Normalize")
+    ]);
+    fs::write(folder.path().join("modules.json"), modules.to_string()).unwrap();
+    fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+    let pooling = json!({"pooling_mode_cls_token": true}).to_string();
+    fs::write(folder.path().join("1_Pooling/config.json"), pooling).unwrap();
+    let dir = folder.path().join("own");
+    open(folder.path()).unwrap().write(&dir).unwrap();
+    let (_other, back) = and_back(&dir);
+    let [before, after] = [&dir, &back].map(|dir| checkpoint::load(dir).unwrap().config.model);
+    assert!(before.unit_vectors && before.pooling == Pooling::First);
+    assert_eq!(before, after);
+}
+
 /// The model directory of `pipeline`, an untrained model.
 fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
