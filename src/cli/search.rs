@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use attentive::config::{Config, LengthPenalty};
+use attentive::config::{Config, LengthPenalty, Stopping};
 use attentive::decode::SearchOptions;
 use attentive::error::Result;
 use attentive::pipeline::TranslateOptions;
@@ -25,6 +25,9 @@ pub(super) struct SearchArgs {
     /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
+    /// When a beam search ends [default: the model's].
+    #[arg(long, value_name = "RULE")]
+    stopping: Option<Stopping>,
     /// Fewest tokens of a translation [default: the model's; usually 0].
     #[arg(long, value_name = "N")]
     min_length: Option<usize>,
@@ -49,6 +52,7 @@ impl SearchArgs {
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
         decode.validate().map_err(as_option)?;
+        decode.stopping = self.stopping.unwrap_or(decode.stopping);
         decode.min_length = self.min_length.unwrap_or(decode.min_length);
         let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
         decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);

@@ -21,6 +21,8 @@ pub struct DecodeConfig {
     pub max_new_factor: f64,
     /// See `max_new_factor`. Version 0.1.0 called it `max_new_tokens`; that name is still read.
     pub max_new_extra: usize,
+    /// When a beam search ends.
+    pub stopping: Stopping,
     /// Fewest tokens of a translation, without `</s>`, which is barred before.
     pub min_length: usize,
     /// Length of n-grams that no translation may contain twice; 0 to allow all.
@@ -50,6 +52,21 @@ pub enum LengthPenalty {
     Length,
 }
 
+/// When the beam search of a sentence ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Stopping {
+    /// When no unfinished hypothesis can overtake the best finished ones.
+    #[default]
+    Exact,
+    /// When as many hypotheses are finished as the beam is wide, and the likeliest unfinished one, scored at its present length,
+    /// is no better than any of them.
+    Likely,
+    /// When as many hypotheses are finished as the beam is wide.
+    First,
+}
+
 impl Default for DecodeConfig {
     fn default() -> Self {
         Self {
@@ -58,6 +75,7 @@ impl Default for DecodeConfig {
             alpha: 0.6,
             max_new_factor: 1.5,
             max_new_extra: 10,
+            stopping: Stopping::Exact,
             min_length: 0,
             no_repeat_ngram: 0,
             batch_size: 64,

@@ -25,7 +25,7 @@ pub use crate::architecture::{
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
+pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
 pub use difference::Difference;
 pub use load::Draft;
 pub use model::{

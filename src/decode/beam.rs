@@ -5,6 +5,7 @@ use super::partial::Partial;
 use super::rules::Rules;
 use super::{Hypothesis, SearchOptions};
 use crate::batch::TokenId;
+use crate::config::Stopping;
 use crate::model::NextToken;
 
 /// The hypotheses of one sentence.
@@ -16,7 +17,7 @@ pub(super) struct Beam<'a> {
     rules: Rules<'a>,
     /// Partial hypotheses, most likely first, all of the same length.
     live: Vec<Partial>,
-    /// Hypotheses closed by `</s>`, best first, at most `n_best`.
+    /// Hypotheses closed by `</s>`, best first, at most [`SearchOptions::n_finished`].
     finished: Vec<Hypothesis>,
     /// Hypotheses that ended without `</s>`.
     cut_off: Vec<Hypothesis>,
@@ -110,10 +111,12 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, best first, with finished hypotheses before those that were cut off, and of those the ones
-    /// that lack the fewest constraints first. Empty if NaN logits ended all hypotheses.
+    /// Up to `n_best` results, best first. In an exact search, finished hypotheses come before those that were cut off, and of
+    /// those the ones that lack the fewest constraints first. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
-        let n_best = self.options().n_best;
+        let SearchOptions {
+            n_best, stopping, ..
+        } = *self.options();
         let Self {
             mut finished,
             mut cut_off,
@@ -124,6 +127,9 @@ impl<'a> Beam<'a> {
             missing.then(b.score.total_cmp(&a.score))
         });
         finished.append(&mut cut_off);
+        if stopping != Stopping::Exact {
+            finished.sort_by(|a, b| b.score.total_cmp(&a.score));
+        }
         finished.truncate(n_best);
         finished
     }
@@ -200,25 +206,41 @@ impl<'a> Beam<'a> {
             .finished
             .partition_point(|other| other.score >= hypothesis.score);
         self.finished.insert(place, hypothesis);
-        self.finished.truncate(self.options().n_best);
+        self.finished.truncate(self.options().n_finished());
     }
 
-    /// Drops partial hypotheses that can no longer become results. This never changes the results: log-probabilities only
-    /// fall and the coverage penalty is at most 0, so a score is bounded by that of the current log-probability at the
-    /// length which the length penalty favours most. Live hypotheses are sorted, so the dropped ones are the last, and
-    /// without constraints none of their continuations could have displaced a remaining one.
+    /// Drops partial hypotheses once there are enough finished ones: all or none of them, unless the search is exact.
     fn drop_hopeless(&mut self) {
-        let (options, limit) = (self.rules.options, self.rules.limit);
-        if self.finished.len() < options.n_best {
+        let options = self.rules.options;
+        if self.finished.len() < options.n_finished() {
             return;
-        }
-        // A beam of width 1 is greedy search, which ends at the first `</s>`.
-        if options.beam_width == 1 {
-            self.live.clear();
         }
         let Some(worst) = self.finished.last().map(|hypothesis| hypothesis.score) else {
             return;
         };
+        let ends = match options.stopping {
+            // A beam of width 1 is greedy search, which ends at the first `</s>`.
+            _ if options.beam_width == 1 => true,
+            Stopping::Exact => false,
+            Stopping::First => true,
+            Stopping::Likely => self
+                .live
+                .first()
+                .is_none_or(|best| options.score(best.log_prob, best.len()) <= worst),
+        };
+        match options.stopping {
+            _ if ends => self.live.clear(),
+            Stopping::Exact => self.drop_worse_than(worst),
+            Stopping::Likely | Stopping::First => {}
+        }
+    }
+
+    /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results: log-probabilities
+    /// only fall and the coverage penalty is at most 0, so a score is bounded by that of the current log-probability at the
+    /// length which the length penalty favours most. Live hypotheses are sorted, so the dropped ones are the last, and
+    /// without constraints none of their continuations could have displaced a remaining one.
+    fn drop_worse_than(&mut self, worst: f64) {
+        let (options, limit) = (self.rules.options, self.rules.limit);
         self.live.retain(|partial| {
             let soonest = options.score(partial.log_prob, partial.len() + 1);
             let latest = options.score(partial.log_prob, limit);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Sampling;
-use crate::config::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH};
+use crate::config::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
 use crate::error::{Error, Result};
 
 /// Options of a search.
@@ -23,6 +23,9 @@ pub struct SearchOptions {
     pub max_new_tokens: usize,
     /// Hypotheses to return, at most `beam_width`; when sampling, the number of independent samples.
     pub n_best: usize,
+    /// When a beam search ends.
+    #[serde(skip_serializing_if = "is_exact")]
+    pub stopping: Stopping,
     /// Fewest tokens of a hypothesis, without `</s>`, which is barred before. A token that the model forces and the limit are
     /// exempt.
     #[serde(skip_serializing_if = "is_zero")]
@@ -55,6 +58,11 @@ fn is_zero(n: &usize) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_exact(stopping: &Stopping) -> bool {
+    *stopping == Stopping::Exact
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_off(weight: &f64) -> bool {
     *weight == 0.0
 }
@@ -70,6 +78,7 @@ impl From<&DecodeConfig> for SearchOptions {
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
             n_best: 1,
+            stopping: config.stopping,
             min_length: config.min_length,
             no_repeat_ngram: config.no_repeat_ngram,
             coverage_penalty: 0.0,
@@ -159,6 +168,14 @@ impl SearchOptions {
     pub(super) fn reads_logits(&self) -> bool {
         let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
         self.guided || self.sampling.is_some() || bars
+    }
+
+    /// Number of finished hypotheses that a beam search keeps.
+    pub(super) fn n_finished(&self) -> usize {
+        match self.stopping {
+            Stopping::Exact => self.n_best,
+            Stopping::Likely | Stopping::First => self.beam_width,
+        }
     }
 
     /// Maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`, but at most

@@ -89,9 +89,11 @@ impl Tokenizer {
             .map_err(|error| error.to_string())?;
         let special = SpecialTokens::read(names, |token| {
             let is_special = inner.get_added_vocabulary().is_special_token(token);
+            let is_known =
+                |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
             inner
                 .token_to_id(token)
-                .filter(|_| is_special || token != names.mask)
+                .filter(|&id| is_special && is_known(id) || token != names.mask)
         })?;
         let vocab = inner.get_vocab(true);
         let vocab_size = vocab.len();

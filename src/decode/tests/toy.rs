@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::super::{Capacity, Hypothesis, SearchOptions, Setting, search};
 use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
-use crate::config::LengthPenalty;
+use crate::config::{LengthPenalty, Stopping};
 use crate::model::{Logits, NextToken, Stepper, likeliest};
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -193,6 +193,7 @@ pub(super) fn options(
         max_new_extra: 3,
         max_new_tokens: usize::MAX,
         n_best: beam_width.min(10),
+        stopping: Stopping::Exact,
         min_length: 0,
         no_repeat_ngram: 0,
         coverage_penalty: 0.0,

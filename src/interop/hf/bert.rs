@@ -104,6 +104,9 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         Unused::Ignored("cls.seq_relationship.weight"),
         Unused::Ignored("cls.seq_relationship.bias"),
     ];
+    if model.family == Family::Encoder {
+        unused.push(Unused::Under("cls."));
+    }
     if model.family == Family::EncoderOnly {
         unused.push(Unused::CopyOf(
             "cls.predictions.decoder.bias",
@@ -123,8 +126,8 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     })
 }
 
-/// What BERT and DistilBERT have in common: a masked language model, or without its head, an encoder alone. The table of positions has
-/// `max_len` rows.
+/// What BERT and DistilBERT have in common: a masked language model, or an encoder alone if it has no head or is one of Sentence
+/// Transformers. The table of positions has `max_len` rows.
 pub(super) fn encoder(
     dir: &Path,
     max_len: usize,
@@ -138,7 +141,7 @@ pub(super) fn encoder(
         scale_embeddings: false,
         ..ModelConfig::default()
     };
-    Ok(match has_head {
+    Ok(match has_head && !Sentences::is_in(dir) {
         true => ModelConfig {
             family: Family::EncoderOnly,
             tie_embeddings: match tied {

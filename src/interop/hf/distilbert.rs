@@ -77,6 +77,9 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         ..bert::encoder(dir, max_len, tensors.has("vocab_projector.bias"), tied)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
+    if model.family == Family::Encoder {
+        unused.push(Unused::Under("vocab_"));
+    }
     if model.family == Family::EncoderOnly && tied {
         unused.push(Unused::CopyOf(
             "vocab_projector.weight",

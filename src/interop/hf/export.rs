@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{bart, bert, gpt2, sentences};
+use super::{bart, bert, gpt2, search, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel, weights};
@@ -19,7 +19,7 @@ use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::model::Parameter;
 use crate::nn::sinusoids;
-use crate::text::{SpecialTokens, Tokenizers};
+use crate::text::{SpecialTokens, Tokenizer, Tokenizers, UNKNOWN_SPELLING, vocabulary};
 
 /// A kind of model with an equal of ours.
 pub(super) struct Equal {
@@ -58,8 +58,8 @@ pub(in crate::interop) fn export(
             ));
         }
     };
-    let tokenizers = one_vocabulary(loaded)?;
     let mut notes = Vec::new();
+    let tokenizer = one_tokenizer(loaded, &mut notes)?;
     let generation = generation(loaded, &mut notes)?;
     let reversed = reversed(&equal, loaded)?;
     let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
@@ -83,7 +83,7 @@ pub(in crate::interop) fn export(
     };
     let config = json_file(&joined(&equal.config, &generation));
     let generation = json_file(&generation);
-    let tokenizer = tokenizer(loaded, tokenizers)?;
+    let tokenizer = framed(loaded, tokenizer);
     let tokenizer_config = json_file(&tokenizer_config(loaded, &tokenizer));
     let tokenizer = json_file(&tokenizer);
     let mut files: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
@@ -120,15 +120,44 @@ fn joined(one: &Value, other: &Value) -> Value {
     joined
 }
 
-/// The only tokenizer of a model.
-fn one_vocabulary(loaded: &LoadedModel) -> Result<&crate::text::Tokenizer> {
-    match &loaded.tokenizers {
-        Tokenizers::Shared(both) => Ok(both),
-        Tokenizers::Separate { .. } => Err(Error::usage(
+/// `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one vocabulary, it is that of the source, which
+/// spells the tokens of the target as well.
+fn one_tokenizer(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
+    let read = |tokenizer: &Tokenizer| {
+        let damaged = |error| {
+            let problem = format!("the tokenizer is damaged: {error}");
+            Error::usage(problem, "copy the model directory again")
+        };
+        serde_json::from_slice(tokenizer.to_json()).map_err(damaged)
+    };
+    let (src, tgt) = match &loaded.tokenizers {
+        Tokenizers::Shared(both) => return read(both),
+        Tokenizers::Separate { src, tgt } => (src, tgt),
+    };
+    let n = src.vocab_size();
+    let mut ids = 0..n as TokenId;
+    if n != tgt.vocab_size() || !ids.all(|id| src.token(id) == tgt.token(id)) {
+        return Err(Error::usage(
             "a model with separate vocabularies cannot be exported",
             "train it with `tokenizer.vocabulary = \"shared\"`",
-        )),
+        ));
     }
+    if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > n) {
+        return Err(Error::usage(
+            "the tokenizer of the source has pieces that the model does not know, which has no equal in `transformers`",
+            "export a model whose vocabulary has all pieces",
+        ));
+    }
+    notes.push(
+        "tokenizer: text is divided as on the side of the source, so that targets cannot be encoded for training; unknown text of the \
+         source that is spelled like a token of the target becomes the token for unknown text"
+            .into(),
+    );
+    let mut file: Value = read(src)?;
+    let mark = json!({"type": "Replace", "pattern": {"String": UNKNOWN_SPELLING.to_string()}, "content": ""});
+    let decoders = [mark, file["decoder"].take()];
+    file["decoder"] = json!({"type": "Sequence", "decoders": decoders});
+    Ok(file)
 }
 
 fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
@@ -210,6 +239,10 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
                 0 => {}
                 shortest => set("min_length", (shortest + 1).into()),
             }
+            set(
+                "early_stopping",
+                search::early_stopping(config.decode.stopping),
+            );
             set("num_beams", config.decode.beam_width.into());
             set("no_repeat_ngram_size", config.decode.no_repeat_ngram.into());
             for (key, token) in [
@@ -242,11 +275,9 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     Ok(keys)
 }
 
-/// `tokenizer.json`, which puts the tokens around a text that the model reads.
-fn tokenizer(loaded: &LoadedModel, tokenizer: &crate::text::Tokenizer) -> Result<Value> {
-    let mut file: Value = serde_json::from_slice(tokenizer.to_json()).map_err(|error| {
-        Error::usage(format!("the tokenizer is damaged: {error}"), "train again")
-    })?;
+/// The tokenizer `file`, which puts the tokens around a text that the model reads.
+fn framed(loaded: &LoadedModel, mut file: Value) -> Value {
+    let tokenizer = loaded.tokenizers.src();
     let (before, after) = frame(loaded, tokenizer.special());
     // The languages of a model may have been chosen after its file was made.
     let is_chosen = loaded.architecture.task() == Task::Translate;
@@ -255,7 +286,7 @@ fn tokenizer(loaded: &LoadedModel, tokenizer: &crate::text::Tokenizer) -> Result
         let named = |ids: Vec<TokenId>| ids.into_iter().map(named).collect::<Vec<_>>();
         file["post_processor"] = template(&named(before), &named(after));
     }
-    Ok(file)
+    file
 }
 
 /// What comes before and after a text.

@@ -18,7 +18,12 @@ const FILE: &str = "generation_config.json";
 const IGNORED: &[&str] = &[
     "cache_implementation",
     "do_sample",
+    "epsilon_cutoff",
+    "eta_cutoff",
     "max_time",
+    "min_p",
+    "num_assistant_tokens",
+    "num_assistant_tokens_schedule",
     "num_return_sequences",
     "output_attentions",
     "output_hidden_states",
@@ -30,6 +35,7 @@ const IGNORED: &[&str] = &[
     "top_k",
     "top_p",
     "transformers_version",
+    "trust_remote_code",
     "typical_p",
     "use_cache",
 ];
@@ -109,6 +115,15 @@ fn start(kind: &str) -> Option<TokenId> {
 }
 
 impl Generation {
+    /// That of a model that only reads: no text begins or ends as `config.json` may say.
+    pub(super) fn of_encoder(self) -> Self {
+        Self {
+            path: self.path,
+            pad: self.pad,
+            ..Self::default()
+        }
+    }
+
     /// The search of `model`.
     pub(super) fn decode(&self, model: &ModelConfig) -> DecodeConfig {
         self.search.decode(model.family.task())
@@ -127,7 +142,7 @@ impl Generation {
         if !self.search.renormalizes || model.family.task() != Task::Translate {
             return Ok(Vec::new());
         }
-        let barred: Vec<TokenId> = self.search.never().collect();
+        let barred: Vec<TokenId> = self.search.never(&self.ends).collect();
         let needs_bias = !barred.is_empty() && !model.output_bias;
         if needs_bias || self.search.bars_at_times() {
             let problem = "`renormalize_logits` = true is not supported with `no_repeat_ngram_size` and `min_length`, nor with \
@@ -147,11 +162,14 @@ impl Generation {
     pub(super) fn apply(&self, read: &Read, model: &mut ModelConfig) -> Result<()> {
         let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
         let never = || -> Result<Vec<String>> {
-            let ids = self.search.never();
+            let ids = self.search.never(&self.ends);
             ids.map(|id| read.token(id)).collect()
         };
         match model.family.task() {
             Task::Translate => {
+                if let Some(problem) = self.search.unsupported() {
+                    return Err(not_understood(&self.path, problem));
+                }
                 model.decoder_start = name(self.start.or(self.bos))?;
                 model.forced_first = name(self.search.forced_first)?;
                 model.forced_last = name(self.search.forced_last)?;

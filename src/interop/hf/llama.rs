@@ -54,7 +54,7 @@ const NAMES: Names = &[
 
 /// `rope_scaling`; early versions call its kind `type`.
 #[derive(Deserialize)]
-#[serde(tag = "rope_type", rename_all = "snake_case")]
+#[serde(tag = "rope_type", rename_all = "snake_case", deny_unknown_fields)]
 enum Scaling {
     Default {},
     Linear {

@@ -23,7 +23,7 @@ use super::Foreign;
 use super::keys::{Keys, not_understood};
 use super::recipe::{Names, Recipe, Sinusoids, Unused};
 use super::tensors::Tensors;
-use crate::architecture::ActivationKind;
+use crate::architecture::{ActivationKind, Task};
 use crate::checkpoint;
 use crate::config::{Config, DataConfig, ModelConfig, Vocabulary};
 use crate::error::{Error, Result};
@@ -31,27 +31,36 @@ use crate::text::{Languages, Tokenizers};
 
 /// Keys of all kinds that make no difference to what a model computes.
 const IGNORED: &[&str] = &[
+    "_attn_implementation",
     "_attn_implementation_autoset",
     "_name_or_path",
     "_num_labels",
     "architectures",
+    "auto_map",
+    "chunk_size_feed_forward",
     "classif_dropout",
     "classifier_dropout",
+    "cls_token_id",
     "dtype",
+    "eos_token_ids",
     "finetuning_task",
     "gradient_checkpointing",
     "id2label",
-    "num_labels",
-    "chunk_size_feed_forward",
     "init_std",
     "initializer_factor",
     "initializer_range",
     "label2id",
+    "line_by_line",
+    "mask_token_id",
+    "max_sequence_length",
+    "model_max_length",
     "normalize_before",
     "normalize_embedding",
+    "num_labels",
     "output_past",
     "prefix",
     "problem_type",
+    "save_step",
     "sep_token_id",
     "task_specific_params",
     "tf_legacy_loss",
@@ -60,6 +69,8 @@ const IGNORED: &[&str] = &[
     "torchscript",
     "transformers.js_config",
     "transformers_version",
+    "unsloth_fixed",
+    "unsloth_version",
     "use_bfloat16",
     "use_cache",
     "xla_device",
@@ -128,7 +139,12 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         prefix,
         positions,
     } = describe(&mut keys, dir, &tensors)?;
-    let generation = Generation::read(dir, &kind, &mut keys)?;
+    let mut generation = Generation::read(dir, &kind, &mut keys)?;
+    if !matches!(model.family.task(), Task::Translate | Task::Generate) {
+        generation = generation.of_encoder();
+    }
+    // Encoder-decoders have read it.
+    keys.only("is_encoder_decoder", false)?;
     keys.finish()?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
@@ -185,8 +201,8 @@ fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKin
     let name: String = keys.or(key, default.to_owned())?;
     Ok(match name.as_str() {
         "relu" => ActivationKind::Relu,
-        "gelu" => ActivationKind::Gelu,
-        "gelu_new" | "gelu_pytorch_tanh" => ActivationKind::GeluTanh,
+        "gelu" | "gelu_python" => ActivationKind::Gelu,
+        "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => ActivationKind::GeluTanh,
         "silu" | "swish" => ActivationKind::Silu,
         _ => return Err(keys.refuse(key, &Value::from(name))),
     })

@@ -1,11 +1,10 @@
 //! What the owner of a model set of its search.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::architecture::Task;
 use crate::batch::TokenId;
-use crate::config::{DecodeConfig, LengthPenalty};
+use crate::config::{DecodeConfig, LengthPenalty, Stopping};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 
@@ -26,7 +25,8 @@ pub(super) struct Search {
     pub(super) renormalizes: bool,
     beam_width: Option<usize>,
     alpha: Option<f64>,
-    stops_early: bool,
+    /// `None`: as the tool does by default.
+    stopping: Option<Stopping>,
     /// With the start token.
     max_length: Option<usize>,
     max_new_tokens: Option<usize>,
@@ -34,6 +34,7 @@ pub(super) struct Search {
     min_length: Option<usize>,
     min_new_tokens: Option<usize>,
     no_repeat_ngram: Option<usize>,
+    repetition_penalty: Option<f64>,
 }
 
 /// The class of this kind of model sets a token that ends a text of the longest length.
@@ -129,20 +130,19 @@ impl Search {
             self.suppressed = tokens;
         }
         self.alpha = keys.optional("length_penalty")?;
+        self.repetition_penalty = keys.optional("repetition_penalty")?;
         self.renormalizes = keys.or("renormalize_logits", false)?;
-        self.stops_early = match keys.optional("early_stopping")? {
-            None => false,
-            Some(EarlyStopping::Always(stops)) => stops,
-            Some(EarlyStopping::Named(name)) if name == "never" => false,
-            Some(EarlyStopping::Named(name)) => {
-                return Err(keys.refuse("early_stopping", &name.into()));
-            }
+        self.stopping = match keys.optional::<Value>("early_stopping")? {
+            None => None,
+            Some(value) => match stopping(&value) {
+                Some(stopping) => Some(stopping),
+                None => return Err(keys.refuse("early_stopping", &value)),
+            },
         };
         for (key, without_effect) in [
             ("encoder_no_repeat_ngram_size", Value::from(0)),
             ("num_beam_groups", Value::from(1)),
             ("diversity_penalty", Value::from(0.0)),
-            ("repetition_penalty", Value::from(1.0)),
             ("remove_invalid_values", Value::from(false)),
         ] {
             keys.only(key, without_effect)?;
@@ -179,6 +179,7 @@ impl Search {
                 None => default.max_new_factor,
             },
             max_new_extra: longest.unwrap_or(default.max_new_extra),
+            stopping: self.stopping.unwrap_or(Stopping::Likely),
             min_length: self.shortest(),
             no_repeat_ngram: self.no_repeat_ngram.unwrap_or(0),
             ..default
@@ -189,10 +190,6 @@ impl Search {
     pub(super) fn notes(&self, task: Task) -> Vec<String> {
         let has_beam = self.beam_width.is_some_and(|width| width > 1);
         let notes: &[(bool, &str)] = match task {
-            Task::Translate => &[(
-                has_beam && self.stops_early,
-                "`early_stopping` is not imported: the search stops when no hypothesis can overtake the best ones",
-            )],
             Task::Generate => &[
                 (
                     has_beam,
@@ -203,6 +200,10 @@ impl Search {
                     "`no_repeat_ngram_size` is not imported: texts are continued without it",
                 ),
                 (
+                    self.penalizes_repeated(),
+                    "`repetition_penalty` is not imported: texts are continued without it",
+                ),
+                (
                     self.shortest() > 0,
                     "`min_length` is not imported: texts may end at once",
                 ),
@@ -211,7 +212,7 @@ impl Search {
                     "`max_length` is not imported: the longest length is chosen when a text is continued",
                 ),
             ],
-            Task::Fill | Task::Tag | Task::Classify | Task::Embed => &[],
+            _ => &[],
         };
         let told = notes.iter().filter(|(differs, _)| *differs);
         told.map(|(_, note)| (*note).to_owned()).collect()
@@ -221,21 +222,48 @@ impl Search {
         self.no_repeat_ngram.is_some_and(|n| n > 0)
     }
 
+    fn penalizes_repeated(&self) -> bool {
+        self.repetition_penalty
+            .is_some_and(|penalty| penalty != 1.0)
+    }
+
+    /// A setting of the search of translations that is not supported.
+    pub(super) fn unsupported(&self) -> Option<&'static str> {
+        // There, the start token is part of what may not be repeated.
+        match self.no_repeat_ngram {
+            Some(1) => Some("`no_repeat_ngram_size` = 1 is not supported"),
+            _ if self.penalizes_repeated() => Some("`repetition_penalty` is not supported"),
+            _ => None,
+        }
+    }
+
     /// Whether some tokens are barred in some places only.
     pub(super) fn bars_at_times(&self) -> bool {
         self.bars_repeated() || self.shortest() > 0
     }
 
-    /// Tokens that are never written.
-    pub(super) fn never(&self) -> impl Iterator<Item = TokenId> {
-        self.bad.iter().chain(&self.suppressed).copied()
+    /// Tokens that are never written. Those among `ends`, which end a text, cannot be bad words.
+    pub(super) fn never(&self, ends: &[TokenId]) -> impl Iterator<Item = TokenId> {
+        let bad = self.bad.iter().filter(|token| !ends.contains(token));
+        bad.chain(&self.suppressed).copied()
     }
 }
 
-/// Whether a search ends with the first hypotheses that are complete, or `never` before it must.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum EarlyStopping {
-    Always(bool),
-    Named(String),
+/// What a value of `early_stopping` means.
+fn stopping(value: &Value) -> Option<Stopping> {
+    match value {
+        Value::Bool(true) => Some(Stopping::First),
+        Value::Bool(false) => Some(Stopping::Likely),
+        Value::String(name) if name == "never" => Some(Stopping::Exact),
+        _ => None,
+    }
+}
+
+/// The value of `early_stopping` for a search of ours.
+pub(super) fn early_stopping(stopping: Stopping) -> Value {
+    match stopping {
+        Stopping::Exact => "never".into(),
+        Stopping::Likely => false.into(),
+        Stopping::First => true.into(),
+    }
 }

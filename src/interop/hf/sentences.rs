@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::json;
+use super::json as read;
 use crate::architecture::Pooling;
 use crate::config::ModelConfig;
 use crate::error::Result;
@@ -14,7 +14,17 @@ use crate::interop::keys::{Keys, not_understood};
 pub(super) const MODULES: &str = "modules.json";
 pub(super) const POOLING_CONFIG: &str = "1_Pooling/config.json";
 const POOLING: &str = "1_Pooling";
-const SETTINGS: &str = "sentence_bert_config.json";
+/// Names of the settings; the first file that is there counts.
+const SETTINGS: [&str; 7] = [
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+];
+const TOKENIZER: &str = "tokenizer_config.json";
 const MODES: [(&str, Pooling); 3] = [
     ("pooling_mode_mean_tokens", Pooling::Mean),
     ("pooling_mode_cls_token", Pooling::First),
@@ -42,16 +52,16 @@ struct Module {
 impl Sentences {
     /// The modules in `dir`; the mean if the directory does not say.
     pub(super) fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join(MODULES);
         let mut found = Self {
             pooling: pooling(&dir.join(POOLING_CONFIG))?,
             unit: false,
             longest: None,
         };
-        if !path.exists() {
+        if !Self::is_in(dir) {
             return Ok(found);
         }
-        for Module { path: folder, kind } in json::<Vec<Module>>(&path)? {
+        let path = dir.join(MODULES);
+        for Module { path: folder, kind } in read::<Vec<Module>>(&path)? {
             match kind.rsplit('.').next() {
                 Some("Transformer") if folder.is_empty() => {}
                 Some("Pooling") if folder == POOLING => {}
@@ -62,13 +72,23 @@ impl Sentences {
                 }
             }
         }
-        let path = dir.join(SETTINGS);
-        if path.exists() {
-            let mut keys = Keys::read(&path)?;
+        let settings = SETTINGS.map(|name| dir.join(name));
+        if let Some(path) = settings.iter().find(|path| path.exists()) {
+            let mut keys = Keys::read(path)?;
             keys.only("do_lower_case", false)?;
             found.longest = keys.optional("max_seq_length")?;
         }
+        let tokenizer = dir.join(TOKENIZER);
+        if found.longest.is_none() && tokenizer.exists() {
+            let longest = &read::<Value>(&tokenizer)?["model_max_length"];
+            found.longest = longest.as_u64().and_then(|longest| longest.try_into().ok());
+        }
         Ok(found)
+    }
+
+    /// Whether the directory `dir` is one of Sentence Transformers.
+    pub(super) fn is_in(dir: &Path) -> bool {
+        dir.join(MODULES).exists()
     }
 }
 
@@ -95,7 +115,22 @@ fn pooling(path: &Path) -> Result<Pooling> {
         return Ok(Pooling::Mean);
     }
     let mut keys = Keys::read(path)?;
-    keys.ignore(&["word_embedding_dimension", "include_prompt"]);
+    keys.ignore(&[
+        "word_embedding_dimension",
+        "embedding_dimension",
+        "include_prompt",
+    ]);
+    // Recent versions name one.
+    if let Some(mode) = keys.optional::<Value>("pooling_mode")? {
+        let of_name = |(key, pooling): &(&str, Pooling)| {
+            let name = key
+                .trim_start_matches("pooling_mode_")
+                .trim_end_matches("_tokens");
+            (mode == name.trim_end_matches("_token")).then_some(*pooling)
+        };
+        let found = MODES.iter().find_map(of_name);
+        return found.ok_or_else(|| keys.refuse("pooling_mode", &mode));
+    }
     for key in [
         "pooling_mode_max_tokens",
         "pooling_mode_mean_sqrt_len_tokens",

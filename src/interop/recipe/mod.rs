@@ -50,6 +50,8 @@ pub(super) enum Unused {
     Ignored(&'static str),
     /// It holds the same numbers as the other.
     CopyOf(&'static str, &'static str),
+    /// All whose names begin like this.
+    Under(&'static str),
     /// All whose names end like this.
     Ending(&'static str),
 }
@@ -103,6 +105,7 @@ impl Recipe {
         for unused in &self.unused {
             match unused {
                 Unused::Ignored(pattern) if numbered(pattern, bare).is_some() => return Ok(()),
+                Unused::Under(start) if bare.starts_with(start) => return Ok(()),
                 Unused::Ending(end) if bare.ends_with(end) => return Ok(()),
                 Unused::CopyOf(copy, original) if *copy == bare => {
                     self.tensors.check_type(name)?;

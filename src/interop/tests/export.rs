@@ -65,6 +65,29 @@ fn vectors_of_texts_are_made_as_before() {
     assert_eq!(before, after);
 }
 
+#[test]
+fn two_ways_into_one_vocabulary_are_exported_as_that_of_the_source() {
+    let folder = tempfile::tempdir().unwrap();
+    mutations::writers::marian_mt("", folder.path());
+    let dir = folder.path().join("own");
+    open(folder.path()).unwrap().write(&dir).unwrap();
+    let exported = export(&dir, ExportFormat::Hf, &folder.path().join("theirs")).unwrap();
+    assert_eq!(exported.notes.len(), 1, "{:?}", exported.notes);
+    let (_other, back) = and_back(&dir);
+    assert!(weights(&dir) == weights(&back));
+    let [before, after] = [&dir, &back].map(|dir| Pipeline::load(dir).unwrap());
+    let all: Vec<TokenId> = (0..before.tokenizers().tgt().vocab_size() as TokenId).collect();
+    for ids in all.windows(5) {
+        let texts = [&before, &after].map(|pipeline| pipeline.tokenizers().tgt().decode(ids));
+        assert_eq!(texts[0], texts[1]);
+    }
+    for text in [">>de<< the sand", "the dog ate an egg", "hot"] {
+        let ids =
+            [&before, &after].map(|pipeline| pipeline.tokenizers().src().encode(text).unwrap());
+        assert_eq!(ids[0], ids[1]);
+    }
+}
+
 /// The model directory of `pipeline`, an untrained model.
 fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use super::configs::with_keys;
 use super::*;
+use crate::config::Stopping;
 
 fn decode(folder: &tempfile::TempDir) -> crate::config::DecodeConfig {
     open(folder.path()).unwrap().config.decode
@@ -126,17 +127,7 @@ fn what_differs_in_the_search_is_told() {
         });
         open(folder.path()).unwrap().notes.join(" ")
     };
-    assert!(
-        notes("bart", json!({"early_stopping": true, "num_beams": 4})).contains("`early_stopping`")
-    );
-    assert_eq!(
-        notes("bart", json!({"early_stopping": true, "num_beams": 1})),
-        ""
-    );
-    assert_eq!(
-        notes("bart", json!({"early_stopping": "never", "num_beams": 4})),
-        ""
-    );
+    assert_eq!(notes("bart", json!({"early_stopping": true})), "");
     assert!(notes("gpt2", json!({"max_length": 50})).contains("`max_length`"));
     assert!(notes("gpt2", json!({"num_beams": 4})).contains("`num_beams`"));
     assert!(notes("gpt2", json!({"no_repeat_ngram_size": 3})).contains("`no_repeat_ngram_size`"));
@@ -159,7 +150,7 @@ fn files_of_published_models_are_known() {
                 "forced_bos_token_id": 0, "forced_eos_token_id": 2, "length_penalty": 2.0, "max_length": 142,
                 "min_length": 56, "no_repeat_ngram_size": 3, "num_beams": 4, "pad_token_id": 1,
             }),
-            1,
+            0,
         ),
         // facebook/mbart-large-50-many-to-many-mmt, facebook/m2m100_418M, facebook/nllb-200-distilled-600M
         (
@@ -168,7 +159,7 @@ fn files_of_published_models_are_known() {
                 "bos_token_id": 0, "decoder_start_token_id": 2, "early_stopping": true, "eos_token_id": 2,
                 "max_length": 200, "num_beams": 5, "pad_token_id": 1,
             }),
-            1,
+            0,
         ),
         // t5-small
         (
@@ -208,4 +199,39 @@ fn files_of_published_models_are_known() {
             Err(error) => panic!("{kind}: {error}"),
         }
     }
+}
+
+#[test]
+fn the_end_of_a_beam_search_is_that_of_the_owner() {
+    let stopping = |value: Value| {
+        let folder = changed("bart", "generation_config.json", |keys| {
+            keys["early_stopping"] = value
+        });
+        open(folder.path()).map(|foreign| foreign.config.decode.stopping)
+    };
+    assert_eq!(stopping(json!(true)).unwrap(), Stopping::First);
+    assert_eq!(stopping(json!(false)).unwrap(), Stopping::Likely);
+    assert_eq!(stopping(json!(null)).unwrap(), Stopping::Likely);
+    assert_eq!(stopping(json!("never")).unwrap(), Stopping::Exact);
+    assert!(stopping(json!("soon")).is_err());
+}
+
+#[test]
+fn the_end_of_a_text_is_never_barred_by_bad_words() {
+    let folder = changed("marian", "generation_config.json", |keys| {
+        keys["bad_words_ids"] = json!([[44], [0]]);
+    });
+    let never = open(folder.path()).unwrap().config.model.never_generated;
+    assert_eq!(never, Some(vec!["<pad>".to_owned()]));
+}
+
+#[test]
+fn encoders_generate_nothing() {
+    let leftover = json!({"bos_token_id": 0, "eos_token_id": 2, "is_encoder_decoder": false, "pad_token_id": 0});
+    let folder = with_keys("bert", leftover, None);
+    let special = open(folder.path()).unwrap().config.tokenizer.special;
+    assert_eq!(
+        (special.bos.as_str(), special.eos.as_str()),
+        ("[CLS]", "[SEP]")
+    );
 }

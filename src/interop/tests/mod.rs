@@ -177,10 +177,8 @@ fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
     let lines: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
     for beam_width in [1, 4] {
         let mut options = TranslateOptions::from(&pipeline.config().decode);
+        assert_eq!(options.search.beam_width, 4);
         options.search.beam_width = beam_width;
-        options.search.alpha = 0.6;
-        options.search.max_new_tokens = LONGEST;
-        options.search.max_new_extra = LONGEST;
         let found = pipeline.translate_with(&lines, &options).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             let best = &found.hypotheses[0];
@@ -284,6 +282,17 @@ fn pooling_is_that_of_sentence_transformers() {
     modes(json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}));
     let found = open(folder.path()).unwrap();
     assert_eq!(found.config.model.pooling, Pooling::First);
+    for (mode, pooling) in [
+        ("mean", Pooling::Mean),
+        ("cls", Pooling::First),
+        ("lasttoken", Pooling::Last),
+    ] {
+        modes(json!({"embedding_dimension": 24, "pooling_mode": mode}));
+        let model = open(folder.path()).unwrap().config.model;
+        assert_eq!(model.pooling, pooling, "{mode}");
+    }
+    modes(json!({"pooling_mode": ["mean", "cls"]}));
+    assert!(refusal(&folder).contains("`pooling_mode` = [\"mean\",\"cls\"]"));
     modes(json!({"pooling_mode_max_tokens": true}));
     assert!(refusal(&folder).contains("`pooling_mode_max_tokens` = true"));
 }
@@ -329,6 +338,19 @@ fn modules_are_those_of_sentence_transformers() {
     let cut = vec!["w5"; 18].join(" ");
     let whole = pipeline.embed(1, &[&cut]).unwrap().remove(0);
     assert_eq!(of_long(&short).vector, whole.vector);
+    // A head is left out.
+    fs::copy(
+        fixture("bert").join("config.json"),
+        folder.path().join("config.json"),
+    )
+    .unwrap();
+    fs::copy(
+        fixture("bert").join("model.safetensors"),
+        folder.path().join("model.safetensors"),
+    )
+    .unwrap();
+    let model = open(folder.path()).unwrap().config.model;
+    assert!(model.family == crate::config::Family::Encoder && model.unit_vectors);
     modules(module("Dense", "2_Dense"));
     let problem = refusal(&folder);
     assert!(

@@ -77,6 +77,17 @@ pub(super) fn declare(
     Ok(())
 }
 
+/// The size of the vocabulary `vocab`, if the tokenizer `file` has more tokens, which are all special, such as the `<mask>` of models
+/// that were trained further without one.
+pub(super) fn beyond(file: &Value, vocab: usize) -> Result<Option<usize>, String> {
+    let added = entries(file)?;
+    let all = vocabulary(file.to_string().as_bytes())?;
+    let mut beyond = all.values().filter(|&&id| id as usize >= vocab).peekable();
+    let is_special = |id: &&TokenId| added.get(id).is_some_and(|token| token["special"] == true);
+    let found = beyond.peek().is_some() && beyond.all(|id| is_special(&id));
+    Ok(found.then_some(vocab))
+}
+
 /// The added tokens of `file`, by their ids.
 fn entries(file: &Value) -> Result<BTreeMap<TokenId, Value>, String> {
     let added = file["added_tokens"].as_array().into_iter().flatten();

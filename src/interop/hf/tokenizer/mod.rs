@@ -99,6 +99,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
         known,
     } = Files::read(dir, kind, vocab, &settings)?;
     let refuse = |problem: String| not_understood(&path, problem);
+    let known = known.or(added::beyond(&sides[0], vocab).map_err(refuse)?);
     let tokens = tokens(&sides[0], known).map_err(refuse)?;
     let last = tokens.last_key_value();
     let n_tokens = last.map_or(0, |(&id, _)| id as usize + 1);

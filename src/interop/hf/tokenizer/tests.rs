@@ -483,3 +483,27 @@ fn both_sides_of_marian_mt_are_those_of_transformers() {
         assert_eq!(target.decode(ids).trim(), spelled, "{text:?}");
     }
 }
+
+#[test]
+fn special_tokens_beyond_the_vocabulary_are_left_out() {
+    let folder = folder("bart");
+    let path = folder.path().join("config.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let vocab = config["vocab_size"].as_u64().unwrap();
+    let mut with = |vocab: u64| {
+        config["vocab_size"] = vocab.into();
+        fs::write(&path, config.to_string()).unwrap();
+        opened(folder.path(), &Languages::default())
+    };
+    let all = with(vocab).unwrap();
+    assert_eq!(
+        all.tokenizers.src().special().mask,
+        Some(vocab as TokenId - 1)
+    );
+    let fewer = with(vocab - 1).unwrap();
+    assert_eq!(fewer.tokenizers.src().special().mask, None);
+    assert_eq!(fewer.tokenizers.src().vocab_size(), vocab as usize - 1);
+    assert_eq!(fewer.framed("a <mask>"), all.framed("a <mask>"));
+    // A word of the text is beyond it.
+    assert!(with(vocab - 6).is_err());
+}

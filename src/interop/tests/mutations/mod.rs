@@ -6,7 +6,7 @@
 mod damage;
 mod models;
 mod pieces;
-mod writers;
+pub(super) mod writers;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};

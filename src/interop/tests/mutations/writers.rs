@@ -206,19 +206,30 @@ pub(super) fn m2m_100(_: &str, dir: &Path) {
     choose_languages(dir, "M2M100Tokenizer", ["en", "de"]);
 }
 
-/// The model's `</s>` is its first token, and its padding the last one.
-pub(super) fn marian_mt(_: &str, dir: &Path) {
-    without_tokenizer("hf/marian", dir, [45, 45]);
-    let [source, target] = ["bpe", "symbols_bpe"].map(Pieces::of);
+/// OPUS-MT: `</s>` is the first token, and the padding the last one.
+pub(in crate::interop::tests) fn marian_mt(_: &str, dir: &Path) {
+    let [source, target] = ["bpe", "unigram"].map(Pieces::of);
     let mut tokens = ["</s>", "<unk>", ">>de<<"].map(str::to_owned).to_vec();
     for piece in source.texts[3..].iter().chain(&target.texts[3..]) {
-        if tokens.len() < 44 && !tokens.contains(piece) {
+        if !tokens.contains(piece) {
             tokens.push(piece.clone());
         }
     }
-    let others = (tokens.len()..44).map(|number| format!("w{number}"));
-    tokens.extend(others);
     tokens.push("<pad>".to_owned());
+    let n = tokens.len();
+    without_tokenizer("hf/marian", dir, [45, n]);
+    name_ids(dir, [n - 1, 0, 0]);
+    for file in ["config.json", "generation_config.json"] {
+        change_json(&dir.join(file), |keys| {
+            keys["decoder_start_token_id"] = (n - 1).into()
+        });
+    }
+    change_json(&dir.join("generation_config.json"), |keys| {
+        keys["bad_words_ids"] = json!([[n - 1]])
+    });
+    change_json(&dir.join("config.json"), |keys| {
+        keys["decoder_vocab_size"] = n.into()
+    });
     write(dir, "vocab.json", &numbered(&tokens));
     fs::write(dir.join("source.spm"), source.file).unwrap();
     fs::write(dir.join("target.spm"), target.file).unwrap();
