@@ -149,7 +149,10 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
-    let units = read.units(model.family.task());
+    let task = model.family.task();
+    let units = read.units(task);
+    let mut notes = generation.notes(&model);
+    notes.extend(read.notes(task));
     let (mut tokenizer, tokenizers) = (read.config, read.tokenizers);
     tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
         (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
@@ -181,7 +184,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     recipe.check(&checkpoint::shapes(&architecture))?;
     Ok(Foreign {
         kind,
-        notes: generation.notes(&config.model),
+        notes,
         config,
         tokenizers,
         architecture,

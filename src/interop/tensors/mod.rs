@@ -49,6 +49,23 @@ enum Numbers {
     Other(String),
 }
 
+impl Numbers {
+    /// How many bytes a number has, and its value; `None` if it is not stored alone.
+    fn reader(&self) -> Option<(usize, fn(&[u8]) -> f32)> {
+        match self {
+            Self::F32 => Some((4, |bytes| f32::from_le_bytes(array(bytes)))),
+            Self::F16 => Some((2, |bytes| f16::from_le_bytes(array(bytes)).to_f32())),
+            Self::Bf16 => Some((2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32())),
+            Self::Int8(_) | Self::Other(_) => None,
+        }
+    }
+}
+
+/// The bytes of one number.
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("chunks of this length")
+}
+
 /// The order of a matrix's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
@@ -172,17 +189,22 @@ impl Tensors {
         })
     }
 
-    /// Whether two tensors have the same shape and hold the same numbers. Numbers of the same type are not converted.
-    ///
-    /// # Panics
-    /// If [`Tensors::check_type`] refuses the type of one.
+    /// Whether two tensors have the same shape and hold the same numbers, to the bit if they are stored alike.
     pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
         let (one, two) = (self.place(name)?, self.place(other)?);
         if one.shape != two.shape {
             return Ok(false);
         }
-        let is_copy = one.numbers == two.numbers && self.bytes_at(one) == self.bytes_at(two);
-        Ok(is_copy || self.values(name)? == self.values(other)?)
+        if one.numbers == two.numbers {
+            return Ok(self.bytes_at(one) == self.bytes_at(two));
+        }
+        let readers = one.numbers.reader().zip(two.numbers.reader());
+        let Some(((width, read), (other_width, read_other))) = readers else {
+            return Ok(false);
+        };
+        let numbers = self.bytes_at(one).chunks_exact(width).map(read);
+        let others = self.bytes_at(two).chunks_exact(other_width).map(read_other);
+        Ok(numbers.eq(others))
     }
 
     fn bytes_at(&self, place: &Place) -> &[u8] {

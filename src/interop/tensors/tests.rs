@@ -163,3 +163,58 @@ fn damaged_arrays_are_no_panic() {
         }
     }
 }
+
+#[test]
+fn copies_are_found_whatever_their_types() {
+    let values = [1.0f32, 0.5, -2.0, 0.25];
+    let wide = |last: f32| -> Vec<u8> {
+        let numbers = [values[0], values[1], values[2], last];
+        numbers.map(f32::to_le_bytes).concat()
+    };
+    let half = |last: f32| -> Vec<u8> {
+        let numbers = [values[0], values[1], values[2], last];
+        numbers.map(|x| f16::from_f32(x).to_le_bytes()).concat()
+    };
+    let brief = values.map(|x| bf16::from_f32(x).to_le_bytes()).concat();
+    let stored = [
+        ("f32", ::safetensors::Dtype::F32, wide(0.25), vec![4]),
+        (
+            "f32 otherwise",
+            ::safetensors::Dtype::F32,
+            wide(0.5),
+            vec![4],
+        ),
+        (
+            "f32 as a row",
+            ::safetensors::Dtype::F32,
+            wide(0.25),
+            vec![1, 4],
+        ),
+        ("f16", ::safetensors::Dtype::F16, half(0.25), vec![4]),
+        (
+            "f16 otherwise",
+            ::safetensors::Dtype::F16,
+            half(0.5),
+            vec![4],
+        ),
+        ("bf16", ::safetensors::Dtype::BF16, brief, vec![4]),
+    ];
+    let views = stored.iter().map(|(name, dtype, data, shape)| {
+        let view = ::safetensors::tensor::TensorView::new(*dtype, shape.clone(), data);
+        (*name, view.unwrap())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = ::safetensors::serialize(views, None).unwrap();
+    std::fs::write(folder.path().join("model.safetensors"), file).unwrap();
+    let tensors = Tensors::safetensors(folder.path()).unwrap();
+    let alike = ["f32", "f16", "bf16"];
+    for one in alike {
+        for other in alike {
+            assert!(tensors.same(one, other).unwrap(), "{one} and {other}");
+        }
+        for other in ["f32 otherwise", "f16 otherwise", "f32 as a row"] {
+            assert!(!tensors.same(one, other).unwrap(), "{one} and {other}");
+        }
+    }
+    assert!(tensors.same("f32", "missing").is_err());
+}

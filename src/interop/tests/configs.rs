@@ -1,5 +1,6 @@
 //! `config.json`, and tokenizers that fit it.
 
+use super::tensors::with_tensors;
 use super::*;
 use crate::interop::sentencepiece::SentencePiece;
 
@@ -216,4 +217,57 @@ fn vocabularies_of_other_sizes_and_tokens_are_refused() {
     assert!(refusal(&folder).contains("other ids of `</s>`"));
     let folder = with_keys("marian_separate", json!({"decoder_vocab_size": 50}), None);
     assert!(refusal(&folder).contains("`decoder_vocab_size` = 50"));
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    let config = "config.json";
+    let cases: [(&str, &str, Value, &str); 7] = [
+        (
+            "bart",
+            "activation_function",
+            json!("mish"),
+            "`activation_function` = \"mish\" is not supported",
+        ),
+        (
+            "bart",
+            "decoder_ffn_dim",
+            json!(34),
+            "`decoder_ffn_dim` = 34 is not supported",
+        ),
+        ("bart", "new_key", json!(0.5), "`new_key` = 0.5 is unknown"),
+        (
+            "bart",
+            "d_model",
+            json!("wide"),
+            "`d_model` = \"wide\" is not supported",
+        ),
+        (
+            "llama",
+            "rope_scaling",
+            json!({"factor": 8.0}),
+            "`rope_scaling` = {\"factor\":8.0} is not supported",
+        ),
+        (
+            "t5",
+            "feed_forward_proj",
+            json!("gated-tanh"),
+            "`feed_forward_proj` = \"gated-tanh\" is not supported",
+        ),
+        (
+            "t5",
+            "model_type",
+            json!("whisper"),
+            "`model_type` = \"whisper\" is not supported",
+        ),
+    ];
+    for (kind, key, value, expected) in cases {
+        let folder = changed(kind, config, |keys| keys[key] = value);
+        let problem = refusal(&folder);
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let missing = changed("t5", config, |keys| {
+        keys.as_object_mut().unwrap().remove("d_kv");
+    });
+    assert!(refusal(&missing).contains("`d_kv` is missing"));
 }

@@ -128,6 +128,11 @@ fn what_differs_in_the_search_is_told() {
         open(folder.path()).unwrap().notes.join(" ")
     };
     assert_eq!(notes("bart", json!({"early_stopping": true})), "");
+    let folder = changed("llama", "config.json", |_| ());
+    let settings = json!({"clean_up_tokenization_spaces": true}).to_string();
+    fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+    let told = open(folder.path()).unwrap().notes.join(" ");
+    assert!(told.contains("`clean_up_tokenization_spaces`"), "{told}");
     assert!(notes("gpt2", json!({"max_length": 50})).contains("`max_length`"));
     assert!(notes("gpt2", json!({"num_beams": 4})).contains("`num_beams`"));
     assert!(notes("gpt2", json!({"no_repeat_ngram_size": 3})).contains("`no_repeat_ngram_size`"));
@@ -233,5 +238,26 @@ fn encoders_generate_nothing() {
     assert_eq!(
         (special.bos.as_str(), special.eos.as_str()),
         ("[CLS]", "[SEP]")
+    );
+}
+
+#[test]
+fn the_owners_search_is_kept() {
+    let folder = changed("marian", "generation_config.json", |keys| {
+        keys["length_penalty"] = json!(0.8);
+        keys["no_repeat_ngram_size"] = json!(3);
+        keys["max_length"] = json!(40);
+        keys["renormalize_logits"] = json!(false);
+    });
+    let config = open(folder.path()).unwrap().config;
+    let decode = &config.decode;
+    assert_eq!((decode.beam_width, decode.alpha), (4, 0.8));
+    assert_eq!((decode.no_repeat_ngram, decode.max_new_extra), (3, 39));
+    let model = &config.model;
+    assert_eq!(model.decoder_start.as_deref(), Some("<pad>"));
+    assert_eq!(model.forced_last.as_deref(), Some("</s>"));
+    assert_eq!(
+        model.never_generated.as_deref(),
+        Some(&["<pad>".to_owned()][..])
     );
 }

@@ -42,6 +42,8 @@ pub(super) struct Read {
     pub(super) tokenizers: Tokenizers,
     frame: Frame,
     multilingual: Option<Multilingual>,
+    /// Whether its tool drops blanks before punctuation in what is written.
+    cleans_up: bool,
 }
 
 impl Read {
@@ -57,6 +59,13 @@ impl Read {
             (Task::Generate, None) => Units::Stream,
             _ => Units::Lines,
         }
+    }
+
+    /// What the tokenizer does in another way than in its tool, in a model with this task.
+    pub(super) fn notes(&self, task: Task) -> Option<String> {
+        let differs = self.cleans_up && matches!(task, Task::Translate | Task::Generate);
+        let note = "`clean_up_tokenization_spaces` is not imported: blanks before punctuation stay where the model writes them";
+        differs.then(|| note.to_owned())
     }
 
     /// The error for something in the tokenizer that is not understood.
@@ -141,6 +150,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
         tokenizers,
         frame,
         multilingual,
+        cleans_up: settings.flag("clean_up_tokenization_spaces")? == Some(true),
         path: path.clone(),
     })
 }

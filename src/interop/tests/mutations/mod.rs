@@ -1,7 +1,8 @@
 //! Damaged files of every format are refused, or read, but cause neither a panic nor much memory.
 //!
 //! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and has the memory checked, which other tests in the same
-//! process use, too: run the test alone then. The default is small.
+//! process use, too: run the test alone then. The default is small. `ATTENTIVE_MUTATIONS_OF` limits the formats to those whose name has
+//! this part.
 
 mod damage;
 mod models;
@@ -32,10 +33,12 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
     let wanted = wanted.and_then(|wanted| wanted.parse::<usize>().ok());
     let each = wanted.unwrap_or(EACH);
     let before = peak_memory();
-    let formats: Vec<(&Model, &str)> = MODELS
+    let part = std::env::var("ATTENTIVE_MUTATIONS_OF").unwrap_or_default();
+    let mut formats: Vec<(&Model, &str)> = MODELS
         .iter()
         .flat_map(|model| model.files.iter().map(move |&file| (model, file)))
         .collect();
+    formats.retain(|(model, file)| format!("{}, `{file}`", model.name).contains(&part));
     let next = AtomicUsize::new(0);
     let work = || {
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));

@@ -22,6 +22,8 @@ const fn model(name: &'static str, make: fn(&str, &Path), files: &'static [&'sta
 pub(super) const MODELS: &[Model] = &[
     model("hf/bart", copy, &["config.json", "generation_config.json"]),
     model("hf/mbart", copy, &["config.json"]),
+    model("hf/marian_separate", copy, &["config.json"]),
+    model("hf/bart_min_length", copy, &["generation_config.json"]),
     model(
         "hf/m2m_100",
         copy,

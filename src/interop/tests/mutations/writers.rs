@@ -1,5 +1,6 @@
 //! Writers of small models.
 
+use super::super::tensors::{change_tensors, into_halves_and_shards};
 use super::super::*;
 use super::pieces::Pieces;
 use crate::interop::tensors::Archive;

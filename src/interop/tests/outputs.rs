@@ -1,0 +1,186 @@
+//! What models compute and write.
+
+use super::*;
+
+/// The longest outputs of language models, in tokens.
+const LONGEST: usize = 12;
+
+#[test]
+fn logits_are_those_of_transformers() {
+    for kind in KINDS {
+        let (_folder, dir) = imported(kind);
+        let loaded = checkpoint::load(&dir).unwrap();
+        let LoadedWeights::Dense(weights) = loaded.weights else {
+            panic!("not quantised")
+        };
+        let model = checkpoint::build(&loaded.architecture, weights, &device::cpu());
+        let file = fs::read(fixture(kind).join("logits.safetensors")).unwrap();
+        let tensors = SafeTensors::deserialize(&file).unwrap();
+        let ids = |name: &str| -> Padded {
+            let tensor = tensors.tensor(name).unwrap();
+            let ids: Vec<i32> = bytemuck::pod_collect_to_vec(tensor.data());
+            let ids: Vec<TokenId> = ids.into_iter().map(|id| id as TokenId).collect();
+            Padded::single(&ids)
+        };
+        for number in 0..5 {
+            let input = ids(&format!("{number}.input"));
+            let batch = match loaded.architecture.task() {
+                Task::Generate => Batch {
+                    tgt_in: input,
+                    ..Batch::default()
+                },
+                Task::Fill | Task::Embed => Batch {
+                    src: input,
+                    ..Batch::default()
+                },
+                _ => Batch {
+                    src: input,
+                    tgt_in: ids(&format!("{number}.decoder")),
+                    ..Batch::default()
+                },
+            };
+            let pass = Pass::inference();
+            let found = match loaded.architecture.task() {
+                Task::Embed => model.encode(&batch, &pass).sequence.x,
+                _ => model.forward(&batch, &pass),
+            };
+            let found = rows(found).concat();
+            let tensor = tensors.tensor(&format!("{number}.logits")).unwrap();
+            let expected: Vec<f32> = bytemuck::pod_collect_to_vec(tensor.data());
+            assert_eq!(found.len(), expected.len(), "{kind}");
+            let pairs = found.iter().zip(&expected);
+            // The probability of barred tokens is 0 here.
+            let pairs = pairs.filter(|(found, _)| !kind.starts_with("marian") || **found > -100.0);
+            let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(worst < 1e-4, "{kind}: {worst}");
+        }
+    }
+}
+
+/// An output of `transformers`.
+#[derive(serde::Deserialize)]
+struct Expected {
+    text: String,
+    #[serde(default)]
+    greedy: Vec<TokenId>,
+    beam: Option<Vec<TokenId>>,
+    score: Option<f64>,
+    /// The likeliest tokens of the hidden words.
+    #[serde(default)]
+    filled: Vec<TokenId>,
+    /// The vector of the text.
+    #[serde(default)]
+    vector: Vec<f32>,
+}
+
+#[test]
+fn outputs_are_those_of_transformers() {
+    for kind in KINDS {
+        let (_folder, dir) = imported(kind);
+        let pipeline = Pipeline::load(&dir).unwrap();
+        let text = fs::read(fixture(kind).join("outputs.json")).unwrap();
+        let expected: Vec<Expected> = serde_json::from_slice(&text).unwrap();
+        assert_eq!(expected.len(), 50, "{kind}");
+        match pipeline.architecture().task() {
+            Task::Generate => generates(kind, &pipeline, &expected),
+            Task::Fill => fills(kind, &pipeline, &expected),
+            Task::Embed => embeds(kind, &pipeline, &expected),
+            _ => translates(kind, &pipeline, &expected),
+        }
+    }
+}
+
+/// `ids` without the special tokens at the ends.
+fn inner(ids: &[TokenId], pipeline: &Pipeline) -> Vec<TokenId> {
+    let eos = pipeline.tokenizers().tgt().special().eos;
+    let ids = &ids[1..];
+    let end = ids.iter().position(|&id| id == eos).unwrap_or(ids.len());
+    ids[..end].to_vec()
+}
+
+fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let lines: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
+    for beam_width in [1, 4] {
+        let mut options = TranslateOptions::from(&pipeline.config().decode);
+        assert_eq!(options.search.beam_width, 4);
+        options.search.beam_width = beam_width;
+        let found = pipeline.translate_with(&lines, &options).unwrap();
+        for (found, expected) in found.iter().zip(expected) {
+            let best = &found.hypotheses[0];
+            let theirs = match (beam_width, &expected.beam) {
+                (4, Some(beam)) => beam,
+                _ => &expected.greedy,
+            };
+            let same = best.tokens == inner(theirs, pipeline);
+            let tied = beam_width == 4
+                && expected
+                    .score
+                    .is_some_and(|score| (score - best.score).abs() < 1e-4);
+            assert!(
+                same || tied,
+                "{kind}, beam {beam_width}: {:?} ({}), expected {theirs:?} ({:?}) for {}",
+                best.tokens,
+                best.score,
+                expected.score,
+                expected.text
+            );
+        }
+    }
+}
+
+fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let options = GenerateOptions {
+        sample: SampleOptions {
+            sampling: Sampling {
+                temperature: 0.0,
+                ..Sampling::default()
+            },
+            max_new_tokens: LONGEST,
+            ..SampleOptions::default()
+        },
+        stop: Vec::new(),
+    };
+    for expected in expected {
+        let prompt = pipeline.prompt(&expected.text).unwrap();
+        let start = usize::from(kind.starts_with("llama")); // `<s>`
+        let n_read = start + expected.text.split(' ').count();
+        let found = pipeline.generate(&prompt, &options, &mut |_| Ok(()));
+        let mut found = found.unwrap().tokens;
+        let eos = pipeline.tokenizers().tgt().special().eos;
+        let theirs = &expected.greedy[n_read..];
+        if theirs.last() == Some(&eos) {
+            found.push(eos);
+        }
+        assert_eq!(found, theirs, "{kind}: {}", expected.text);
+    }
+}
+
+fn fills(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    for expected in expected {
+        let found = pipeline.fill(&expected.text, 1).unwrap();
+        let tokenizer = pipeline.tokenizers().tgt();
+        let words = found.gaps.iter().map(|best| best[0].text.clone());
+        let theirs = expected
+            .filled
+            .iter()
+            .map(|&id| tokenizer.token(id).unwrap());
+        assert_eq!(
+            words.collect::<Vec<_>>(),
+            theirs.collect::<Vec<_>>(),
+            "{kind}: {}",
+            expected.text
+        );
+    }
+}
+
+fn embeds(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let texts: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
+    let found = pipeline.embed(1, &texts).unwrap();
+    for (found, expected) in found.iter().zip(expected) {
+        let found = found.vector.as_ref().unwrap();
+        assert_eq!(found.len(), expected.vector.len());
+        let pairs = found.iter().zip(&expected.vector);
+        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 1e-5, "{kind}: {worst} for {}", expected.text);
+    }
+}
