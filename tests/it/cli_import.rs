@@ -25,15 +25,15 @@ pub(crate) fn with_models(kinds: &[&str]) -> Folder {
     folder
 }
 
-/// The texts of the first outputs of `transformers`, and their greedy translations.
-fn outputs(kind: &str) -> (String, Vec<Vec<u64>>) {
+/// The texts of the outputs of `transformers`, and their translations by `search` (`greedy` or `beam`).
+fn outputs(kind: &str, search: &str) -> (String, Vec<Vec<u64>>) {
     let text = fs::read_to_string(Path::new(&fixture(kind)).join("outputs.json")).unwrap();
     let outputs: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
     let lines = outputs
         .iter()
         .map(|one| one["text"].as_str().unwrap().to_owned() + "\n");
     let ids = |one: &serde_json::Value| {
-        let ids = one["greedy"].as_array().unwrap().iter();
+        let ids = one[search].as_array().unwrap().iter();
         ids.map(|id| id.as_u64().unwrap()).collect()
     };
     (lines.collect(), outputs.iter().map(ids).collect())
@@ -42,17 +42,19 @@ fn outputs(kind: &str) -> (String, Vec<Vec<u64>>) {
 #[test]
 fn an_imported_model_translates_as_before() {
     let folder = with_models(&["marian"]);
-    let (lines, ids) = outputs("marian");
-    folder.write("in", &lines);
-    let run = folder.run("translate marian in --beam-width 1 --max-new-tokens 12");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    // Token 2 + n of the fixture is the word `w{n}`.
-    let expected = ids.iter().map(|ids| {
-        let words = ids[1..].iter().take_while(|id| **id != 0);
-        let words: Vec<String> = words.map(|id| format!("w{}", id - 2)).collect();
-        words.join(" ") + "\n"
-    });
-    assert_eq!(run.stdout, expected.collect::<String>());
+    for (search, options) in [("greedy", "--beam-width 1"), ("beam", "")] {
+        let (lines, ids) = outputs("marian", search);
+        folder.write("in", &lines);
+        let run = folder.run(&format!("translate marian in {options}"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        // Token 2 + n of the fixture is the word `w{n}`.
+        let expected = ids.iter().map(|ids| {
+            let words = ids[1..].iter().take_while(|id| **id != 0);
+            let words: Vec<String> = words.map(|id| format!("w{}", id - 2)).collect();
+            words.join(" ") + "\n"
+        });
+        assert_eq!(run.stdout, expected.collect::<String>(), "{search}");
+    }
     let info = folder.run("info marian").stdout;
     assert!(info.contains("transformer, translates"), "{info}");
     let inspected = folder.run("inspect marian w1");
@@ -62,7 +64,7 @@ fn an_imported_model_translates_as_before() {
 #[test]
 fn an_imported_model_is_quantised_and_continues_texts() {
     let folder = with_models(&["t5", "llama"]);
-    let (lines, _) = outputs("t5");
+    let (lines, _) = outputs("t5", "greedy");
     folder.write("in", &lines);
     let translated = folder.run("translate t5 in --max-new-tokens 12");
     assert_eq!(translated.code, Some(0), "{}", translated.stderr);

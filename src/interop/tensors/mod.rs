@@ -49,15 +49,30 @@ enum Numbers {
     Other(String),
 }
 
+/// Reads numbers that are stored one by one.
+#[derive(Clone, Copy)]
+struct Reader {
+    /// The bytes of a number.
+    width: usize,
+    value: fn(&[u8]) -> f32,
+}
+
+impl Reader {
+    fn numbers(self, bytes: &[u8]) -> impl Iterator<Item = f32> {
+        bytes.chunks_exact(self.width).map(self.value)
+    }
+}
+
 impl Numbers {
-    /// How many bytes a number has, and its value; `None` if it is not stored alone.
-    fn reader(&self) -> Option<(usize, fn(&[u8]) -> f32)> {
-        match self {
-            Self::F32 => Some((4, |bytes| f32::from_le_bytes(array(bytes)))),
-            Self::F16 => Some((2, |bytes| f16::from_le_bytes(array(bytes)).to_f32())),
-            Self::Bf16 => Some((2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32())),
-            Self::Int8(_) | Self::Other(_) => None,
-        }
+    /// `None` for numbers that are not stored one by one.
+    fn reader(&self) -> Option<Reader> {
+        let (width, value): (usize, fn(&[u8]) -> f32) = match self {
+            Self::F32 => (4, |bytes| f32::from_le_bytes(array(bytes))),
+            Self::F16 => (2, |bytes| f16::from_le_bytes(array(bytes)).to_f32()),
+            Self::Bf16 => (2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32()),
+            Self::Int8(_) | Self::Other(_) => return None,
+        };
+        Some(Reader { width, value })
     }
 }
 
@@ -199,12 +214,10 @@ impl Tensors {
             return Ok(self.bytes_at(one) == self.bytes_at(two));
         }
         let readers = one.numbers.reader().zip(two.numbers.reader());
-        let Some(((width, read), (other_width, read_other))) = readers else {
-            return Ok(false);
-        };
-        let numbers = self.bytes_at(one).chunks_exact(width).map(read);
-        let others = self.bytes_at(two).chunks_exact(other_width).map(read_other);
-        Ok(numbers.eq(others))
+        Ok(readers.is_some_and(|(reader, other)| {
+            let numbers = reader.numbers(self.bytes_at(one));
+            numbers.eq(other.numbers(self.bytes_at(two)))
+        }))
     }
 
     fn bytes_at(&self, place: &Place) -> &[u8] {
