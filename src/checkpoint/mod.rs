@@ -38,7 +38,7 @@ use burn::tensor::{Device, TensorData};
 pub use average::{Mean, average};
 pub use lock::{LOCK, Lock};
 pub use packed::{Packed, write as write_packed};
-pub use provenance::{DataFile, Origin, Provenance, RecordedScore};
+pub use provenance::{DataFile, Imported, Origin, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;

@@ -19,6 +19,9 @@ pub struct Provenance {
     /// The model from which training started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
+    /// The model of another tool that was imported, unless it was trained since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// The files that the run read.
     pub data: Vec<DataFile>,
     /// The validation scores of these weights.
@@ -37,6 +40,15 @@ pub struct Origin {
     /// SHA-256 of its weights (hexadecimal), if its provenance knew it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+}
+
+/// A model of another tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Its directory, or the file of its weights.
+    pub path: String,
+    /// Its kind, as its tool calls it.
+    pub kind: String,
 }
 
 /// A data file at the time it was read.

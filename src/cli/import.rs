@@ -1,6 +1,7 @@
 //! `attentive import`: converts a model of another tool into a model directory.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use attentive::error::{Error, Result};
 use attentive::interop::{Foreign, ForeignForm};
@@ -67,11 +68,47 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn default_out(args: &Args) -> Result<PathBuf> {
-    let whole = std::fs::canonicalize(&args.model).map_err(Error::io("read", &args.model))?;
-    let name = match whole.is_dir() {
-        true => whole.file_name(),
-        false => whole.file_stem(),
+    // `..` has no name.
+    let whole = match args.model.file_name() {
+        Some(_) => std::path::absolute(&args.model),
+        None => std::fs::canonicalize(&args.model),
     };
-    let name = name.unwrap_or_default().to_string_lossy();
+    let whole = whole.map_err(Error::io("read", &args.model))?;
+    let name = match (whole.is_dir(), whole.file_stem()) {
+        (false, Some(stem)) => stem.to_string_lossy().into_owned(),
+        _ => name_of(&whole),
+    };
     Ok(PathBuf::from(format!("imported-{name}")))
+}
+
+/// The name of a directory; of a version in the cache of Hugging Face, `models--OWNER--NAME/snapshots/VERSION`, that of the model.
+fn name_of(dir: &Path) -> String {
+    let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
+    let own = names.next().unwrap_or_default();
+    match (names.next(), names.next()) {
+        (Some(parent), Some(model)) if parent == "snapshots" => {
+            model.rsplit("--").next().unwrap_or_default().to_owned()
+        }
+        _ => own.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_have_the_names_of_their_models() {
+        for (dir, name) in [
+            ("/a/opus-mt-en-de", "opus-mt-en-de"),
+            ("/a/snapshots", "snapshots"),
+            (
+                "/c/models--org--opus-mt-en-de/snapshots/0a1b",
+                "opus-mt-en-de",
+            ),
+            ("/c/my--model", "my--model"),
+        ] {
+            assert_eq!(name_of(Path::new(dir)), name);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive::architecture::Parameter;
-use attentive::checkpoint::{self, Description, Origin, Provenance};
+use attentive::checkpoint::{self, Description, Imported, Origin, Provenance};
 use attentive::config::{Config, Task};
 use attentive::count::plural;
 use attentive::engine::Precision;
@@ -184,14 +184,22 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         step,
         averaged_steps,
         from,
+        imported,
         data,
         scores,
         sha256,
     } = provenance;
     out.line("\norigin")?;
     out.line(format_args!("  program   {program}"))?;
-    out.line(format_args!("  seed      {seed}"))?;
-    out.line(format_args!("  updates   {}", HumanCount(*step)))?;
+    match imported {
+        Some(Imported { path, kind }) => {
+            out.line(format_args!("  imported  {path} ({kind})"))?;
+        }
+        None => {
+            out.line(format_args!("  seed      {seed}"))?;
+            out.line(format_args!("  updates   {}", HumanCount(*step)))?;
+        }
+    }
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
         out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;

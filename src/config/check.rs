@@ -41,11 +41,12 @@ impl Config {
         )?;
         self.data.training()?;
         self.validate_stored()?;
+        family::windows(self)?;
         unused::check(self)
     }
 
-    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and a missing
-    /// corpus, since imported models have none.
+    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and what an imported
+    /// model may have: no corpus, and windows that are longer than a batch.
     pub(crate) fn validate_stored(&self) -> Result<()> {
         whole("seed", self.seed, 0)?;
         data(&self.data)?;

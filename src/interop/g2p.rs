@@ -105,7 +105,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     let tokenizers = tokenizers.for_model(&config.model)?;
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
-        dir: weights.to_path_buf(),
+        path: weights.to_path_buf(),
         tensors,
         names: vec![NAMES],
         unused: Vec::new(),

@@ -3,10 +3,12 @@
 //! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
 //! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
 
+mod diagnosis;
 mod export;
 mod g2p;
 mod hf;
 mod keys;
+mod listing;
 mod marian;
 mod recipe;
 mod reverse;
@@ -23,7 +25,7 @@ use std::path::Path;
 pub use self::export::{ExportFormat, Exported, export};
 use self::recipe::Recipe;
 use crate::architecture::Architecture;
-use crate::checkpoint::{self, Provenance, files, weights};
+use crate::checkpoint::{self, Imported, Provenance, files, weights};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::shortlist::Shortlist;
@@ -85,17 +87,15 @@ impl Foreign {
             Some(form) => form,
             None => ForeignForm::of(path)?,
         };
-        match form {
-            ForeignForm::Hf => hf::open(path, languages),
-            ForeignForm::Marian => {
-                languages.refuse()?;
-                marian::open(path)
-            }
-            ForeignForm::G2p => {
-                languages.refuse()?;
-                g2p::open(path)
-            }
+        if form != ForeignForm::Hf {
+            languages.refuse()?;
         }
+        let opened = match form {
+            ForeignForm::Hf => hf::open(path, languages),
+            ForeignForm::Marian => marian::open(path),
+            ForeignForm::G2p => g2p::open(path),
+        };
+        opened.map_err(diagnosis::or_pointer)
     }
 
     /// Writes the model directory `out`, which must not exist.
@@ -121,6 +121,10 @@ impl Foreign {
         let write_provenance = |path: &Path| {
             let provenance = Provenance {
                 program: Provenance::this_program(),
+                imported: Some(Imported {
+                    path: self.recipe.path.display().to_string(),
+                    kind: self.kind.clone(),
+                }),
                 sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
                 ..Provenance::default()
             };

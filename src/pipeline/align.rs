@@ -140,8 +140,7 @@ fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
 fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
     let mut text = Detokenizer::after(tokenizer, &[]);
     let (mut begun, mut inside) = (0, false);
-    let word = |&id: &TokenId| {
-        let piece = text.push(id);
+    let mut word = |piece: String| {
         for c in piece.chars() {
             let is_blank = c.is_whitespace();
             begun += usize::from(!is_blank && !inside);
@@ -150,7 +149,8 @@ fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
         // Between words, the token belongs to the next one.
         if inside { begun - 1 } else { begun }
     };
-    let words: Vec<usize> = ids.iter().map(word).collect();
+    let words: Vec<usize> = ids.iter().map(|&id| word(text.push(id))).collect();
+    word(text.finish());
     let last = begun.saturating_sub(1);
     words.into_iter().map(|word| word.min(last)).collect()
 }

@@ -7,13 +7,16 @@ use crate::batch::TokenId;
 const KEPT: usize = 32;
 
 /// Decodes tokens one by one into whole characters: the concatenated pieces equal the text of all tokens.
+///
+/// Where a vocabulary has tokens of single bytes, a run of them is decoded as a whole: its text may change with every further byte,
+/// so that it is returned at its end.
 #[derive(Clone, Debug)]
 pub struct Detokenizer<'a> {
     tokenizer: &'a Tokenizer,
     /// The most recent tokens.
     ids: Vec<TokenId>,
-    /// Bytes of their text that have been returned.
-    known: usize,
+    /// The part of their text that has been returned.
+    known: String,
 }
 
 impl<'a> Detokenizer<'a> {
@@ -22,22 +25,25 @@ impl<'a> Detokenizer<'a> {
         let mut detokenizer = Self {
             tokenizer,
             ids: ids.to_vec(),
-            known: 0,
+            known: String::new(),
         };
         detokenizer.forget();
         detokenizer
     }
 
-    /// The text that the next token adds. It may be empty if the token ends in the middle of a character.
+    /// The text that the next token adds. It may be empty if the token ends in the middle of a character or of a run of bytes.
     pub fn push(&mut self, id: TokenId) -> String {
         self.ids.push(id);
+        if self.tokenizer.is_byte(id) || self.tokenizer.is_special(id) {
+            return String::new();
+        }
         let text = self.tokenizer.decode(&self.ids);
-        // With byte tokens, this marks a character whose last bytes are still missing.
+        // The tokens may end in the middle of a character.
         if text.ends_with(char::REPLACEMENT_CHARACTER) {
             return String::new();
         }
         let new = self.new_part(&text);
-        self.known = text.len();
+        self.known = text;
         if self.ids.len() > 2 * KEPT {
             self.forget();
         }
@@ -49,14 +55,16 @@ impl<'a> Detokenizer<'a> {
         self.new_part(&self.tokenizer.decode(&self.ids))
     }
 
+    /// What follows the known part of `text`. The end of that part may have changed if it was in the middle of a run of bytes.
     fn new_part(&self, text: &str) -> String {
-        text.get(self.known..).unwrap_or_default().to_owned()
+        let same = { self.known.chars().zip(text.chars()) }.take_while(|(one, other)| one == other);
+        text[same.map(|(c, _)| c.len_utf8()).sum()..].to_owned()
     }
 
     /// Keeps only the most recent tokens, so that the cost per token does not grow with the text.
     fn forget(&mut self) {
         self.ids.drain(..self.ids.len().saturating_sub(KEPT));
-        self.known = self.tokenizer.decode(&self.ids).len();
+        self.known = self.tokenizer.decode(&self.ids);
     }
 }
 
@@ -83,7 +91,7 @@ mod tests {
         tokenizers.tgt().clone()
     }
 
-    /// A word vocabulary with two tokens that are halves of one character.
+    /// A word vocabulary with three tokens of single bytes, the last: two halves of a character, and a digit.
     fn bytes() -> Tokenizer {
         let mut json: serde_json::Value =
             serde_json::from_slice(learned(TokenizerKind::Word).to_json()).unwrap();
@@ -92,9 +100,9 @@ mod tests {
         )
         .unwrap();
         let vocab = json["model"]["vocab"].as_object_mut().unwrap();
-        let n = vocab.len();
-        vocab.insert("<0xC3>".into(), n.into());
-        vocab.insert("<0xA4>".into(), (n + 1).into());
+        for (id, byte) in (vocab.len()..).zip(["<0xC3>", "<0xA4>", "<0x31>"]) {
+            vocab.insert(byte.into(), id.into());
+        }
         Tokenizer::from_json(
             serde_json::to_vec(&json).unwrap(),
             &crate::config::SpecialNames::default(),
@@ -111,11 +119,20 @@ mod tests {
             TokenizerKind::Word,
             TokenizerKind::Char,
         ];
-        for tokenizer in kinds.map(learned) {
+        for tokenizer in kinds.map(learned).into_iter().chain([bytes()]) {
             for _ in 0..50 {
-                let mut id = || random.below(tokenizer.vocab_size()) as TokenId;
-                let ids: Vec<TokenId> = (0..150).map(|_| id()).collect();
-                let given = id() as usize % 50;
+                let id = |_| random.below(tokenizer.vocab_size()) as TokenId;
+                let ids: Vec<TokenId> = (0..150).map(id).collect();
+                // A run of bytes is decoded as a whole.
+                let ends_run = |&given: &usize| {
+                    let last = given.checked_sub(1).map(|last| ids[last]);
+                    last.is_none_or(|id| !tokenizer.is_byte(id) && !tokenizer.is_special(id))
+                };
+                let given = (0..50)
+                    .rev()
+                    .skip(random.below(49))
+                    .find(ends_run)
+                    .unwrap_or(0);
                 let mut detokenizer = Detokenizer::after(&tokenizer, &ids[..given]);
                 let mut text = tokenizer.decode(&ids[..given]);
                 ids[given..]
@@ -128,18 +145,34 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_waits_for_the_rest() {
+    fn bytes_wait_for_the_end_of_their_run() {
         let tokenizer = bytes();
-        let second = tokenizer.vocab_size() as TokenId - 1;
-        let (first, dog) = (second - 1, tokenizer.encode("dog").unwrap()[0]);
-        let mut detokenizer = Detokenizer::after(&tokenizer, &[dog]);
-        let expected = ["", "ä", "", "ä", "dog", ""];
-        for (id, expected) in [first, second, first, second, dog, first]
-            .into_iter()
-            .zip(expected)
-        {
-            assert_eq!(detokenizer.push(id), expected);
-        }
-        assert_eq!(detokenizer.finish(), "\u{fffd}");
+        let digit = tokenizer.vocab_size() as TokenId - 1;
+        let (first, second) = (digit - 2, digit - 1);
+        let (dog, end) = (tokenizer.encode("dog").unwrap()[0], tokenizer.special().eos);
+        let streamed = |ids: &[TokenId]| {
+            let mut detokenizer = Detokenizer::after(&tokenizer, &[dog]);
+            let mut pieces: Vec<String> = ids.iter().map(|&id| detokenizer.push(id)).collect();
+            pieces.push(detokenizer.finish());
+            pieces
+        };
+        assert_eq!(
+            streamed(&[first, second, dog, first]),
+            ["", "", "ädog", "", "\u{fffd}"]
+        );
+        // A wrong byte changes the text of those before it.
+        let broken = "\u{fffd}\u{fffd}dog";
+        assert_eq!(
+            streamed(&[digit, first, dog, dog]),
+            ["", "", broken, "dog", ""]
+        );
+        assert_eq!(
+            streamed(&[digit, end, first, dog]),
+            ["", "", "", broken, ""]
+        );
+        // Those that are known already stay, but nothing is lost.
+        let mut detokenizer = Detokenizer::after(&tokenizer, &[dog, digit]);
+        assert_eq!(detokenizer.push(first), "");
+        assert_eq!(detokenizer.push(dog), broken);
     }
 }

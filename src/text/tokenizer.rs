@@ -284,6 +284,15 @@ impl Tokenizer {
         self.special.contains(id) || added.get(&id).is_some_and(is_marked)
     }
 
+    /// Whether `id` is a single byte, such as `<0x0A>`.
+    pub(super) fn is_byte(&self, id: TokenId) -> bool {
+        let token = self.inner.id_to_token(id).unwrap_or_default();
+        let digits = token
+            .strip_prefix("<0x")
+            .and_then(|rest| rest.strip_suffix('>'));
+        digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
+    }
+
     /// Number of tokens, including special ones; every id is below it.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size

@@ -55,6 +55,7 @@ const RULES: &[(&str, &[&str])] = &[
             "config",
             "batch",
             "text",
+            "data",
             "nn",
             "model",
             "shortlist",

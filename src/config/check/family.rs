@@ -81,7 +81,11 @@ fn stream(config: &Config) -> Result<()> {
         "data.units",
         "`lines`, since only `decoder_only` learns from a stream",
         "`stream`",
-    )?;
+    )
+}
+
+/// Refuses batches that hold no window of a stream.
+pub(super) fn windows(config: &Config) -> Result<()> {
     let window = config.model.max_len;
     let holds = config.data.units == Units::Lines || config.train.batch_tokens >= window;
     require(

@@ -124,7 +124,7 @@ const SEPARATE: Names = &[
 ];
 
 /// What the relatives have in common.
-fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
+fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
@@ -154,24 +154,23 @@ fn common(keys: &mut Keys, default_activation: &str) -> Result<Described> {
         norm_epsilon: 1e-5,
         ..ModelConfig::default()
     };
-    let unused = [
-        ("lm_head.weight", "shared.weight"),
-        ("encoder.embed_tokens.weight", "shared.weight"),
-        ("decoder.embed_tokens.weight", "shared.weight"),
-    ];
-    let unused = unused.map(|(copy, original)| Unused::CopyOf(copy, original));
-    Ok(Described {
-        unused: unused.into(),
+    let described = Described {
         prefix: "model.",
         ..Described::new(model, vocab, NAMES)
-    })
+    };
+    let copies = [
+        "lm_head.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+    ];
+    Ok(described.sharing(tensors, &copies))
 }
 
 /// BART (Lewis et al. 2020).
 pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
     keys.only("do_blenderbot_90_layernorm", false)?;
-    let mut described = common(keys, "gelu")?;
+    let mut described = common(keys, tensors, "gelu")?;
     let model = &mut described.model;
     model.positions = Positions::Learned;
     model.position_offset = 2;
@@ -190,11 +189,11 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 
 /// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, whose position 0 is behind the row of the
 /// padding.
-pub(super) fn m2m_100(keys: &mut Keys) -> Result<Described> {
+pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
     let attention_dropout = keys.or("attention_dropout", 0.1)?;
-    let mut described = common(keys, "relu")?;
+    let mut described = common(keys, tensors, "relu")?;
     let padding = keys.peek("pad_token_id")?.unwrap_or(1);
     let model = &mut described.model;
     model.scale_embeddings = scale_embeddings;
@@ -214,7 +213,7 @@ pub(super) fn m2m_100(keys: &mut Keys) -> Result<Described> {
 pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
-    let mut described = common(keys, "gelu")?;
+    let mut described = common(keys, tensors, "gelu")?;
     // Other sizes cannot be loaded there, either.
     keys.only("decoder_vocab_size", described.vocab)?;
     let model = &mut described.model;
@@ -228,6 +227,11 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     }
     model.positions = Positions::SinusoidalConcatenated;
     model.output_bias = tensors.has(FINAL_BIAS);
+    if !model.output_bias {
+        described.notes.push(format!(
+            "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as `AutoModel`; it counts as 0"
+        ));
+    }
     // Tables of the same sinusoids.
     described.unused.extend([
         Unused::Ignored("encoder.embed_positions.weight"),

@@ -20,9 +20,11 @@ use serde_json::{Map, Value};
 pub(super) use self::export::export;
 use self::generation::Generation;
 use super::Foreign;
+use super::diagnosis;
 use super::keys::{Keys, not_understood};
-use super::recipe::{Names, Recipe, Sinusoids, Unused};
-use super::tensors::Tensors;
+use super::listing::file_name;
+use super::recipe::{Names, Recipe, Sinusoids, Source, Unused};
+use super::tensors::{INDEX, Tensors, WHOLE};
 use crate::architecture::{ActivationKind, Task};
 use crate::checkpoint;
 use crate::config::{Config, DataConfig, ModelConfig, Vocabulary};
@@ -79,6 +81,11 @@ const IGNORED: &[&str] = &[
 /// Keys of all kinds that every model may have, with this value.
 const USUAL: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
 
+/// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
+const SHARED: &str = "shared.weight";
+const DECODERS_COPY: &str = "decoder.embed_tokens.weight";
+const FROM_DECODERS_COPY: Names = &[("src.embedding", Source::Same("decoder.embed_tokens"))];
+
 /// What a kind of model makes of `config.json`.
 struct Described {
     model: ModelConfig,
@@ -90,6 +97,8 @@ struct Described {
     /// See [`Recipe::prefix`].
     prefix: &'static str,
     positions: Option<Sinusoids>,
+    /// See [`Foreign::notes`].
+    notes: Vec<String>,
 }
 
 impl Described {
@@ -102,16 +111,44 @@ impl Described {
             unused: Vec::new(),
             prefix: "",
             positions: None,
+            notes: Vec::new(),
         }
+    }
+
+    /// With an embedding that both sides share, and of which the file may have these copies. Some files have only the decoder's.
+    fn sharing(mut self, tensors: &Tensors, copies: &[&'static str]) -> Self {
+        let has = |name: &str| tensors.has(name) || tensors.has(&format!("{}{name}", self.prefix));
+        let has_original = has(SHARED) || !has(DECODERS_COPY);
+        if !has_original {
+            self.names.insert(0, FROM_DECODERS_COPY);
+        }
+        let original = if has_original { SHARED } else { DECODERS_COPY };
+        let copies = copies.iter().map(|copy| Unused::CopyOf(copy, original));
+        self.unused.extend(copies);
+        self
     }
 }
 
 /// Describes the model with this `config.json`, in this directory, with these tensors.
 type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
 
-pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
-    let mut keys = Keys::read(&dir.join("config.json"))?;
-    let kind: String = keys.required("model_type")?;
+/// Reads the model `path`, a directory or the file of its weights.
+pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
+    let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
+    let dir = match path.parent() {
+        Some(dir) if is_weights => dir,
+        _ => path,
+    };
+    let config = dir.join("config.json");
+    if !config.exists() {
+        let problem = "no `config.json` (of `transformers`) and no weights of Marian or Firefox (`.npz`, `.bin`) are there";
+        return Err(diagnosis::of(dir, problem));
+    }
+    let mut keys = Keys::read(&config)?;
+    let Some(kind) = keys.optional::<String>("model_type")? else {
+        let problem = "`model_type` is missing in `config.json`";
+        return Err(diagnosis::of(dir, problem));
+    };
     keys.ignore(IGNORED);
     for key in USUAL {
         keys.only(key, false)?;
@@ -120,10 +157,10 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let describe: Describe = match kind.as_str() {
         "bart" => |keys, _, tensors| bart::bart(keys, tensors),
         "mbart" => |keys, _, tensors| bart::mbart(keys, tensors),
-        "m2m_100" => |keys, _, _| bart::m2m_100(keys),
+        "m2m_100" => |keys, _, tensors| bart::m2m_100(keys, tensors),
         "marian" => |keys, _, tensors| bart::marian(keys, tensors),
-        "t5" => |keys, _, _| t5::t5(keys),
-        "mt5" => |keys, _, _| t5::mt5(keys),
+        "t5" => |keys, _, tensors| t5::t5(keys, tensors),
+        "mt5" => |keys, _, tensors| t5::mt5(keys, tensors),
         "llama" => |keys, _, _| llama::describe(keys),
         "bert" => bert::describe,
         "distilbert" => distilbert::describe,
@@ -138,6 +175,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
         unused,
         prefix,
         positions,
+        mut notes,
     } = describe(&mut keys, dir, &tensors)?;
     let mut generation = Generation::read(dir, &kind, &mut keys)?;
     if !matches!(model.family.task(), Task::Translate | Task::Generate) {
@@ -151,8 +189,11 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     read.apply(languages, &mut model)?;
     let task = model.family.task();
     let units = read.units(task);
-    let mut notes = generation.notes(&model);
+    notes.extend(generation.notes(&model));
     notes.extend(read.notes(task));
+    if task == Task::Embed {
+        notes.extend(sentences::note_on_texts(dir, read.lowercases)?);
+    }
     let (mut tokenizer, tokenizers) = (read.config, read.tokenizers);
     tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
         (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
@@ -173,7 +214,7 @@ pub(super) fn open(dir: &Path, languages: &Languages) -> Result<Foreign> {
     let tokenizers = tokenizers.for_model(&config.model)?;
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
-        dir: dir.to_path_buf(),
+        path: dir.to_path_buf(),
         tensors,
         names,
         barred: generation.impossible(&config.model)?,

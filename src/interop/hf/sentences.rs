@@ -1,5 +1,6 @@
 //! What Sentence Transformers (Reimers and Gurevych 2019) does with the outputs of an encoder, to make one vector for each text.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -24,6 +25,7 @@ const SETTINGS: [&str; 7] = [
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 ];
+const PROMPTS: &str = "config_sentence_transformers.json";
 const TOKENIZER: &str = "tokenizer_config.json";
 const MODES: [(&str, Pooling); 3] = [
     ("pooling_mode_mean_tokens", Pooling::Mean),
@@ -72,10 +74,7 @@ impl Sentences {
                 }
             }
         }
-        let settings = SETTINGS.map(|name| dir.join(name));
-        if let Some(path) = settings.iter().find(|path| path.exists()) {
-            let mut keys = Keys::read(path)?;
-            keys.only("do_lower_case", false)?;
+        if let Some(mut keys) = settings(dir)? {
             found.longest = keys.optional("max_seq_length")?;
         }
         let tokenizer = dir.join(TOKENIZER);
@@ -90,6 +89,44 @@ impl Sentences {
     pub(super) fn is_in(dir: &Path) -> bool {
         dir.join(MODULES).exists()
     }
+}
+
+/// What is done with the texts in `dir` before they are encoded: nothing that the tokenizer, which writes all letters small if it
+/// `lowercases`, does not do itself. A note, if there are prompts.
+pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
+    if !Sentences::is_in(dir) {
+        return Ok(None);
+    }
+    if let Some(mut keys) = settings(dir)?.filter(|_| !lowercases) {
+        keys.only("do_lower_case", false)?;
+    }
+    let path = dir.join(PROMPTS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut keys = Keys::read(&path)?;
+    let mut prompts: BTreeMap<String, String> = keys.or("prompts", BTreeMap::new())?;
+    prompts.retain(|_, prompt| !prompt.is_empty());
+    if let Some(name) = keys.optional::<String>("default_prompt_name")?
+        && prompts.contains_key(&name)
+    {
+        return Err(keys.refuse("default_prompt_name", &name.into()));
+    }
+    let list: Vec<String> = { prompts.iter() }
+        .map(|(name, prompt)| format!("{prompt:?} ({name})"))
+        .collect();
+    let note = format!(
+        "prompts are not imported; write them before the texts: {}",
+        list.join(", ")
+    );
+    Ok(Some(note).filter(|_| !list.is_empty()))
+}
+
+/// The settings of the encoder in `dir`.
+fn settings(dir: &Path) -> Result<Option<Keys>> {
+    let files = SETTINGS.map(|name| dir.join(name));
+    let file = files.iter().find(|path| path.exists());
+    file.map(|path| Keys::read(path)).transpose()
 }
 
 /// `modules.json` and the description of the pooling for a model of ours.

@@ -8,6 +8,7 @@ use crate::config::{Family, ModelConfig};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Source::Same, Unused};
+use crate::interop::tensors::Tensors;
 
 macro_rules! names {
     ($inner:literal $(, $gate:literal)?) => {
@@ -52,16 +53,16 @@ const GATED_NAMES: Names = names!("wi_0", "wi_1");
 const LENGTH: usize = 512;
 
 /// T5 (Raffel et al. 2020).
-pub(super) fn t5(keys: &mut Keys) -> Result<Described> {
-    describe(keys, "relu", true)
+pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    describe(keys, tensors, "relu", true)
 }
 
 /// mT5 (Xue et al. 2021), of T5's version 1.1.
-pub(super) fn mt5(keys: &mut Keys) -> Result<Described> {
-    describe(keys, "gated-gelu", false)
+pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    describe(keys, tensors, "gated-gelu", false)
 }
 
-fn describe(keys: &mut Keys, projection: &str, tied: bool) -> Result<Described> {
+fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, tied: bool) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
     let layers = keys.required("num_layers")?;
     let tied = keys.or("tie_word_embeddings", tied)?;
@@ -108,18 +109,19 @@ fn describe(keys: &mut Keys, projection: &str, tied: bool) -> Result<Described> 
         },
         ..ModelConfig::default()
     };
-    let mut unused = vec![
-        Unused::CopyOf("encoder.embed_tokens.weight", "shared.weight"),
-        Unused::CopyOf("decoder.embed_tokens.weight", "shared.weight"),
-        // Files of early versions have a table that nothing uses.
-        Unused::Ignored("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"),
-    ];
-    if tied {
-        unused.push(Unused::CopyOf("lm_head.weight", "shared.weight"));
-    }
     let names = if gated { GATED_NAMES } else { NAMES };
-    Ok(Described {
-        unused,
+    let described = Described {
+        // Files of early versions have a table that nothing uses.
+        unused: vec![Unused::Ignored(
+            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+        )],
         ..Described::new(model, keys.required("vocab_size")?, names)
-    })
+    };
+    let copies = [
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    ];
+    let n_copies = if tied { 3 } else { 2 };
+    Ok(described.sharing(tensors, &copies[..n_copies]))
 }

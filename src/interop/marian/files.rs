@@ -1,18 +1,21 @@
 //! The files of a model: weights, vocabularies, the search, a shortlist.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::search::Search;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
+use crate::interop::listing::{file_name, files_of};
 
 const SEARCH: &str = "decoder.yml";
 /// What the name of a shortlist begins with.
 const LEXICON: &str = "lex.";
-/// What the names of other files begin with: shortlists, estimates of quality, and weights of PyTorch.
-const OTHERS: [&str; 3] = [LEXICON, "qualityModel", "pytorch_model"];
+/// What files of weights begin with in Marian's binary format: the number of its version.
+const BINARY: [u8; 8] = 1u64.to_le_bytes();
 /// What the names of weights end with that are of training.
 const OF_TRAINING: &str = ".optimizer.npz";
 /// What the names of vocabularies end with.
@@ -45,16 +48,19 @@ pub(in crate::interop) fn recognises(path: &Path) -> Result<bool> {
     match path.is_dir() {
         false => Ok(is_weights(path)),
         true if path.join("config.json").exists() => Ok(false),
-        true => Ok(names_in(path)?.iter().any(|path| is_weights(path))),
+        true => Ok(files_of(path)?.iter().any(|path| is_weights(path))),
     }
 }
 
-/// Whether this is a name of weights.
+/// Whether this is a file of weights. Other tools write files with the same ending, `.bin`.
 fn is_weights(path: &Path) -> bool {
-    let is_other = OTHERS
-        .iter()
-        .any(|other| file_name(path).starts_with(other));
-    ["npz", "bin"].iter().any(|end| ends(path, end)) && !is_other
+    ends(path, "npz") || ends(path, "bin") && is_binary(path)
+}
+
+fn is_binary(path: &Path) -> bool {
+    let mut start = [0; BINARY.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == BINARY
 }
 
 fn is_shortlist(path: &Path) -> bool {
@@ -75,7 +81,7 @@ impl Files {
             true => Path::new("."),
             false => dir,
         };
-        let all = names_in(dir)?;
+        let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
         let mut search = beside(SEARCH).map(|path| Search::read(&path)).transpose()?;
         let weights = match (chosen, search.as_ref().and_then(Search::only_model)) {
@@ -94,14 +100,14 @@ impl Files {
         };
         let vocabs = match search.as_ref().map(named).transpose()? {
             Some(named) if !named.is_empty() => named,
-            _ => vocabularies(&all),
+            _ => of_same_model(&weights, all.iter().filter(|path| is_vocabulary(path))),
         };
         let named_list = search.as_ref().and_then(|search| search.shortlist.clone());
         Ok(Self {
             vocabs: Vocabs::of(dir, vocabs)?,
             shortlist: match named_list {
                 Some(name) => Some(beside(&name).ok_or_else(|| missing(dir, &name))?),
-                None => all.iter().find(|path| is_shortlist(path)).cloned(),
+                None => the_shortlist(dir, &weights, &all)?,
             },
             is_binary: ends(&weights, "bin"),
             weights,
@@ -120,7 +126,7 @@ impl Vocabs {
                 Ok(Self::Separate([src.clone(), tgt.clone()]))
             }
             _ => {
-                let names: Vec<String> = found.iter().map(|path| file_name(path)).collect();
+                let names = names(&found);
                 Err(not_understood(
                     dir,
                     format!(
@@ -152,13 +158,52 @@ fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
     }
 }
 
-/// Files that look like vocabularies.
-fn vocabularies(all: &[PathBuf]) -> Vec<PathBuf> {
-    let is_vocabulary = |path: &&PathBuf| {
-        let ends_so = VOCABULARIES.iter().any(|end| ends(path, end));
-        ends_so && file_name(path).contains("vocab")
+/// The shortlist of a directory that does not name it.
+fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<PathBuf>> {
+    let found = of_same_model(weights, all.iter().filter(|path| is_shortlist(path)));
+    let is_alone = all.iter().filter(|path| is_weights(path)).count() < 2;
+    match &found[..] {
+        [] => Ok(None),
+        [only] if is_alone || have_a_part_in_common(weights, only) => Ok(Some(only.clone())),
+        several => Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!(
+                "which shortlist belongs to `{}` is unknown; found {:?}",
+                file_name(weights),
+                names(several)
+            ),
+            hint: Some(format!(
+                "name one as `shortlist` in `{SEARCH}`, or move the others away"
+            )),
+        }),
+    }
+}
+
+/// Those of these files whose names have a part of the name of the weights, such as `ende` in `model.ende.bin`; all of them if none
+/// has.
+fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let (same, others): (Vec<_>, Vec<_>) = files
+        .cloned()
+        .partition(|path| have_a_part_in_common(weights, path));
+    match same.is_empty() {
+        true => others,
+        false => same,
+    }
+}
+
+/// Whether the names of two files have a part in common, such as a pair of languages, besides their endings.
+fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
+    let parts = |path: &Path| -> BTreeSet<String> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        stem.split('.').map(str::to_owned).collect()
     };
-    all.iter().filter(is_vocabulary).cloned().collect()
+    !parts(one).is_disjoint(&parts(other))
+}
+
+/// Whether this is the name of a vocabulary.
+fn is_vocabulary(path: &Path) -> bool {
+    let ends_so = VOCABULARIES.iter().any(|end| ends(path, end));
+    ends_so && file_name(path).contains("vocab")
 }
 
 /// Whether the name of a file begins with one of these words, or contains it behind a full stop.
@@ -171,22 +216,8 @@ fn ends(path: &Path, end: &str) -> bool {
     path.extension() == Some(OsStr::new(end))
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// The paths of the files in `dir`, in the order of their names.
-fn names_in(dir: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(dir).map_err(Error::io("read", dir))?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    let mut paths: Vec<PathBuf> = paths
-        .collect::<std::io::Result<_>>()
-        .map_err(Error::io("read", dir))?;
-    paths.sort();
-    Ok(paths)
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|path| file_name(path)).collect()
 }
 
 fn missing(dir: &Path, name: &str) -> Error {

@@ -74,7 +74,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     let tokenizers = read.tokenizers.for_model(&config.model)?;
     let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
-        dir: files.weights,
+        path: files.weights,
         tensors,
         names,
         unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
@@ -85,8 +85,8 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     recipe.check(&checkpoint::shapes(&architecture))?;
     let shortlist = files.shortlist.map(|path| {
         let shared = matches!(files.vocabs, Vocabs::Joint(_));
-        let eos = tokenizers.tgt().special().eos;
-        shortlist::read(&path, vocabs.map(|size| size + 1), shared, eos)
+        let sizes = vocabs.map(|size| size + 1);
+        shortlist::read(&path, &search.limits, sizes, shared, &tokenizers)
     });
     Ok(Foreign {
         kind: match files.is_binary {

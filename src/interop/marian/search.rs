@@ -61,6 +61,8 @@ pub(super) struct Search {
     /// Names of files, without directories.
     pub(super) vocabs: Vec<String>,
     pub(super) shortlist: Option<String>,
+    /// What `decoder.yml` says of the candidates in it.
+    pub(super) limits: Vec<String>,
     pub(super) max_len: Option<usize>,
     pub(super) allow_unk: bool,
     pub(super) allow_special: bool,
@@ -76,6 +78,7 @@ impl Default for Search {
             models: Vec::new(),
             vocabs: Vec::new(),
             shortlist: None,
+            limits: Vec::new(),
             max_len: None,
             allow_unk: false,
             allow_special: false,
@@ -127,13 +130,13 @@ impl Search {
             Ok(paths.into_iter().map(file_name).collect())
         };
         let (models, vocabs) = (names("models")?, names("vocabs")?);
-        let shortlist = keys.or("shortlist", Vec::<Value>::new())?;
-        let shortlist = shortlist.first().and_then(Value::as_str).map(str::to_owned);
+        let (shortlist, limits) = shortlist(&mut keys)?;
         let usual = Self::default();
         let search = Self {
             models,
             vocabs,
             shortlist: shortlist.map(file_name),
+            limits,
             max_len: keys.optional("max-length")?,
             allow_unk: keys.or("allow-unk", false)?,
             allow_special: keys.or("allow-special", false)?,
@@ -164,6 +167,16 @@ impl Search {
             ..DecodeConfig::default()
         }
     }
+}
+
+/// The path of the shortlist, and the words that follow it.
+fn shortlist(keys: &mut Keys) -> Result<(Option<String>, Vec<String>)> {
+    let words = keys.or("shortlist", Vec::<Value>::new())?.into_iter();
+    let mut words = words.map(|word| match word {
+        Value::String(word) => word,
+        other => other.to_string(),
+    });
+    Ok((words.next(), words.collect()))
 }
 
 /// The name of a file at a path of any system.

@@ -29,7 +29,8 @@ const MOST_COMPUTED: usize = 1 << 24;
 /// The tensors of a model, under our names.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    pub(super) dir: PathBuf,
+    /// The directory of the model, or the file of its weights.
+    pub(super) path: PathBuf,
     pub(super) tensors: Tensors,
     /// Tried in this order.
     pub(super) names: Vec<Names>,
@@ -83,7 +84,7 @@ impl Recipe {
             true => Ok(()),
             false => {
                 let problem = format!("a table of positions of shape {shape:?} is too large");
-                Err(not_understood(&self.dir, problem))
+                Err(not_understood(&self.path, problem))
             }
         }
     }
@@ -92,7 +93,7 @@ impl Recipe {
         let found = self.tensors.shape(name)?;
         if !expected.fits(found) {
             return Err(not_understood(
-                &self.dir,
+                &self.path,
                 format!("tensor `{name}` has shape {found:?}, expected {expected}"),
             ));
         }
@@ -100,7 +101,7 @@ impl Recipe {
     }
 
     fn check_unused(&self, name: &str) -> Result<()> {
-        let refuse = |problem: String| Err(not_understood(&self.dir, problem));
+        let refuse = |problem: String| Err(not_understood(&self.path, problem));
         let bare = name.strip_prefix(self.prefix).unwrap_or(name);
         for unused in &self.unused {
             match unused {
@@ -149,7 +150,7 @@ impl Recipe {
     fn theirs(&self, name: &str) -> Result<Theirs> {
         let found = theirs(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for our parameter `{name}`");
-            not_understood(Path::new(&self.dir), problem)
+            not_understood(Path::new(&self.path), problem)
         });
         found.map(|theirs| theirs.renamed(|name| self.stored(name)))
     }

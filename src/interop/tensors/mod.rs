@@ -16,6 +16,7 @@ use attentive_kernels::mapped::Mapped;
 use half::{bf16, f16};
 
 pub(super) use self::archive::Archive;
+pub(super) use self::safetensors::{INDEX, WHOLE};
 use super::keys::not_understood;
 use crate::error::{Error, Result};
 

@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use super::{Found, Numbers, Stored, Tensors};
 use crate::error::{Error, Result};
+use crate::interop::diagnosis;
 use crate::interop::keys::not_understood;
 
-const WHOLE: &str = "model.safetensors";
-const INDEX: &str = "model.safetensors.index.json";
-const PICKLED: [&str; 2] = ["pytorch_model.bin", "pytorch_model.bin.index.json"];
+pub(in crate::interop) const WHOLE: &str = "model.safetensors";
+pub(in crate::interop) const INDEX: &str = "model.safetensors.index.json";
 
 /// `model.safetensors.index.json`
 #[derive(Deserialize)]
@@ -26,7 +26,10 @@ pub(super) fn open(dir: &Path, tensors: &mut Tensors) -> Result<()> {
     let names: BTreeSet<String> = match (dir.join(WHOLE).exists(), dir.join(INDEX).exists()) {
         (true, _) => BTreeSet::from([WHOLE.to_owned()]),
         (false, true) => shards(&dir.join(INDEX))?,
-        (false, false) => return Err(missing(dir)),
+        (false, false) => {
+            let problem = format!("it has neither `{WHOLE}` nor `{INDEX}`");
+            return Err(diagnosis::of(dir, &problem));
+        }
     };
     names
         .iter()
@@ -73,21 +76,5 @@ fn shards(index: &Path) -> Result<BTreeSet<String>> {
             index,
             format!("`{name}` is not the name of a file in this directory"),
         )),
-    }
-}
-
-fn missing(dir: &Path) -> Error {
-    match PICKLED.iter().find(|name| dir.join(name).exists()) {
-        None => not_understood(dir, format!("it has neither `{WHOLE}` nor `{INDEX}`")),
-        Some(name) => Error::Model {
-            path: dir.join(name),
-            problem: "a pickled file can run any program when it is read, so it is not read".into(),
-            hint: Some(
-                "write safetensors with Python: \
-                 `from transformers import AutoModel; AutoModel.from_pretrained(DIR).save_pretrained(DIR)`, \
-                 with the class that `architectures` in `config.json` names in place of `AutoModel`"
-                    .into(),
-            ),
-        },
     }
 }

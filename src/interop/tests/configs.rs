@@ -1,6 +1,6 @@
 //! `config.json`, and tokenizers that fit it.
 
-use super::tensors::with_tensors;
+use super::tensors::{change_tensors, with_tensors};
 use super::*;
 use crate::interop::sentencepiece::SentencePiece;
 
@@ -118,6 +118,33 @@ fn models_saved_without_their_heads_are_read() {
     let foreign = open(folder.path()).unwrap();
     assert!(!foreign.config.model.output_bias);
     foreign.write(&folder.path().join("out")).unwrap();
+}
+
+#[test]
+fn the_bias_of_marian_may_be_lost() {
+    let folder = with_keys("marian", json!({}), None);
+    change_tensors(&folder.path().join("model.safetensors"), |tensors| {
+        tensors.remove("final_logits_bias");
+    });
+    let notes = open(folder.path()).unwrap().notes;
+    assert!(notes[0].contains("the weights have no `final_logits_bias`"));
+    assert!(open(&fixture("marian")).unwrap().notes.is_empty());
+}
+
+#[test]
+fn windows_may_be_longer_than_batches() {
+    let folder = with_keys("llama", json!({"max_position_embeddings": 8192}), None);
+    let settings = json!({"tokenizer_class": "GPT2Tokenizer"}).to_string();
+    fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+    let path = folder.path().join("tokenizer.json");
+    let mut file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    file["post_processor"] = Value::Null;
+    fs::write(path, file.to_string()).unwrap();
+    let out = folder.path().join("out");
+    open(folder.path()).unwrap().write(&out).unwrap();
+    let config = Pipeline::load(&out).unwrap().config().clone();
+    assert_eq!(config.data.units, crate::config::Units::Stream);
+    assert!(config.model.max_len > config.train.batch_tokens);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Small random models of `transformers` (scripts/fixtures/hf.py) compute here what they compute there.
 
 mod configs;
+mod diagnosis;
 mod export;
 mod generation;
 mod mutations;

@@ -100,9 +100,52 @@ fn modules_are_those_of_sentence_transformers() {
         "{problem}"
     );
     modules(module("Normalize", "2_Normalize"));
-    write(
-        "sentence_bert_config.json",
-        json!({"max_seq_length": 20, "do_lower_case": true}),
-    );
+}
+
+/// An encoder of Sentence Transformers with a file of settings.
+fn with_settings(name: &str, settings: &Value) -> tempfile::TempDir {
+    let folder = changed("bert_encoder", "config.json", |_| ());
+    let modules = json!([{"type": "sentence_transformers.models.Transformer", "path": ""}]);
+    for (name, value) in [("modules.json", &modules), (name, settings)] {
+        fs::write(folder.path().join(name), value.to_string()).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn texts_are_written_small_by_the_tokenizer_alone() {
+    let settings = json!({"do_lower_case": true});
+    let folder = with_settings("sentence_bert_config.json", &settings);
     assert!(refusal(&folder).contains("`do_lower_case` = true"));
+    let path = folder.path().join("tokenizer.json");
+    let mut file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let lowercase = json!({"type": "Lowercase"});
+    for normalizer in [
+        lowercase.clone(),
+        json!({"type": "Sequence", "normalizers": [{"type": "NFC"}, lowercase]}),
+        json!({"type": "BertNormalizer", "lowercase": true, "clean_text": true, "handle_chinese_chars": true, "strip_accents": null}),
+    ] {
+        file["normalizer"] = normalizer;
+        fs::write(&path, file.to_string()).unwrap();
+        open(folder.path()).unwrap();
+    }
+}
+
+#[test]
+fn prompts_are_named() {
+    let name = "config_sentence_transformers.json";
+    let prompts = |default: Value| json!({"prompts": {"query": "search: ", "document": ""}, "default_prompt_name": default});
+    let notes = |settings| open(with_settings(name, &settings).path()).unwrap().notes;
+    let found = notes(prompts(Value::Null));
+    assert!(
+        found[0].ends_with("write them before the texts: \"search: \" (query)"),
+        "{found:?}"
+    );
+    assert!(notes(json!({"prompts": {}, "similarity_fn_name": "cosine"})).is_empty());
+    assert_eq!(notes(prompts(json!("document"))).len(), 1);
+    let refused = refusal(&with_settings(name, &prompts(json!("query"))));
+    assert!(
+        refused.contains("`default_prompt_name` = \"query\""),
+        "{refused}"
+    );
 }

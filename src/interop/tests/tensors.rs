@@ -94,12 +94,35 @@ fn tensors_must_be_those_of_the_kind() {
 }
 
 #[test]
+fn an_embedding_may_be_stored_as_that_of_the_decoder() {
+    for kind in ["bart", "marian", "t5", "t5_gated"] {
+        let names = ["shared.weight", "decoder.embed_tokens.weight"];
+        let prefix = if kind.starts_with("t5") { "" } else { "model." };
+        let [shared, copy] = names.map(|name| format!("{prefix}{name}"));
+        let folder = with_tensors(kind, |tensors| {
+            let table = tensors.remove(&shared).unwrap();
+            tensors.insert(copy.clone(), table);
+            tensors.retain(|name, _| *name == copy || !name.ends_with("embed_tokens.weight"));
+        });
+        let weights = [fixture(kind).as_path(), folder.path()].map(|dir| {
+            let out = tempfile::tempdir().unwrap();
+            let out = out.path().join("out");
+            open(dir).unwrap().write(&out).unwrap();
+            fs::read(out.join("model.safetensors")).unwrap()
+        });
+        assert!(weights[0] == weights[1], "{kind}");
+    }
+}
+
+#[test]
 fn pickles_and_missing_files_are_refused() {
     let folder = changed("marian", "config.json", |_| ());
     let weights = folder.path().join("model.safetensors");
     fs::rename(&weights, folder.path().join("pytorch_model.bin")).unwrap();
     assert!(refusal(&folder).contains("pickled"));
-    fs::remove_file(folder.path().join("pytorch_model.bin")).unwrap();
+    for name in ["pytorch_model.bin", "logits.safetensors"] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
     assert!(refusal(&folder).contains("it has neither `model.safetensors`"));
     let folder = changed("marian", "config.json", |_| ());
     fs::remove_file(folder.path().join("tokenizer.json")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::json;
 use super::byte_level::{self, Special};
@@ -49,8 +49,8 @@ impl Files {
         let present = |names: &[&str]| names.iter().all(|name| dir.join(name).exists());
         let at = |name: &str| dir.join(name);
         if present(&[FILE]) {
-            let side = json(&at(FILE))?;
-            return Ok(Self::one(at(FILE), side));
+            let side: Map<String, Value> = json(&at(FILE))?;
+            return Ok(Self::one(at(FILE), side.into()));
         }
         if present(&["vocab.txt"]) {
             let side = wordpiece::read(&at("vocab.txt"), settings)?;

@@ -15,6 +15,7 @@ mod tests;
 mod wordpiece;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -44,6 +45,8 @@ pub(super) struct Read {
     multilingual: Option<Multilingual>,
     /// Whether its tool drops blanks before punctuation in what is written.
     cleans_up: bool,
+    /// Whether upper and lower case are the same to it.
+    pub(super) lowercases: bool,
 }
 
 impl Read {
@@ -119,9 +122,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
             tokens.len()
         )));
     }
-    let unused: Vec<String> = (n_tokens..vocab)
-        .map(|id| format!("<unused-{id}>"))
-        .collect();
+    let unused: Vec<String> = (n_tokens..vocab).map(unused).collect();
     for side in &mut sides {
         added::append(side, n_tokens as TokenId, &unused);
     }
@@ -150,9 +151,15 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
         tokenizers,
         frame,
         multilingual,
+        lowercases: lowercases(&sides[0]["normalizer"]),
         cleans_up: settings.flag("clean_up_tokenization_spaces")? == Some(true),
         path: path.clone(),
     })
+}
+
+/// The name of the token with this id, which no text contains.
+fn unused(id: impl Display) -> String {
+    format!("<unused-{id}>")
 }
 
 /// The kind of our own that is most like the model of `file`.
@@ -161,6 +168,19 @@ fn kind_of(file: &Value) -> TokenizerKind {
         Some("Unigram") => TokenizerKind::Unigram,
         Some("WordLevel") => TokenizerKind::Word,
         _ => TokenizerKind::Bpe,
+    }
+}
+
+/// Whether this part of a tokenizer writes all letters small.
+fn lowercases(normalizer: &Value) -> bool {
+    match normalizer["type"].as_str() {
+        Some("BertNormalizer") => normalizer["lowercase"] == true,
+        Some("Lowercase") => true,
+        Some("Sequence") => {
+            let parts = normalizer["normalizers"].as_array();
+            parts.into_iter().flatten().any(lowercases)
+        }
+        _ => false,
     }
 }
 

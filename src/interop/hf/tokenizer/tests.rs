@@ -222,6 +222,39 @@ fn texts_are_those_of_transformers_whole_and_token_by_token() {
 }
 
 #[test]
+fn of_equal_lines_the_last_counts() {
+    let folder = folder("bert");
+    let path = folder.path().join("vocab.txt");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let n = lines.len();
+    let last = lines[n - 1];
+    let mut lines: Vec<&str> = lines[..n - 1].to_vec();
+    lines.splice(n - 3..n - 2, [last]);
+    lines.push(last);
+    fs::write(&path, lines.join("\n")).unwrap();
+    let tokenizers = opened(folder.path(), &Languages::default())
+        .unwrap()
+        .tokenizers;
+    let tokenizer = tokenizers.src();
+    assert_eq!(tokenizer.id(last), Some(n as TokenId - 1));
+    assert_eq!(
+        tokenizer.token(n as TokenId - 3),
+        Some(format!("<unused-{}>", n - 3))
+    );
+}
+
+#[test]
+fn a_file_is_an_object() {
+    let folder = folder("gpt2");
+    for text in ["\"text\"", "3", "[]", "null"] {
+        fs::write(folder.path().join("tokenizer.json"), text).unwrap();
+        let problem = opened(folder.path(), &Languages::default()).unwrap_err();
+        assert!(problem.to_string().contains("damaged"), "{text}: {problem}");
+    }
+}
+
+#[test]
 fn the_owner_names_special_tokens() {
     let folder = folder("bert");
     let map = folder.path().join("special_tokens_map.json");

@@ -28,11 +28,12 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
         return Err(refuse(format!("`{class}` is not supported")));
     }
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-    let vocab: Map<String, Value> = text
-        .lines()
-        .zip(0..)
-        .map(|(token, id): (&str, TokenId)| (token.to_owned(), id.into()))
-        .collect();
+    let mut vocab = Map::new();
+    for (token, id) in text.lines().zip(0..) {
+        let earlier = vocab.insert(token.to_owned(), Value::from(id));
+        // The last of several lines counts.
+        vocab.extend(earlier.map(|id| (super::unused(&id), id)));
+    }
     let special = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
     let unk = special("unk_token", "[UNK]");
     let (first, last) = (special("cls_token", "[CLS]"), special("sep_token", "[SEP]"));

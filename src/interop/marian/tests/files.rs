@@ -45,3 +45,44 @@ fn files_are_found_beside_the_weights() {
     .unwrap();
     assert!(Foreign::open(&path, None, &Languages::default()).is_ok());
 }
+
+#[test]
+fn files_of_the_same_pair_belong_together() {
+    let folder = copied("firefox");
+    let path = |name: &str| folder.path().join(name);
+    let shortlist = |model: &str| -> std::result::Result<Vec<u8>, String> {
+        let foreign = Foreign::open(&path(model), None, &Languages::default());
+        let foreign = foreign.map_err(|error| error.to_string())?;
+        let (_folder, dir) = written(foreign);
+        Ok(fs::read(dir.join("shortlist.safetensors")).unwrap())
+    };
+    let own = shortlist(FIREFOX).unwrap();
+    // A model of another pair, with another list and vocabulary.
+    let other = FIREFOX.replace("xxyy", "aabb");
+    fs::copy(path(FIREFOX), path(&other)).unwrap();
+    fs::copy(path("vocab.xxyy.spm"), path("vocab.aabb.spm")).unwrap();
+    let problem = shortlist(&other).unwrap_err();
+    assert!(
+        problem.contains(&format!("which shortlist belongs to `{other}`")),
+        "{problem}"
+    );
+    let mut list = fs::read(path(LEXICON)).unwrap();
+    let first = u64::from_le_bytes(list[16..24].try_into().unwrap());
+    list[16..24].copy_from_slice(&(first + 1).to_le_bytes());
+    mend_shortlist(&mut list);
+    fs::write(path(&LEXICON.replace("xxyy", "aabb")), list).unwrap();
+    assert!(shortlist(FIREFOX).unwrap() == own);
+    assert!(shortlist(&other).unwrap() != own);
+    assert!(refusal(folder.path()).contains("several models"));
+}
+
+#[test]
+fn binary_files_of_other_tools_are_no_weights() {
+    let folder = copied("firefox");
+    for name in ["pytorch_model.bin", "training_args.bin", "qualityModel.bin"] {
+        fs::write(folder.path().join(name), b"PK\x03\x04 of another tool").unwrap();
+    }
+    Foreign::open(folder.path(), None, &Languages::default()).unwrap();
+    fs::remove_file(folder.path().join(FIREFOX)).unwrap();
+    assert!(refusal(folder.path()).contains("a pickled file"));
+}

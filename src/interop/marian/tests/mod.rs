@@ -6,6 +6,7 @@ mod options;
 mod shortlists;
 mod vocabularies;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -115,4 +116,17 @@ fn binary(items: &[Item]) -> Vec<u8> {
     file.extend([0; 3]);
     items.iter().for_each(|(.., data)| file.extend(data));
     file
+}
+
+/// Gives a shortlist the checksum that it should have.
+pub(in crate::interop) fn mend_shortlist(list: &mut [u8]) {
+    let mut sum = 0u64;
+    for word in list.chunks_exact(8).skip(2) {
+        let word = u64::from_le_bytes(word.try_into().unwrap());
+        let term = (0x9e37_79b9u64.wrapping_add(word)).wrapping_add(sum << 6);
+        sum ^= term.wrapping_add(sum >> 2);
+    }
+    if let Some(place) = list.get_mut(8..16) {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
 }

@@ -1,4 +1,4 @@
-//! Shortlists of Firefox.
+//! Shortlists, binary and as text.
 
 use super::*;
 
@@ -40,8 +40,95 @@ fn damaged_shortlists_are_refused() {
         bytes[at] ^= 1;
         bytes
     };
-    assert!(problem(&changed(0)).contains("no shortlist of Firefox"));
+    assert!(problem(&changed(0)).contains("no shortlist in Marian's binary format"));
     assert!(problem(&changed(8)).contains("checksum"));
     assert!(problem(&changed(16)).contains("checksum"));
     assert!(problem(&changed(32)).contains("source tokens"));
+}
+
+/// The candidates of each source token by a list as text, in a model with one vocabulary.
+fn of_text(
+    option: &str,
+    file: &str,
+    content: &[u8],
+) -> std::result::Result<Vec<Vec<TokenId>>, String> {
+    let folder = copied("npz");
+    let search = folder.path().join("decoder.yml");
+    let text = fs::read_to_string(&search).unwrap();
+    fs::write(&search, format!("{text}shortlist: {option}\n")).unwrap();
+    fs::write(folder.path().join(file), content).unwrap();
+    let foreign = Foreign::open(folder.path(), None, &Languages::default());
+    let list = foreign
+        .map_err(|error| error.to_string())?
+        .shortlist
+        .unwrap();
+    let tokens = 0..list.src_vocab() as TokenId;
+    Ok(tokens.map(|token| list.candidates(&[token])).collect())
+}
+
+#[test]
+fn lists_as_text_are_those_of_a_plain_scan() {
+    let vocab = fs::read_to_string(fixture("npz").join("vocab.yml")).unwrap();
+    let words: Vec<String> = yaml::mapping(&vocab).unwrap().keys().cloned().collect();
+    let n = words.len();
+    let mut random = crate::random::Random::new(5, 0);
+    let pairs: Vec<[usize; 3]> = (0..2000)
+        .map(|_| [random.below(n), random.below(n), random.below(50)])
+        .collect();
+    let mut text = String::from("NULL NULL 0.9\nNULL : 0.9\nno-such-word also-none 0.7\n");
+    for [src, tgt, number] in &pairs {
+        text += &format!(
+            "{} {} {}\n",
+            words[*tgt],
+            words[*src],
+            *number as f32 / 50.0
+        );
+    }
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+    let found = of_text(
+        "[lists/lex.s2t.gz, 4, \"3\", 0.3]",
+        "lex.s2t.gz",
+        &packed.finish().unwrap(),
+    )
+    .unwrap();
+    assert_eq!(found.len(), n + 1);
+    for (src, found) in found.iter().enumerate() {
+        let mut of_src: BTreeMap<usize, usize> = BTreeMap::new();
+        for [_, tgt, number] in pairs.iter().filter(|pair| pair[0] == src) {
+            of_src.insert(*tgt, *number);
+        }
+        if words.get(src).is_some_and(|word| word == "<unk>") {
+            of_src.insert(src, 35);
+        }
+        let mut of_src: Vec<(usize, usize)> = of_src
+            .into_iter()
+            .map(|(tgt, number)| (number, tgt))
+            .collect();
+        of_src.retain(|(number, _)| *number as f32 / 50.0 > 0.3);
+        of_src.sort_unstable_by(|one, other| other.cmp(one));
+        let mut expected: Vec<TokenId> = (0..4).collect();
+        expected.extend((src < n).then_some(src as TokenId));
+        expected.extend(of_src.iter().take(3).map(|(_, tgt)| *tgt as TokenId));
+        expected.sort_unstable();
+        expected.dedup();
+        assert_eq!(*found, expected, "source token {src}");
+    }
+}
+
+#[test]
+fn damaged_lists_as_text_are_refused() {
+    let problem = of_text("[lex.s2t]", "lex.s2t", b": \" 0.5\n: \"\n").unwrap_err();
+    assert!(
+        problem.contains("lex.s2t`, line 2: expected a target token"),
+        "{problem}"
+    );
+    let problem = of_text("[lex.s2t, many]", "lex.s2t", b"").unwrap_err();
+    assert!(problem.contains("its limits are [\"many\"]"), "{problem}");
+    let found = of_text("[lex.s2t]", "lex.s2t", b"").unwrap();
+    assert!(
+        found
+            .iter()
+            .all(|candidates| candidates.len() == found.len() - 1)
+    );
 }

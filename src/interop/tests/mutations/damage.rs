@@ -1,5 +1,6 @@
 //! Damage to the bytes of a file.
 
+use crate::interop::marian::tests::mend_shortlist;
 use crate::random::Random;
 
 /// A copy of the file `name`, which holds `bytes`, with one to three changes. Half of the copies have the checksums that their data
@@ -77,19 +78,6 @@ fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
         "null",
     ];
     bytes.splice(start..end, random.choose(&numbers).bytes());
-}
-
-/// Gives a shortlist the checksum that it should have.
-fn mend_shortlist(list: &mut [u8]) {
-    let mut sum = 0u64;
-    for word in list.chunks_exact(8).skip(2) {
-        let word = u64::from_le_bytes(word.try_into().unwrap());
-        let term = (0x9e37_79b9u64.wrapping_add(word)).wrapping_add(sum << 6);
-        sum ^= term.wrapping_add(sum >> 2);
-    }
-    if let Some(place) = list.get_mut(8..16) {
-        place.copy_from_slice(&sum.to_le_bytes());
-    }
 }
 
 /// Gives the entries of a ZIP archive the checksums that they should have.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::writers::{
-    byte_level, byte_level_file, copy, g2p, llama, m2m_100, marian_binary, marian_mt, mbart, nllb,
-    sentences, shards, t5, t5_normalised, wordpiece, wordpiece_file,
+    byte_level, byte_level_file, copy, g2p, listed, llama, m2m_100, marian_binary, marian_mt,
+    mbart, nllb, sentences, shards, t5, t5_normalised, wordpiece, wordpiece_file,
 };
 
 /// A model, and the files of it that are damaged.
@@ -130,5 +130,6 @@ pub(super) const MODELS: &[Model] = &[
         ],
     ),
     model("Marian in a binary file", marian_binary, &["model.bin"]),
+    model("Marian with a shortlist", listed, &["lex", "decoder.yml"]),
     model("g2p-en", g2p, &["checkpoint20.npz"]),
 ];

@@ -251,6 +251,16 @@ pub(super) fn marian_binary(_: &str, dir: &Path) {
     }
 }
 
+/// A shortlist as text.
+pub(super) fn listed(_: &str, dir: &Path) {
+    copy("marian/npz", dir);
+    let search = dir.join("decoder.yml");
+    let text = fs::read_to_string(&search).unwrap();
+    fs::write(search, text + "shortlist: [lex, 5, 2, 0.1]\n").unwrap();
+    let lines = [": - 0.5", "- : 0.25", "NULL : 1e-3", ": NULL 0.75"];
+    fs::write(dir.join("lex"), lines.join("\n")).unwrap();
+}
+
 pub(super) fn g2p(_: &str, dir: &Path) {
     let mut archive = Archive::new(Vec::new());
     let arrays: [(&str, &[usize]); 12] = [

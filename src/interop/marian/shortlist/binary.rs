@@ -1,4 +1,4 @@
-//! The shortlist of a model of Firefox, `lex.*.s2t.bin`.
+//! Shortlists in Marian's binary format, such as `lex.*.s2t.bin` of Firefox.
 //!
 //! Numbers of 64 bits: a mark, a checksum of what follows it, how many of the most frequent tokens are candidates of every sentence,
 //! the most candidates of a token, the number of offsets and that of candidates, and the offsets; then the candidates in 32 bits.
@@ -10,14 +10,13 @@ use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 use crate::shortlist::Shortlist;
 
-const MARK: u64 = 0xF11A_48D5_0134_17F5;
+pub(super) const MARK: u64 = 0xF11A_48D5_0134_17F5;
 /// The numbers before the offsets.
 const HEADER: usize = 6;
 /// Those that the checksum leaves out.
 const UNCHECKED: usize = 2;
 
-/// Reads the file `path` for a model with so many tokens on each side, the last of which it does not know. With `shared`, each
-/// source token is a candidate of itself.
+/// See [`super::read`].
 pub(super) fn read(
     path: &Path,
     sizes: [usize; 2],
@@ -38,7 +37,7 @@ fn parse(
     let (words, _) = file.as_chunks();
     let words: Vec<u64> = words.iter().map(|&word| u64::from_le_bytes(word)).collect();
     let Some(&[MARK, checksum, first, _, n_offsets, n_candidates]) = words.first_chunk() else {
-        return Err("no shortlist of Firefox, or a truncated one".into());
+        return Err("no shortlist in Marian's binary format, or a truncated one".into());
     };
     if n_offsets != src_vocab as u64 {
         return Err(format!(
