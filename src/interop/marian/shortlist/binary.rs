@@ -47,11 +47,11 @@ fn parse(
         ));
     }
     let start = (HEADER + src_vocab) * size_of::<u64>();
-    let candidates = file.get(start..).unwrap_or_default();
+    let candidates = file.get(start..);
     let expected = n_candidates.checked_mul(size_of::<TokenId>() as u64);
-    if expected != Some(candidates.len() as u64) {
+    let Some(candidates) = candidates.filter(|bytes| expected == Some(bytes.len() as u64)) else {
         return Err("its length is not what it says".into());
-    }
+    };
     if checksum != sum(&words[UNCHECKED..]) {
         return Err("damaged: it differs from its checksum".into());
     }
