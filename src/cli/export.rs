@@ -15,16 +15,17 @@ Examples:
 m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
 
 Encoder-decoders become MarianMT, masked language models and encoders alone BERT, and causal language models GPT-2. A model that \
-differs from these in any way is refused, and the message lists the differences. docs/interop.md says what has an equal.";
+differs from these in any way is refused, and the message lists the differences. `--to marian` writes Marian's `model.npz`, which in \
+general only models that were imported from Marian or Firefox can become. docs/interop.md lists what can be exported.";
 
-/// Write a model in the form of another tool.
+/// Write a model in another tool's format.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The model directory.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The form.
+    /// The format to write.
     #[arg(long, value_name = "FORM")]
     to: ExportFormat,
     /// The directory to write; it must not exist yet.

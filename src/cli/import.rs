@@ -1,10 +1,9 @@
 //! `attentive import`: converts a model of another tool into a model directory.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
-use attentive::interop::{Foreign, ForeignForm};
+use attentive::interop::{self, Foreign, ForeignForm};
 
 use super::languages::LanguageArgs;
 use super::message;
@@ -19,12 +18,11 @@ Examples:
 
 All commands take the new directory like any other model directory. It keeps the search settings of the model's owner \
 (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
-  The weights are converted to f32. Files of f16 and bf16 are read, too, but not pickled ones (`pytorch_model.bin`). docs/interop.md \
+  The weights are converted to f32. f16 and bf16 files are also read; pickled files (`pytorch_model.bin`) are not. docs/interop.md \
 lists the kinds of models.
   The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT), `vocab.json` and `merges.txt` (GPT-2, BART), or models \
-of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Models of many \
-languages (mBART, M2M-100, NLLB) translate between those of `--source-lang` and `--target-lang`, which `attentive translate` can \
-change.";
+of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Multilingual \
+models (mBART, M2M-100, NLLB) translate from `--source-lang` to `--target-lang`; `attentive translate` can change both.";
 
 /// Convert a model of another tool into a model directory.
 ///
@@ -40,7 +38,7 @@ pub(super) struct Args {
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
-    /// The form of the model [default: recognised by its files].
+    /// The format of the model [default: recognised from its files].
     #[arg(long = "as", value_name = "FORM")]
     form: Option<ForeignForm>,
     #[command(flatten)]
@@ -76,39 +74,7 @@ fn default_out(args: &Args) -> Result<PathBuf> {
     let whole = whole.map_err(Error::io("read", &args.model))?;
     let name = match (whole.is_dir(), whole.file_stem()) {
         (false, Some(stem)) => stem.to_string_lossy().into_owned(),
-        _ => name_of(&whole),
+        _ => interop::name_of(&whole),
     };
     Ok(PathBuf::from(format!("imported-{name}")))
-}
-
-/// The name of a directory; of a version in the cache of Hugging Face, `models--OWNER--NAME/snapshots/VERSION`, that of the model.
-fn name_of(dir: &Path) -> String {
-    let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
-    let own = names.next().unwrap_or_default();
-    match (names.next(), names.next()) {
-        (Some(parent), Some(model)) if parent == "snapshots" => {
-            model.rsplit("--").next().unwrap_or_default().to_owned()
-        }
-        _ => own.into_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn directories_have_the_names_of_their_models() {
-        for (dir, name) in [
-            ("/a/opus-mt-en-de", "opus-mt-en-de"),
-            ("/a/snapshots", "snapshots"),
-            (
-                "/c/models--org--opus-mt-en-de/snapshots/0a1b",
-                "opus-mt-en-de",
-            ),
-            ("/c/my--model", "my--model"),
-        ] {
-            assert_eq!(name_of(Path::new(dir)), name);
-        }
-    }
 }

@@ -51,11 +51,11 @@ impl SearchArgs {
         decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
-        decode.validate().map_err(as_option)?;
         decode.stopping = self.stopping.unwrap_or(decode.stopping);
         decode.min_length = self.min_length.unwrap_or(decode.min_length);
         let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
         decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
+        decode.validate().map_err(as_option)?;
         let search = SearchOptions {
             n_best,
             coverage_penalty: self.coverage_penalty.unwrap_or(0.0),

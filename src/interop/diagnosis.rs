@@ -90,7 +90,7 @@ pub(super) fn or_pointer(error: Error) -> Error {
     match error {
         Error::Model { path, .. } if is_pointer(&path) => Error::Model {
             path,
-            problem: "it is a pointer of Git LFS in place of the file".into(),
+            problem: "it is a Git LFS pointer, not the file itself".into(),
             hint: Some("get the file with `git lfs pull`".into()),
         },
         _ => error,

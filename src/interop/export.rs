@@ -24,14 +24,14 @@ pub enum ExportFormat {
 pub struct Exported {
     /// The kind of model, as its tool calls it.
     pub kind: &'static str,
-    /// What the other tool does in another way.
+    /// How the model will differ from its behaviour here.
     pub notes: Vec<String>,
 }
 
 /// Writes the model directory `model` in another form to the directory `out`, which must not exist.
 ///
 /// # Errors
-/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, and for a quantised model; those of
+/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantised model, and if `out` exists; those of
 /// [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
     if out.symlink_metadata().is_ok() {
@@ -67,8 +67,12 @@ impl Differences {
     /// Notes `difference`, unless `equal`.
     pub(super) fn unless(&mut self, equal: bool, difference: impl Into<String>) {
         if !equal {
-            self.0.push(difference.into());
+            self.add(difference.into());
         }
+    }
+
+    pub(super) fn add(&mut self, difference: String) {
+        self.0.push(difference);
     }
 
     /// Refuses a model with differences to `kind`.

@@ -60,7 +60,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     let width = |name: &str| -> Result<usize> {
         let shape = tensors.shape(name)?;
         let found = shape.get(1).copied();
-        found.ok_or_else(|| not_understood(weights, format!("`{name}` is no matrix")))
+        found.ok_or_else(|| not_understood(weights, format!("`{name}` is not a matrix")))
     };
     let config = Config {
         model: ModelConfig {

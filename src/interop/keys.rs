@@ -21,7 +21,8 @@ impl Keys {
         let text = fs::read(path).map_err(Error::io("read", path))?;
         let left = serde_json::from_slice(&text);
         Ok(Self {
-            left: left.map_err(|error| not_understood(path, format!("no JSON object: {error}")))?,
+            left: left
+                .map_err(|error| not_understood(path, format!("not a JSON object: {error}")))?,
             path: path.to_path_buf(),
         })
     }

@@ -1,5 +1,6 @@
-//! The files of a directory.
+//! Files and directories, and their names.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,4 +29,37 @@ pub(super) fn file_name(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+/// The name of the model in the directory `dir`: that of the directory, or in the cache of Hugging Face, where the path is
+/// `models--OWNER--NAME/snapshots/VERSION`, the model's.
+pub fn name_of(dir: &Path) -> String {
+    let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
+    let own = names.next().unwrap_or_default();
+    match (names.next(), names.next()) {
+        (Some(parent), Some(model)) if parent == "snapshots" => {
+            model.rsplit("--").next().unwrap_or_default().to_owned()
+        }
+        _ => own.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_have_the_names_of_their_models() {
+        for (dir, name) in [
+            ("/a/opus-mt-en-de", "opus-mt-en-de"),
+            ("/a/snapshots", "snapshots"),
+            (
+                "/c/models--org--opus-mt-en-de/snapshots/0a1b",
+                "opus-mt-en-de",
+            ),
+            ("/c/my--model", "my--model"),
+        ] {
+            assert_eq!(name_of(Path::new(dir)), name);
+        }
+    }
 }

@@ -23,6 +23,7 @@ use std::fs;
 use std::path::Path;
 
 pub use self::export::{ExportFormat, Exported, export};
+pub use self::listing::name_of;
 use self::recipe::Recipe;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Imported, Provenance, files, weights};
@@ -61,7 +62,7 @@ impl ForeignForm {
 pub struct Foreign {
     /// The kind, as its tool calls it.
     pub kind: String,
-    /// What the model does in another way than in its tool.
+    /// How the model will differ from its behaviour in its tool.
     pub notes: Vec<String>,
     /// The configuration.
     pub config: Config,
@@ -101,7 +102,7 @@ impl Foreign {
     /// Writes the model directory `out`, which must not exist.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be written.
+    /// [`Error::Usage`] if it exists; [`Error::Io`] if it cannot be written.
     pub fn write(self, out: &Path) -> Result<()> {
         if out.symlink_metadata().is_ok() {
             return Err(Error::usage(

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use super::export::Differences;
 use super::recipe::{Names, Theirs, theirs};
+use crate::error::Result;
 
 /// The tensors of another tool, made of our parameters.
 #[derive(Debug, Default)]
@@ -33,16 +35,24 @@ enum From {
 }
 
 impl Reversed {
-    /// The tensors that `names` makes `parameters` (name and shape) of. Parameters without a name are returned.
-    pub(super) fn new(names: &[Names], parameters: &[(String, Vec<usize>)]) -> (Self, Vec<String>) {
-        let (mut reversed, mut unnamed) = (Self::default(), Vec::new());
+    /// The tensors of a model of this kind that `names` makes `parameters` (name and shape) of.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage) for parameters without a name.
+    pub(super) fn new(
+        kind: &str,
+        names: &[Names],
+        parameters: &[(String, Vec<usize>)],
+    ) -> Result<Self> {
+        let (mut reversed, mut differences) = (Self::default(), Differences::default());
         for (name, shape) in parameters {
             match theirs(names, name) {
                 Some(theirs) => reversed.add(name, shape, theirs),
-                None => unnamed.push(name.clone()),
+                None => differences.add(format!("the parameter `{name}`")),
             }
         }
-        (reversed, unnamed)
+        differences.refuse(kind)?;
+        Ok(reversed)
     }
 
     fn add(&mut self, name: &str, shape: &[usize], theirs: Theirs) {
@@ -211,10 +221,16 @@ mod tests {
             shape("k.weight", &[1, 2]),
             shape("q.bias", &[1]),
             shape("k.bias", &[1]),
-            shape("z", &[1]),
         ];
-        let (mut reversed, unnamed) = Reversed::new(&[NAMES], &parameters);
-        assert_eq!(unnamed, ["z"]);
+        let more = [parameters.clone().to_vec(), vec![shape("z", &[1])]].concat();
+        let problem = Reversed::new("Other", &[NAMES], &more)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            problem.contains("no equal in Other: the parameter `z`"),
+            "{problem}"
+        );
+        let mut reversed = Reversed::new("Other", &[NAMES], &parameters).unwrap();
         reversed.insert("C", vec![1, 1], vec![9.0]);
         let ours = |name: &str| -> io::Result<Vec<f32>> {
             Ok(match name {

@@ -23,11 +23,11 @@ use crate::error::{Error, Result};
 /// Prefix of the first token of a word in subword vocabularies.
 pub(super) const WORD_MARK: char = '▁';
 
-/// Begins the names of tokens in `tokenizer.json` that unknown text stands for if it is spelled like the rest of the name. It is no
-/// character, so that no text is divided into such tokens.
+/// The prefix of tokens to which unknown text is mapped if it is spelled like the rest of the token. It is a Unicode noncharacter, so
+/// that no text is tokenised into them.
 pub(crate) const UNKNOWN_SPELLING: char = '\u{10FFFF}';
 
-/// Begins the names of tokens in `tokenizer.json` that no text contains.
+/// The prefix of tokens that no text contains.
 pub(crate) const UNREACHABLE: char = '\u{10FFFE}';
 
 /// How a token is joined to the text before it.

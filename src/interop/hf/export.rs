@@ -14,7 +14,7 @@ use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel, weights};
 use crate::config::{LengthPenalty, Units};
 use crate::error::{Error, Result};
-use crate::interop::export::{Differences, Exported};
+use crate::interop::export::Exported;
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::model::Parameter;
@@ -162,12 +162,7 @@ fn one_tokenizer(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
 
 fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let (mut reversed, unnamed) = Reversed::new(&[equal.names], &shapes);
-    if let Some(name) = unnamed.first() {
-        let mut differences = Differences::default();
-        differences.unless(false, format!("the parameter `{name}`"));
-        differences.refuse(equal.kind)?;
-    }
+    let mut reversed = Reversed::new(equal.kind, &[equal.names], &shapes)?;
     for (name, shape, values) in &equal.added {
         reversed.insert(name, shape.clone(), values.clone());
     }
@@ -232,7 +227,12 @@ fn generation(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
             }
             match config.decode.max_new_factor {
                 0.0 => set("max_new_tokens", config.decode.max_new_extra.into()),
-                _ => set("max_length", config.model.max_len.into()),
+                _ => {
+                    set("max_length", config.model.max_len.into());
+                    notes.push(
+                        "the length of a translation is limited by `model.max_len` alone, not by that of the source".into(),
+                    );
+                }
             }
             // The start token counts there.
             match config.decode.min_length {

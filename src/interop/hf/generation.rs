@@ -129,7 +129,7 @@ impl Generation {
         self.search.decode(model.family.task())
     }
 
-    /// What the search of `model` does in another way than its owner's.
+    /// How the search of `model` differs from its owner's.
     pub(super) fn notes(&self, model: &ModelConfig) -> Vec<String> {
         self.search.notes(model.family.task())
     }
@@ -199,7 +199,9 @@ impl Generation {
     fn has_one_end(&self, read: &Read) -> Result<()> {
         match self.further_ends(read)?.first() {
             None => Ok(()),
-            Some(end) => Err(read.refuse(format!("translations must not end with `{end}`, too"))),
+            Some(end) => Err(read.refuse(format!(
+                "`{end}` as a second end of translations is not supported"
+            ))),
         }
     }
 }

@@ -78,10 +78,10 @@ fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
     if let Some(mut parameters) = keys.optional::<Map<String, Value>>(PARAMETERS)? {
         key = PARAMETERS;
         let stored = parameters.remove("rope_theta");
-        base = match stored.as_ref().map_or(Some(base), Value::as_f64) {
-            Some(base) => base,
-            None => return Err(keys.refuse(key, &parameters.into())),
-        };
+        if let Some(stored) = stored {
+            let number = stored.as_f64();
+            base = number.ok_or_else(|| keys.refuse("rope_theta", &stored))?;
+        }
         value = Some(parameters.into());
     }
     let scaling = value.map(|value| scaling(key, value, keys)).transpose()?;

@@ -78,8 +78,8 @@ const IGNORED: &[&str] = &[
     "xla_device",
 ];
 
-/// Keys of all kinds that every model may have, with this value.
-const USUAL: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
+/// Keys of all kinds that may be there, but must be false.
+const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
 
 /// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
 const SHARED: &str = "shared.weight";
@@ -150,7 +150,7 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         return Err(diagnosis::of(dir, problem));
     };
     keys.ignore(IGNORED);
-    for key in USUAL {
+    for key in FALSE {
         keys.only(key, false)?;
     }
     keys.only("pruned_heads", Map::new())?;

@@ -186,7 +186,7 @@ impl Search {
         }
     }
 
-    /// What the search of a model with this task does in another way than its owner's.
+    /// How the search of a model with this task differs from its owner's.
     pub(super) fn notes(&self, task: Task) -> Vec<String> {
         let has_beam = self.beam_width.is_some_and(|width| width > 1);
         let notes: &[(bool, &str)] = match task {

@@ -63,16 +63,20 @@ impl Sentences {
             return Ok(found);
         }
         let path = dir.join(MODULES);
-        for Module { path: folder, kind } in read::<Vec<Module>>(&path)? {
-            match kind.rsplit('.').next() {
-                Some("Transformer") if folder.is_empty() => {}
-                Some("Pooling") if folder == POOLING => {}
-                Some("Normalize") => found.unit = true,
+        let modules: Vec<Module> = read(&path)?;
+        for (number, Module { path: folder, kind }) in modules.iter().enumerate() {
+            match (number, kind.rsplit('.').next()) {
+                (0, Some("Transformer")) if folder.is_empty() => {}
+                (1, Some("Pooling")) if folder == POOLING => {}
+                (2, Some("Normalize")) => found.unit = true,
                 _ => {
                     let problem = format!("the module `{kind}` in `{folder}` is not supported");
                     return Err(not_understood(&path, problem));
                 }
             }
+        }
+        if modules.len() < 2 {
+            return Err(not_understood(&path, "it names no pooling"));
         }
         if let Some(mut keys) = settings(dir)? {
             found.longest = keys.optional("max_seq_length")?;
@@ -91,8 +95,8 @@ impl Sentences {
     }
 }
 
-/// What is done with the texts in `dir` before they are encoded: nothing that the tokenizer, which writes all letters small if it
-/// `lowercases`, does not do itself. A note, if there are prompts.
+/// Refuses settings in `dir` that change a text before it is tokenised, such as lower case, unless the tokenizer `lowercases` itself.
+/// Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
     if !Sentences::is_in(dir) {
         return Ok(None);
@@ -166,7 +170,9 @@ fn pooling(path: &Path) -> Result<Pooling> {
             (mode == name.trim_end_matches("_token")).then_some(*pooling)
         };
         let found = MODES.iter().find_map(of_name);
-        return found.ok_or_else(|| keys.refuse("pooling_mode", &mode));
+        let found = found.ok_or_else(|| keys.refuse("pooling_mode", &mode))?;
+        keys.finish()?;
+        return Ok(found);
     }
     for key in [
         "pooling_mode_max_tokens",
@@ -177,13 +183,13 @@ fn pooling(path: &Path) -> Result<Pooling> {
     }
     let mut found = Vec::new();
     for (key, pooling) in MODES {
-        if keys.or(key, false)? {
+        if keys.or(key, pooling == Pooling::Mean)? {
             found.push((key, pooling));
         }
     }
     let pooling = match found[..] {
         [(_, pooling)] => pooling,
-        [] => Pooling::Mean,
+        [] => return Err(not_understood(path, "it names no pooling")),
         [_, (key, _), ..] => return Err(keys.refuse(key, &Value::from(true))),
     };
     keys.finish()?;

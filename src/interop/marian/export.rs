@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::names;
 use super::options::names_of_norms;
+use super::search::Search;
+use super::vocab::N_CONTROL;
 use crate::architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel};
-use crate::config::{MixingKind, ModelConfig};
+use crate::config::{LengthPenalty, MixingKind, ModelConfig, Stopping};
 use crate::error::{Error, Result};
 use crate::interop::export::{Differences, Exported};
 use crate::interop::recipe::Names;
@@ -49,7 +51,7 @@ pub(in crate::interop) fn export(
         start,
     )?;
     let (reversed, options) = (
-        reversed(loaded),
+        reversed(loaded)?,
         options(&loaded.config.model, start as usize),
     );
     let ours = |name: &str| -> io::Result<Vec<f32>> {
@@ -67,7 +69,10 @@ pub(in crate::interop) fn export(
     };
     let vocabulary = vocabulary(tokenizer, start);
     let write_vocabulary = |path: &Path| fs::write(path, &vocabulary);
-    let search = search(loaded);
+    let (search, mut notes) = search(loaded, start)?;
+    notes.push(format!(
+        "`{VOCABULARY}` has the tokens; Marian does not divide texts into them"
+    ));
     let write_search = |path: &Path| fs::write(path, &search);
     checkpoint::write_folder(
         out,
@@ -77,12 +82,7 @@ pub(in crate::interop) fn export(
             ("decoder.yml", &write_search),
         ],
     )?;
-    Ok(Exported {
-        kind: KIND,
-        notes: vec![format!(
-            "`{VOCABULARY}` has the tokens; Marian does not divide texts into them"
-        )],
-    })
+    Ok(Exported { kind: KIND, notes })
 }
 
 /// Refuses a model without an equal.
@@ -124,6 +124,14 @@ fn check(model: &ModelConfig, table: Option<&Parameter>, start: TokenId) -> Resu
         ),
         (model.output_bias, "`model.output_bias` is false"),
         (
+            model.forced_first.is_none() && model.forced_last.is_none(),
+            "`model.forced_first` or `model.forced_last` is set",
+        ),
+        (
+            model.source_first.is_none() && model.source_last.is_none(),
+            "`model.source_first` or `model.source_last` is set",
+        ),
+        (
             starts_with_zeros,
             "the token that the decoder reads first is not the last one, or its vector is not zero",
         ),
@@ -133,15 +141,15 @@ fn check(model: &ModelConfig, table: Option<&Parameter>, start: TokenId) -> Resu
     differences.refuse(KIND)
 }
 
-fn reversed(loaded: &LoadedModel) -> Reversed {
+fn reversed(loaded: &LoadedModel) -> Result<Reversed> {
     let model = &loaded.config.model;
     let norms = names_of_norms(model.norm_position, model.decoder_mixing);
     let tables: Vec<Names> = [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS]
         .into_iter()
         .chain(norms)
         .collect();
-    let (reversed, _) = Reversed::new(&tables, &checkpoint::shapes(&loaded.architecture));
-    reversed.with_rows()
+    let reversed = Reversed::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
+    Ok(reversed.with_rows())
 }
 
 /// The options of a model with so many tokens, in YAML.
@@ -197,12 +205,57 @@ fn vocabulary(tokenizer: &Tokenizer, end: TokenId) -> String {
     (0..end).map(line).collect()
 }
 
-/// `decoder.yml`
-fn search(loaded: &LoadedModel) -> String {
-    let decode = &loaded.config.decode;
-    format!(
-        "relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n  - {VOCABULARY}\n  - {VOCABULARY}\nbeam-size: {}\nnormalize: {}\n\
-         max-length: {}\n",
-        decode.beam_width, decode.alpha, loaded.config.model.max_len
-    )
+/// `decoder.yml`, and notes on what has no equal there.
+fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)> {
+    let (decode, model) = (&loaded.config.decode, &loaded.config.model);
+    let tokenizer = loaded.tokenizers.tgt();
+    let never = loaded.tokenizers.contract(model)?.never;
+    let unk = tokenizer.special().unk;
+    let control = |byte: &TokenId| tokenizer.id(&format!("<0x{byte:02X}>"));
+    let control: Vec<TokenId> = (0..N_CONTROL).filter_map(|byte| control(&byte)).collect();
+    let mut barred: Vec<TokenId> = vec![start];
+    let allows_unk = !never.contains(&unk);
+    let allows_special = !control.iter().any(|id| never.contains(id));
+    barred.extend((!allows_unk).then_some(unk));
+    barred.extend(control.iter().filter(|_| !allows_special));
+    let penalty = match decode.length_penalty {
+        LengthPenalty::Length => decode.alpha,
+        LengthPenalty::Gnmt => 0.0,
+    };
+    let notes = [
+        (
+            decode.alpha == 0.0 || decode.length_penalty == LengthPenalty::Length,
+            "`decode.length_penalty` is `gnmt`, so there is none",
+        ),
+        (
+            never.iter().all(|id| barred.contains(id))
+                && barred.iter().all(|id| never.contains(id)),
+            "`model.never_generated` has other tokens",
+        ),
+        (
+            decode.max_new_factor > 0.0 && decode.max_new_extra == 1,
+            "`decode.max_new_extra` is not 1 or `decode.max_new_factor` is 0, so translations end elsewhere if they are too long",
+        ),
+        (decode.min_length == 0, "`decode.min_length` is not 0"),
+        (
+            decode.no_repeat_ngram == 0,
+            "`decode.no_repeat_ngram` is not 0",
+        ),
+        (
+            decode.stopping == Stopping::Exact,
+            "`decode.stopping` is not `exact`",
+        ),
+    ];
+    let notes = notes.into_iter().filter(|(is_equal, _)| !is_equal);
+    let notes = notes.map(|(_, difference)| format!("the search differs: {difference}"));
+    let max_factor = match decode.max_new_factor {
+        0.0 => Search::default().max_factor,
+        factor => factor,
+    };
+    let text = format!(
+        "relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n  - {VOCABULARY}\n  - {VOCABULARY}\nbeam-size: {}\nnormalize: {penalty}\n\
+         max-length: {}\nmax-length-factor: {max_factor}\nallow-unk: {allows_unk}\nallow-special: {allows_special}\n",
+        decode.beam_width, model.max_len
+    );
+    Ok((text, notes.collect()))
 }

@@ -20,7 +20,7 @@ const BINARY: [u8; 8] = 1u64.to_le_bytes();
 const OF_TRAINING: &str = ".optimizer.npz";
 /// What the names of vocabularies end with.
 const VOCABULARIES: [&str; 4] = ["spm", "yml", "yaml", "json"];
-/// What the names of the two sides' vocabularies begin with.
+/// Parts of the names of the two sides' vocabularies.
 const SOURCES: [&str; 3] = ["source", "src", "srcvocab"];
 const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
 
@@ -99,12 +99,15 @@ impl Files {
             found.collect()
         };
         let vocabs = match search.as_ref().map(named).transpose()? {
-            Some(named) if !named.is_empty() => named,
-            _ => of_same_model(&weights, all.iter().filter(|path| is_vocabulary(path))),
+            Some(named) if !named.is_empty() => Vocabs::named(dir, &named)?,
+            _ => {
+                let found = all.iter().filter(|path| is_vocabulary(path));
+                Vocabs::found(dir, of_same_model(&weights, found))?
+            }
         };
         let named_list = search.as_ref().and_then(|search| search.shortlist.clone());
         Ok(Self {
-            vocabs: Vocabs::of(dir, vocabs)?,
+            vocabs,
             shortlist: match named_list {
                 Some(name) => Some(beside(&name).ok_or_else(|| missing(dir, &name))?),
                 None => the_shortlist(dir, &weights, &all)?,
@@ -117,22 +120,37 @@ impl Files {
 }
 
 impl Vocabs {
-    fn of(dir: &Path, mut found: Vec<PathBuf>) -> Result<Self> {
-        found.sort_by_key(|path| !begins(path, &SOURCES));
-        match &found[..] {
+    /// Those that `decoder.yml` names: the source's and the target's.
+    fn named(dir: &Path, files: &[PathBuf]) -> Result<Self> {
+        match files {
             [both] => Ok(Self::Joint(both.clone())),
             [one, other] if one == other => Ok(Self::Joint(one.clone())),
-            [src, tgt] if begins(src, &SOURCES) && begins(tgt, &TARGETS) => {
+            [src, tgt] => Ok(Self::Separate([src.clone(), tgt.clone()])),
+            _ => {
+                let problem = format!(
+                    "`{SEARCH}` names {} vocabularies; models with one or two are supported",
+                    files.len()
+                );
+                Err(not_understood(dir, problem))
+            }
+        }
+    }
+
+    /// Those of a directory that does not say which is which.
+    fn found(dir: &Path, mut files: Vec<PathBuf>) -> Result<Self> {
+        files.sort_by_key(|path| !has_part(path, &SOURCES));
+        match &files[..] {
+            [both] => Ok(Self::Joint(both.clone())),
+            [src, tgt] if has_part(src, &SOURCES) && has_part(tgt, &TARGETS) => {
                 Ok(Self::Separate([src.clone(), tgt.clone()]))
             }
             _ => {
-                let names = names(&found);
-                Err(not_understood(
-                    dir,
-                    format!(
-                        "its vocabularies should be one file, or two whose names begin with `source` and `target`; found {names:?}"
-                    ),
-                ))
+                let problem = format!(
+                    "its vocabularies should be one file, or two with `source` and `target` in their names, unless `{SEARCH}` \
+                     names them; found {:?}",
+                    names(&files)
+                );
+                Err(not_understood(dir, problem))
             }
         }
     }
@@ -206,8 +224,8 @@ fn is_vocabulary(path: &Path) -> bool {
     ends_so && file_name(path).contains("vocab")
 }
 
-/// Whether the name of a file begins with one of these words, or contains it behind a full stop.
-fn begins(path: &Path, words: &[&str]) -> bool {
+/// Whether one of the parts of a file's name, between full stops, is one of these words.
+fn has_part(path: &Path, words: &[&str]) -> bool {
     let name = file_name(path);
     name.split('.').any(|part| words.contains(&part))
 }

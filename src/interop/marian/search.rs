@@ -68,7 +68,7 @@ pub(super) struct Search {
     pub(super) allow_special: bool,
     beam_width: usize,
     alpha: f64,
-    max_factor: f64,
+    pub(super) max_factor: f64,
 }
 
 impl Default for Search {

@@ -23,7 +23,7 @@ const UNK: [&str; 2] = ["<unk>", "UNK"];
 /// Models of SentencePiece beside a vocabulary of pieces as strings.
 const PIECES: [&str; 2] = ["source.spm", "target.spm"];
 /// Tokens of bytes that are control characters are not generated.
-const N_CONTROL: TokenId = 32;
+pub(super) const N_CONTROL: TokenId = 32;
 
 /// The vocabularies of a model.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ fn same_size(path: &Path, sizes: [usize; 2]) -> Result<()> {
         true => Ok(()),
         false => Err(not_understood(
             path,
-            format!("it is that of both sides, but they have {sizes:?} tokens"),
+            format!("it is shared by both sides, but their vocabulary sizes differ: {sizes:?}"),
         )),
     }
 }
@@ -245,7 +245,7 @@ fn ids(path: &Path, size: usize) -> Result<HashMap<String, TokenId>> {
         true => Ok(ids),
         false => Err(not_understood(
             path,
-            "it has gaps, and tokens that are called as unused ones",
+            "it has gaps, and tokens named like the placeholders for them",
         )),
     }
 }

@@ -12,7 +12,7 @@ use crate::interop::tensors::Tensors;
 pub(in crate::interop) enum Theirs {
     Same(String),
     Transposed(String),
-    /// Of the tensor, this part of so many. A matrix is transposed.
+    /// Of the tensor, the part with this number, counted from 0, of so many equal parts. A matrix is transposed.
     Part(String, usize, usize),
     Rows(String),
     Plus(String, String),

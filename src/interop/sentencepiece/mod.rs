@@ -79,11 +79,16 @@ impl SentencePiece {
                 (1, Field::Bytes(piece)) => model.pieces.push(Piece::parse(piece)?),
                 (2, Field::Bytes(trainer)) => model.read_trainer(trainer)?,
                 (3, Field::Bytes(normalizer)) => model.read_normalizer(normalizer)?,
+                (5, Field::Bytes(denormalizer)) => Self::refuse_denormalizer(denormalizer)?,
                 _ => {}
             }
         }
         if model.pieces.is_empty() {
-            return Err("no model of SentencePiece: it has no pieces".into());
+            return Err("not a SentencePiece model: it has no pieces".into());
+        }
+        let has_unused = model.pieces.iter().any(|piece| piece.role == Role::Unused);
+        if model.kind == Kind::Bpe && has_unused {
+            return Err("unused pieces in a BPE model are not supported".into());
         }
         Ok(model)
     }
@@ -100,7 +105,7 @@ impl SentencePiece {
                     );
                 }
                 (24, Field::Number(1)) => {
-                    return Err("word marks at the end are not supported".into());
+                    return Err("`treat_whitespace_as_suffix` is not supported".into());
                 }
                 (35, Field::Number(flag)) => self.byte_fallback = flag != 0,
                 _ => {}
@@ -117,9 +122,19 @@ impl SentencePiece {
                 (3, Field::Number(flag)) => self.add_dummy_prefix = flag != 0,
                 (4, Field::Number(flag)) => self.remove_extra_whitespaces = flag != 0,
                 (5, Field::Number(0)) => {
-                    return Err("blanks that are not escaped are not supported".into());
+                    return Err("`escape_whitespaces` = false is not supported".into());
                 }
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a `NormalizerSpec` that changes what is written.
+    fn refuse_denormalizer(bytes: &[u8]) -> Result<(), String> {
+        for field in Message::new(bytes) {
+            if let (2, Field::Bytes([_, ..])) = field? {
+                return Err("`denormalizer_spec` is not supported".into());
             }
         }
         Ok(())

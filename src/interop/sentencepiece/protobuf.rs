@@ -63,7 +63,7 @@ impl<'a> Iterator for Message<'a> {
         if field.is_none() {
             self.0 = &[];
         }
-        Some(field.ok_or_else(|| "damaged: no Protocol Buffers message".into()))
+        Some(field.ok_or_else(|| "damaged: not a Protocol Buffers message".into()))
     }
 }
 

@@ -56,7 +56,11 @@ pub(super) fn places(file: &[u8]) -> Found {
     };
     match rest.number()? {
         VERSION => {}
-        other => return Err(format!("no binary file of Marian, or of version {other}")),
+        other => {
+            return Err(format!(
+                "it is not a Marian binary file of version {VERSION} (found {other})"
+            ));
+        }
     }
     let count = rest.number()?;
     let mut headers = Vec::new();

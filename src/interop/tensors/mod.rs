@@ -170,7 +170,7 @@ impl Tensors {
             Numbers::F32 | Numbers::F16 | Numbers::Bf16 => return Ok(()),
             Numbers::Int8(_) => match factor(self.bytes_at(place)) {
                 factor if factor.is_finite() && factor > 0.0 => return Ok(()),
-                factor => format!("its integers were multiplied by {factor}"),
+                factor => format!("its quantisation factor is {factor}"),
             },
             Numbers::Other(kind) => {
                 format!(

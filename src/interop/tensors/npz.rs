@@ -9,7 +9,7 @@ pub(super) fn places(file: &[u8]) -> Found {
     let mut found = Vec::new();
     for Entry { name, data } in zip::entries(file)? {
         let array = array(&file[data.clone()]);
-        let array = array.ok_or_else(|| format!("entry `{name}` is no array of NumPy"))?;
+        let array = array.ok_or_else(|| format!("entry `{name}` is not a NumPy array"))?;
         if array.is_by_columns {
             let problem = "is stored by columns; write it with `numpy.ascontiguousarray`";
             return Err(format!("entry `{name}` {problem}"));

@@ -73,8 +73,8 @@ fn arrays_of_numpy_are_read() {
 fn other_archives_are_refused() {
     let refused = |bytes: &[u8]| refusal(bytes, Tensors::npz);
     let whole = archive("a.npy", 0, &npy(HEADER, &[0; 8]));
-    assert!(refused(&[]).contains("no ZIP archive"));
-    assert!(refused(&whole[..whole.len() - 1]).contains("no ZIP archive"));
+    assert!(refused(&[]).contains("not a ZIP archive"));
+    assert!(refused(&whole[..whole.len() - 1]).contains("not a ZIP archive"));
     let compressed = archive("a.npy", 8, &npy(HEADER, &[0; 8]));
     assert!(refused(&compressed).contains("entry `a.npy` is compressed"));
     let mut changed = whole.clone();
@@ -82,7 +82,7 @@ fn other_archives_are_refused() {
     assert!(refused(&changed).contains("differs from its checksum"));
     let columns = HEADER.replace("False", "True");
     assert!(refused(&archive("a", 0, &npy(&columns, &[0; 8]))).contains("stored by columns"));
-    assert!(refused(&archive("a", 0, b"text")).contains("is no array of NumPy"));
+    assert!(refused(&archive("a", 0, b"text")).contains("is not a NumPy array"));
     for shape in ["(2, 2)", "(18446744073709551615, 18446744073709551615)"] {
         let large = npy(&HEADER.replace("(2, 1)", shape), &[0; 8]);
         assert!(refused(&archive("a", 0, &large)).contains("tensor `a` is damaged"));
@@ -120,7 +120,10 @@ fn integers_are_divided_by_their_factor() {
     assert_eq!(values("l1_Wq"), [1.0, 3.0, 2.0, -1.0]);
     let zero = of(&integers("l1_Wq", 0.0), Tensors::binary).unwrap();
     let problem = zero.check_type("l1_Wq").unwrap_err().to_string();
-    assert!(problem.contains("multiplied by 0"), "{problem}");
+    assert!(
+        problem.contains("its quantisation factor is 0"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn damaged_binary_files_are_refused() {
         bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
         refusal(&bytes, Tensors::binary)
     };
-    assert!(with(0, 2).contains("of version 2"));
+    assert!(with(0, 2).contains("(found 2)"));
     for at in [8, 16, 32, 40] {
         assert!(with(at, u64::MAX).contains("truncated"), "{at}");
     }

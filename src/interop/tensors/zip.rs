@@ -22,22 +22,25 @@ const LONGEST_COMMENT: usize = u16::MAX as usize;
 
 /// The entries of the archive `file`; else what is wrong with it. Their checksums are compared.
 pub(super) fn entries(file: &[u8]) -> Result<Vec<Entry>, String> {
-    let end = end(file).ok_or("no ZIP archive, or a truncated one")?;
+    let end = end(file).ok_or("it is not a ZIP archive, or it is truncated")?;
     let (count, mut at) = (short(end, 10), long(end, 16));
     if count == u16::MAX || at == u32::MAX as usize {
         return Err("archives of more than 4 GB are not supported".into());
     }
-    let mut entries = Vec::new();
+    let (mut entries, mut size) = (Vec::new(), 0);
     for _ in 0..count {
         let header = part(file, at, CENTRAL_LEN).filter(|header| header.starts_with(&CENTRAL));
         let header = header.ok_or("its directory is truncated")?;
         let [name_len, extra, comment] = [28, 30, 32].map(|at| usize::from(short(header, at)));
         let name = part(file, at + CENTRAL_LEN, name_len).ok_or("its directory is truncated")?;
         let name = str::from_utf8(name).map_err(|_| "the name of an entry is not UTF-8")?;
-        entries.push(Entry {
-            name: name.to_owned(),
-            data: data(file, header).map_err(|problem| format!("entry `{name}` {problem}"))?,
-        });
+        let data = data(file, header).map_err(|problem| format!("entry `{name}` {problem}"))?;
+        size += data.len();
+        if size > file.len() {
+            return Err("its entries overlap".into());
+        }
+        let name = name.to_owned();
+        entries.push(Entry { name, data });
         at += CENTRAL_LEN + name_len + extra + comment;
     }
     Ok(entries)

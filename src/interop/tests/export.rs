@@ -55,7 +55,8 @@ fn vectors_of_texts_are_made_as_before() {
     ]);
     fs::write(folder.path().join("modules.json"), modules.to_string()).unwrap();
     fs::create_dir(folder.path().join("1_Pooling")).unwrap();
-    let pooling = json!({"pooling_mode_cls_token": true}).to_string();
+    let pooling =
+        json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}).to_string();
     fs::write(folder.path().join("1_Pooling/config.json"), pooling).unwrap();
     let dir = folder.path().join("own");
     open(folder.path()).unwrap().write(&dir).unwrap();
@@ -139,17 +140,57 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
 }
 
 #[test]
-fn our_own_language_models_have_an_equal() {
+fn our_own_models_come_back_to_the_bit() {
+    let translates = with(|model: &mut ModelConfig| {
+        model.positions = Positions::SinusoidalConcatenated;
+        model.output_bias = true;
+    });
+    let continues = |model: &mut ModelConfig| {
+        model.family = Family::DecoderOnly;
+        model.norm_position = crate::architecture::NormPosition::Pre;
+    };
+    let fills = |model: &mut ModelConfig| {
+        model.family = Family::EncoderOnly;
+        (model.embedding_norm, model.output_transform) = (true, true);
+        model.output_bias = true;
+    };
+    let pipelines = [
+        translates,
+        small(Positions::Learned, continues),
+        small(Positions::Learned, fills),
+    ];
+    for pipeline in pipelines {
+        let (_folder, dir) = written(&pipeline);
+        let (_other, back) = and_back(&dir);
+        assert!(
+            weights(&dir) == weights(&back),
+            "{:?}",
+            pipeline.architecture().task()
+        );
+    }
+}
+
+/// A small model that continues texts or fills gaps.
+fn small(positions: Positions, change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     let mut config = Config::default();
     config.tokenizer.kind = crate::config::TokenizerKind::Char;
     config.tokenizer.min_frequency = 1;
     let model = &mut config.model;
-    model.family = Family::DecoderOnly;
     (model.d_model, model.d_ff, model.n_heads) = (16, 32, 2);
-    (model.n_decoder_layers, model.max_len) = (2, 24);
-    model.norm_position = crate::architecture::NormPosition::Pre;
+    (model.n_encoder_layers, model.n_decoder_layers) = (2, 2);
+    (model.max_len, model.positions) = (24, positions);
     model.scale_embeddings = false;
-    let pipeline = language_model(config);
+    change(model);
+    language_model(config)
+}
+
+#[test]
+fn our_own_language_models_have_an_equal() {
+    let positions = ModelConfig::default().positions;
+    let pipeline = small(positions, |model| {
+        model.family = Family::DecoderOnly;
+        model.norm_position = crate::architecture::NormPosition::Pre;
+    });
     let (_folder, dir) = written(&pipeline);
     let theirs = tempfile::tempdir().unwrap();
     let out = theirs.path().join("out");
@@ -282,7 +323,8 @@ fn models_of_marian_come_back_to_the_bit() {
             own.model.decoder_mixing, back.model.decoder_mixing,
             "{kind}"
         );
-        assert_eq!(own.decode.beam_width, back.decode.beam_width, "{kind}");
+        assert_eq!(own.decode, back.decode, "{kind}");
+        assert_eq!(own.model, back.model, "{kind}");
     }
 }
 

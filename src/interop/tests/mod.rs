@@ -28,7 +28,7 @@ use crate::nn::Pass;
 use crate::pipeline::{GenerateOptions, Pipeline, TranslateOptions};
 use crate::text::Languages;
 
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "bart",
     "bart_min_length",
     "mbart",
@@ -37,6 +37,7 @@ const KINDS: [&str; 15] = [
     "marian_separate",
     "t5",
     "t5_gated",
+    "mt5",
     "llama",
     "llama3",
     "gpt2",

@@ -33,6 +33,8 @@ fn pooling_is_that_of_sentence_transformers() {
         let model = open(folder.path()).unwrap().config.model;
         assert_eq!(model.pooling, pooling, "{mode}");
     }
+    modes(json!({"pooling_mode_mean_tokens": false}));
+    assert!(refusal(&folder).contains("it names no pooling"));
     modes(json!({"pooling_mode": ["mean", "cls"]}));
     assert!(refusal(&folder).contains("`pooling_mode` = [\"mean\",\"cls\"]"));
     modes(json!({"pooling_mode_max_tokens": true}));
@@ -93,19 +95,23 @@ fn modules_are_those_of_sentence_transformers() {
     .unwrap();
     let model = open(folder.path()).unwrap().config.model;
     assert!(model.family == crate::config::Family::Encoder && model.unit_vectors);
+    for incomplete in [json!([usual[0]]), json!([usual[1], usual[0]])] {
+        write("modules.json", incomplete);
+        open(folder.path()).unwrap_err();
+    }
     modules(module("Dense", "2_Dense"));
     let problem = refusal(&folder);
     assert!(
         problem.contains("`sentence_transformers.models.Dense` in `2_Dense`"),
         "{problem}"
     );
-    modules(module("Normalize", "2_Normalize"));
 }
 
 /// An encoder of Sentence Transformers with a file of settings.
 fn with_settings(name: &str, settings: &Value) -> tempfile::TempDir {
     let folder = changed("bert_encoder", "config.json", |_| ());
-    let modules = json!([{"type": "sentence_transformers.models.Transformer", "path": ""}]);
+    let module = |kind: &str, path: &str| json!({"type": format!("sentence_transformers.models.{kind}"), "path": path});
+    let modules = json!([module("Transformer", ""), module("Pooling", "1_Pooling")]);
     for (name, value) in [("modules.json", &modules), (name, settings)] {
         fs::write(folder.path().join(name), value.to_string()).unwrap();
     }

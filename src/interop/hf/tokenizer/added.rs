@@ -39,7 +39,7 @@ pub(super) fn append<'a>(
 }
 
 /// Adds the tokens that settings declare: ids in ascending order, and `content` with any of the properties of an added token. Tokens
-/// of the model get these properties; of tokens without any, only those that are `special` are.
+/// of the model get these properties; a token without any is special if `is_special` says so.
 ///
 /// # Errors
 /// A token whose id is that of another one or leaves a gap.

@@ -185,5 +185,5 @@ fn object(path: &Path) -> Result<Map<String, Value>> {
     }
     let text = fs::read(path).map_err(Error::io("read", path))?;
     let object = serde_json::from_slice(&text);
-    object.map_err(|error| not_understood(path, format!("no JSON object: {error}")))
+    object.map_err(|error| not_understood(path, format!("not a JSON object: {error}")))
 }

@@ -398,7 +398,7 @@ fn a_text_may_end_in_several_ways() {
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
     let problem = problem.to_string();
     assert!(
-        problem.contains("translations must not end with `"),
+        problem.contains("as a second end of translations"),
         "{problem}"
     );
 }

@@ -37,7 +37,7 @@ fn parse(
     let (words, _) = file.as_chunks();
     let words: Vec<u64> = words.iter().map(|&word| u64::from_le_bytes(word)).collect();
     let Some(&[MARK, checksum, first, _, n_offsets, n_candidates]) = words.first_chunk() else {
-        return Err("no shortlist in Marian's binary format, or a truncated one".into());
+        return Err("it is not a shortlist in Marian's binary format, or it is truncated".into());
     };
     if n_offsets != src_vocab as u64 {
         return Err(format!(

@@ -73,20 +73,21 @@ pub(super) fn read(
     let mut lines = Lines::open(path, LONGEST)?;
     let mut pairs = Vec::new();
     while let Some(line) = lines.next_line()? {
-        let text = match line {
-            Line::Text(text) => text,
-            Line::TooLong => "",
+        let words: Vec<&str> = match line {
+            Line::Text(text) => text.split_ascii_whitespace().collect(),
+            Line::TooLong => Vec::new(),
         };
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        let (tgt, src, probability) = match words[..] {
-            [tgt, src, probability] => (tgt, src, probability.parse().ok()),
-            _ => ("", "", None),
+        let read = match words[..] {
+            [tgt, src, probability] => Some((tgt, src)).zip(probability.parse().ok()),
+            _ => None,
         };
-        let Some(probability) = probability else {
+        let Some(((tgt, src), probability)) = read else {
             return Err(Error::Line {
                 path: path.to_path_buf(),
                 line: lines.count(),
-                problem: "expected a target token, a source token and a probability".into(),
+                problem: format!(
+                    "expected a target token, a source token and a probability, in at most {LONGEST} bytes"
+                ),
             });
         };
         if tgt != NONE && src != NONE {

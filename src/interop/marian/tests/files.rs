@@ -32,7 +32,7 @@ fn files_are_found_beside_the_weights() {
         folder.path().join("vocab2.yml"),
     )
     .unwrap();
-    assert!(refusal(&path).contains("its vocabularies should be one file, or two"));
+    assert!(refusal(&path).contains("its vocabularies should be one file, or two with"));
     fs::rename(
         folder.path().join("vocab.yml"),
         folder.path().join("vocab.src.yml"),
@@ -85,4 +85,32 @@ fn binary_files_of_other_tools_are_no_weights() {
     Foreign::open(folder.path(), None, &Languages::default()).unwrap();
     fs::remove_file(folder.path().join(FIREFOX)).unwrap();
     assert!(refusal(folder.path()).contains("a pickled file"));
+}
+
+#[test]
+fn the_search_says_which_vocabulary_is_the_source_s() {
+    let folder = copied("npz");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["vocab.ro.yml", "vocab.src.yml"] {
+        fs::copy(path("vocab.yml"), path(name)).unwrap();
+    }
+    let found = |vocabs: &str| {
+        fs::write(path("decoder.yml"), format!("vocabs: [{vocabs}]")).unwrap();
+        Files::find(&path("model.npz")).map(|files| files.vocabs)
+    };
+    // Not in the order of the alphabet, and not as the names suggest.
+    let separate = Vocabs::Separate([path("vocab.ro.yml"), path("vocab.src.yml")]);
+    assert_eq!(found("vocab.ro.yml, vocab.src.yml").unwrap(), separate);
+    assert_eq!(
+        found("vocab.yml, vocab.yml").unwrap(),
+        Vocabs::Joint(path("vocab.yml"))
+    );
+    assert_eq!(
+        found("vocab.yml").unwrap(),
+        Vocabs::Joint(path("vocab.yml"))
+    );
+    let problem = found("vocab.yml, vocab.yml, vocab.ro.yml")
+        .unwrap_err()
+        .to_string();
+    assert!(problem.contains("names 3 vocabularies"), "{problem}");
 }

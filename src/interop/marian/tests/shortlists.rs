@@ -45,7 +45,7 @@ fn damaged_shortlists_are_refused() {
         bytes[at] ^= 1;
         bytes
     };
-    assert!(problem(&changed(0)).contains("no shortlist in Marian's binary format"));
+    assert!(problem(&changed(0)).contains("not a shortlist in Marian's binary format"));
     assert!(problem(&changed(8)).contains("checksum"));
     assert!(problem(&changed(16)).contains("checksum"));
     assert!(problem(&changed(32)).contains("source tokens"));
