@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::listing::refuse_existing;
 use super::{hf, marian};
 use crate::architecture::{NormKind, Positions};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
@@ -34,12 +35,7 @@ pub struct Exported {
 /// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantised model, and if `out` exists; those of
 /// [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
-    if out.symlink_metadata().is_ok() {
-        return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
-            "choose another directory, or remove this one",
-        ));
-    }
+    refuse_existing(out)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;
     match format {

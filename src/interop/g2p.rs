@@ -11,7 +11,6 @@ use super::recipe::Source::{Extended, Same};
 use super::recipe::{Names, Recipe};
 use super::tensors::Tensors;
 use crate::architecture::{AttentionKind, CellKind, TieEmbeddings};
-use crate::checkpoint;
 use crate::config::{
     Config, DataConfig, DecodeConfig, Family, ModelConfig, RecurrentConfig, SpecialNames,
     TokenizerConfig, TokenizerKind, Vocabulary,
@@ -100,29 +99,9 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         },
         ..Config::default()
     };
-    config.validate_stored()?;
     let tokenizers = tokenizers().map_err(|problem| not_understood(weights, problem))?;
-    let tokenizers = tokenizers.for_model(&config.model)?;
-    let architecture = checkpoint::architecture(&config, &tokenizers);
-    let recipe = Recipe {
-        path: weights.to_path_buf(),
-        tensors,
-        names: vec![NAMES],
-        unused: Vec::new(),
-        prefix: "",
-        barred: Vec::new(),
-        positions: None,
-    };
-    recipe.check(&checkpoint::shapes(&architecture))?;
-    Ok(Foreign {
-        kind: "g2p-en".into(),
-        notes: Vec::new(),
-        config,
-        tokenizers,
-        architecture,
-        recipe,
-        shortlist: None,
-    })
+    let recipe = Recipe::new(weights, tensors, vec![NAMES]);
+    Foreign::new("g2p-en".into(), config, tokenizers, recipe)
 }
 
 /// Letters on one side, phonemes on the other. The letters have no `<s>`, which is added.

@@ -23,6 +23,25 @@ pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Refuses a directory to be written that is there already.
+pub(super) fn refuse_existing(out: &Path) -> Result<()> {
+    match out.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::usage(
+            format!("`{}` exists already", out.display()),
+            "choose another directory, or remove this one",
+        )),
+    }
+}
+
+/// The directory of the file `path`.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
 /// The last part of a path.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name()
@@ -47,6 +66,13 @@ pub fn name_of(dir: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_in_directories() {
+        for (path, dir) in [("/a/b", "/a"), ("a/b", "a"), ("b", ".")] {
+            assert_eq!(directory_of(Path::new(path)), Path::new(dir));
+        }
+    }
 
     #[test]
     fn directories_have_the_names_of_their_models() {

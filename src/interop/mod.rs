@@ -28,7 +28,7 @@ use self::recipe::Recipe;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Imported, Provenance, files, weights};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
@@ -80,9 +80,9 @@ impl Foreign {
     /// between `languages`.
     ///
     /// # Errors
-    /// [`Error::Model`] for a file that is missing or damaged, and for anything in them that is not understood;
-    /// [`Error::Io`] for files that cannot be read; [`Error::Usage`] for languages that the model does not have, and if it has
-    /// many and nothing chooses among them.
+    /// [`Error::Model`](crate::error::Error::Model) for a file that is missing or damaged, and for anything that is not understood;
+    /// [`Error::Io`](crate::error::Error::Io) for files that cannot be read; [`Error::Usage`](crate::error::Error::Usage) for
+    /// languages that the model does not have, and if it has many and nothing chooses among them.
     pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
         let form = match form {
             Some(form) => form,
@@ -99,17 +99,29 @@ impl Foreign {
         opened.map_err(diagnosis::or_pointer)
     }
 
+    /// The model of this `config` whose parameters `recipe` makes.
+    fn new(kind: String, config: Config, tokenizers: Tokenizers, recipe: Recipe) -> Result<Self> {
+        config.validate_stored()?;
+        let tokenizers = tokenizers.for_model(&config.model)?;
+        let architecture = checkpoint::architecture(&config, &tokenizers);
+        recipe.check(&checkpoint::shapes(&architecture))?;
+        Ok(Self {
+            kind,
+            notes: Vec::new(),
+            config,
+            tokenizers,
+            architecture,
+            recipe,
+            shortlist: None,
+        })
+    }
+
     /// Writes the model directory `out`, which must not exist.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it exists; [`Error::Io`] if it cannot be written.
+    /// [`Error::Usage`](crate::error::Error::Usage) if it exists; [`Error::Io`](crate::error::Error::Io) if it cannot be written.
     pub fn write(self, out: &Path) -> Result<()> {
-        if out.symlink_metadata().is_ok() {
-            return Err(Error::usage(
-                format!("`{}` exists already", out.display()),
-                "choose another directory, or remove this one",
-            ));
-        }
+        listing::refuse_existing(out)?;
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {

@@ -103,18 +103,7 @@ impl Generation {
         }
         Ok(())
     }
-}
 
-/// The token that the decoder of this kind of model starts with, unless its files say otherwise.
-fn start(kind: &str) -> Option<TokenId> {
-    match kind {
-        "bart" | "m2m_100" => Some(2),
-        "mt5" => Some(0),
-        _ => None,
-    }
-}
-
-impl Generation {
     /// That of a model that only reads: no text begins or ends as `config.json` may say.
     pub(super) fn of_encoder(self) -> Self {
         Self {
@@ -143,13 +132,15 @@ impl Generation {
             return Ok(Vec::new());
         }
         let barred: Vec<TokenId> = self.search.never(&self.ends).collect();
-        let needs_bias = !barred.is_empty() && !model.output_bias;
-        if needs_bias || self.search.bars_at_times() {
-            let problem = "`renormalize_logits` = true is not supported with `no_repeat_ngram_size` and `min_length`, nor with \
-                           `bad_words_ids` in models whose output has no bias";
-            return Err(not_understood(&self.path, problem));
-        }
-        Ok(barred)
+        let obstacle = match (self.search.bars_at_times(), model.output_bias) {
+            (true, _) => "with `no_repeat_ngram_size` or `min_length`",
+            (false, false) if !barred.is_empty() => {
+                "with `bad_words_ids` in a model whose output has no bias"
+            }
+            _ => return Ok(barred),
+        };
+        let problem = format!("`renormalize_logits` = true is not supported {obstacle}");
+        Err(not_understood(&self.path, problem))
     }
 
     /// The token that ends a text: `last`, which the tokenizer puts there, if it is one of them, or else the first.
@@ -203,6 +194,15 @@ impl Generation {
                 "`{end}` as a second end of translations is not supported"
             ))),
         }
+    }
+}
+
+/// The token that the decoder of this kind of model starts with, unless its files say otherwise.
+fn start(kind: &str) -> Option<TokenId> {
+    match kind {
+        "bart" | "m2m_100" => Some(2),
+        "mt5" => Some(0),
+        _ => None,
     }
 }
 

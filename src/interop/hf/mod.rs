@@ -22,11 +22,10 @@ use self::generation::Generation;
 use super::Foreign;
 use super::diagnosis;
 use super::keys::{Keys, not_understood};
-use super::listing::file_name;
+use super::listing::{directory_of, file_name};
 use super::recipe::{Names, Recipe, Sinusoids, Source, Unused};
 use super::tensors::{INDEX, Tensors, WHOLE};
 use crate::architecture::{ActivationKind, Task};
-use crate::checkpoint;
 use crate::config::{Config, DataConfig, ModelConfig, Vocabulary};
 use crate::error::{Error, Result};
 use crate::text::{Languages, Tokenizers};
@@ -134,11 +133,7 @@ type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
 
 /// Reads the model `path`, a directory or the file of its weights.
 pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
-    let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
-    let dir = match path.parent() {
-        Some(dir) if is_weights => dir,
-        _ => path,
-    };
+    let dir = directory(path);
     let config = dir.join("config.json");
     if !config.exists() {
         let problem = "no `config.json` (of `transformers`) and no weights of Marian or Firefox (`.npz`, `.bin`) are there";
@@ -154,18 +149,8 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         keys.only(key, false)?;
     }
     keys.only("pruned_heads", Map::new())?;
-    let describe: Describe = match kind.as_str() {
-        "bart" => |keys, _, tensors| bart::bart(keys, tensors),
-        "mbart" => |keys, _, tensors| bart::mbart(keys, tensors),
-        "m2m_100" => |keys, _, tensors| bart::m2m_100(keys, tensors),
-        "marian" => |keys, _, tensors| bart::marian(keys, tensors),
-        "t5" => |keys, _, tensors| t5::t5(keys, tensors),
-        "mt5" => |keys, _, tensors| t5::mt5(keys, tensors),
-        "llama" => |keys, _, _| llama::describe(keys),
-        "bert" => bert::describe,
-        "distilbert" => distilbert::describe,
-        "gpt2" => |keys, _, _| gpt2::describe(keys),
-        _ => return Err(keys.refuse("model_type", &Value::from(kind))),
+    let Some(describe) = describe(&kind) else {
+        return Err(keys.refuse("model_type", &Value::from(kind)));
     };
     let tensors = Tensors::safetensors(dir)?;
     let Described {
@@ -210,27 +195,38 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         model,
         ..Config::default()
     };
-    config.validate_stored()?;
-    let tokenizers = tokenizers.for_model(&config.model)?;
-    let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
-        path: dir.to_path_buf(),
-        tensors,
-        names,
         barred: generation.impossible(&config.model)?,
         unused,
         prefix,
         positions,
+        ..Recipe::new(dir, tensors, names)
     };
-    recipe.check(&checkpoint::shapes(&architecture))?;
-    Ok(Foreign {
-        kind,
-        notes,
-        config,
-        tokenizers,
-        architecture,
-        recipe,
-        shortlist: None,
+    let mut foreign = Foreign::new(kind, config, tokenizers, recipe)?;
+    foreign.notes = notes;
+    Ok(foreign)
+}
+
+/// The directory of the model `path`, which may be the file of its weights.
+fn directory(path: &Path) -> &Path {
+    let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
+    if is_weights { directory_of(path) } else { path }
+}
+
+/// What the kind `kind` (`model_type`) makes of `config.json`, if it is known.
+fn describe(kind: &str) -> Option<Describe> {
+    Some(match kind {
+        "bart" => |keys, _, tensors| bart::bart(keys, tensors),
+        "mbart" => |keys, _, tensors| bart::mbart(keys, tensors),
+        "m2m_100" => |keys, _, tensors| bart::m2m_100(keys, tensors),
+        "marian" => |keys, _, tensors| bart::marian(keys, tensors),
+        "t5" => |keys, _, tensors| t5::t5(keys, tensors),
+        "mt5" => |keys, _, tensors| t5::mt5(keys, tensors),
+        "llama" => |keys, _, _| llama::describe(keys),
+        "bert" => bert::describe,
+        "distilbert" => distilbert::describe,
+        "gpt2" => |keys, _, _| gpt2::describe(keys),
+        _ => return None,
     })
 }
 

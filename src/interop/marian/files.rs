@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::search::Search;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
-use crate::interop::listing::{file_name, files_of};
+use crate::interop::listing::{directory_of, file_name, files_of};
 
 const SEARCH: &str = "decoder.yml";
 /// What the name of a shortlist begins with.
@@ -72,14 +72,7 @@ impl Files {
     pub(super) fn find(path: &Path) -> Result<Self> {
         let (dir, chosen) = match path.is_dir() {
             true => (path, None),
-            false => (
-                path.parent().unwrap_or(Path::new("")),
-                Some(path.to_path_buf()),
-            ),
-        };
-        let dir = match dir.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => dir,
+            false => (directory_of(path), Some(path.to_path_buf())),
         };
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();

@@ -26,7 +26,6 @@ use super::Foreign;
 use super::keys::{Keys, not_understood};
 use super::recipe::{Recipe, Unused};
 use super::tensors::Tensors;
-use crate::checkpoint;
 use crate::config::{Config, DataConfig, Vocabulary};
 use crate::error::{Error, Result};
 
@@ -70,36 +69,22 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         model,
         ..Config::default()
     };
-    config.validate_stored()?;
-    let tokenizers = read.tokenizers.for_model(&config.model)?;
-    let architecture = checkpoint::architecture(&config, &tokenizers);
     let recipe = Recipe {
-        path: files.weights,
-        tensors,
-        names,
         unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
-        prefix: "",
-        barred: Vec::new(),
-        positions: None,
+        ..Recipe::new(&files.weights, tensors, names)
     };
-    recipe.check(&checkpoint::shapes(&architecture))?;
-    let shortlist = files.shortlist.map(|path| {
+    let kind = match files.is_binary {
+        true => "Marian, binary",
+        false => "Marian, npz",
+    };
+    let mut foreign = Foreign::new(kind.into(), config, read.tokenizers, recipe)?;
+    if let Some(path) = files.shortlist {
         let shared = matches!(files.vocabs, Vocabs::Joint(_));
-        let sizes = vocabs.map(|size| size + 1);
-        shortlist::read(&path, &search.limits, sizes, shared, &tokenizers)
-    });
-    Ok(Foreign {
-        kind: match files.is_binary {
-            true => "Marian, binary".into(),
-            false => "Marian, npz".into(),
-        },
-        notes: Vec::new(),
-        config,
-        tokenizers,
-        architecture,
-        recipe,
-        shortlist: shortlist.transpose()?,
-    })
+        let (sizes, limits) = (vocabs.map(|size| size + 1), &search.limits);
+        let list = shortlist::read(&path, limits, sizes, shared, &foreign.tokenizers)?;
+        foreign.shortlist = Some(list);
+    }
+    Ok(foreign)
 }
 
 /// The options that are stored with the tensors of the file `path`.

@@ -58,6 +58,19 @@ pub(super) enum Unused {
 }
 
 impl Recipe {
+    /// That of a model all of whose tensors are read under these names.
+    pub(super) fn new(path: &Path, tensors: Tensors, names: Vec<Names>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            tensors,
+            names,
+            unused: Vec::new(),
+            prefix: "",
+            barred: Vec::new(),
+            positions: None,
+        }
+    }
+
     /// Refuses tensors that are missing, of another shape than `parameters` (name and shape), of a type that cannot be read, or
     /// unknown.
     pub(super) fn check(&self, parameters: &[(String, Vec<usize>)]) -> Result<()> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::batch::{Batch, Padded, TokenId};
-use crate::checkpoint::LoadedWeights;
+use crate::checkpoint::{self, LoadedWeights};
 use crate::config::LengthPenalty;
 use crate::device;
 use crate::model::tests::rows;

@@ -1,0 +1,165 @@
+//! Models of ours as directories for `transformers`.
+
+mod generation;
+mod order;
+mod tokenizer;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{bart, bert, gpt2, sentences};
+use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
+use crate::checkpoint::{self, LoadedModel, weights};
+use crate::error::{Error, Result};
+use crate::interop::export::Exported;
+use crate::interop::recipe::Names;
+use crate::interop::reverse::Reversed;
+use crate::model::Parameter;
+use crate::nn::sinusoids;
+
+/// A kind of model with an equal of ours.
+pub(super) struct Equal {
+    pub(super) kind: &'static str,
+    /// `config.json`, without tokens.
+    pub(super) config: Value,
+    pub(super) names: Names,
+    /// What names begin with, but for those that begin with `bare`.
+    pub(super) prefix: &'static str,
+    pub(super) bare: &'static str,
+    /// Tensors that are none of our parameters: name, shape and values.
+    pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+    /// Vectors that are stored as a row.
+    pub(super) rows: &'static [&'static str],
+    /// Whether the features of positions are in another order there: first all sines, then all cosines.
+    pub(super) permuted: bool,
+}
+
+/// Writes the directory `out`.
+pub(in crate::interop) fn export(
+    loaded: &LoadedModel,
+    parameters: &[Parameter],
+    out: &Path,
+) -> Result<Exported> {
+    let equal = match loaded.architecture.task() {
+        Task::Translate => bart::export(loaded)?,
+        Task::Fill | Task::Embed => bert::export(loaded)?,
+        Task::Generate => gpt2::export(loaded)?,
+        task @ (Task::Tag | Task::Classify) => {
+            return Err(Error::usage(
+                format!(
+                    "the model {}, and such models cannot be exported",
+                    task.verb()
+                ),
+                "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
+            ));
+        }
+    };
+    let mut notes = Vec::new();
+    let tokenizer = tokenizer::files(loaded, &mut notes)?;
+    let generation = generation::of(loaded, &mut notes)?;
+    let reversed = reversed(&equal, loaded)?;
+    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
+        .map(|parameter| (parameter.name.as_str(), parameter))
+        .collect();
+    let ours = |name: &str| -> io::Result<Vec<f32>> {
+        let parameter = by_name.get(name);
+        let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+        Ok(match equal.permuted {
+            true => order::halves_apart(parameter),
+            false => parameter.values.clone(),
+        })
+    };
+    let write_weights = |path: &Path| {
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        let shapes = reversed.shapes();
+        weights::write_each(path, Some(metadata), &shapes, |name, _| {
+            reversed.values(name, &ours).map(Cow::Owned)
+        })?;
+        Ok(())
+    };
+    let config = json_file(&joined(&equal.config, &generation));
+    let generation = json_file(&generation);
+    let [tokenizer, settings] = tokenizer.map(|file| json_file(&file));
+    let mut files: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+        ("model.safetensors", &write_weights),
+        ("tokenizer.json", &tokenizer),
+        ("tokenizer_config.json", &settings),
+        ("config.json", &config),
+    ];
+    let [modules, pooling] = sentences::files(&loaded.config.model).map(|file| json_file(&file));
+    match loaded.architecture.task() {
+        Task::Embed => {
+            files.push((sentences::MODULES, &modules));
+            files.push((sentences::POOLING_CONFIG, &pooling));
+        }
+        _ => files.push(("generation_config.json", &generation)),
+    }
+    checkpoint::write_folder(out, &files)?;
+    let kind = equal.kind;
+    Ok(Exported { kind, notes })
+}
+
+/// Writes a value as a file.
+fn json_file(value: &Value) -> impl Fn(&Path) -> io::Result<()> + use<> {
+    let text = format!("{value:#}\n");
+    move |path: &Path| fs::write(path, &text)
+}
+
+/// The keys of both objects.
+fn joined(one: &Value, other: &Value) -> Value {
+    let mut joined = one.clone();
+    if let (Some(joined), Some(other)) = (joined.as_object_mut(), other.as_object()) {
+        joined.extend(other.clone());
+    }
+    joined
+}
+
+fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
+    let shapes = checkpoint::shapes(&loaded.architecture);
+    let mut reversed = Reversed::new(equal.kind, &[equal.names], &shapes)?;
+    for (name, shape, values) in &equal.added {
+        reversed.insert(name, shape.clone(), values.clone());
+    }
+    for (name, shape) in reversed.shapes() {
+        if let ([d], true) = (&shape[..], equal.rows.contains(&name.as_str())) {
+            reversed.reshape(&name, vec![1, *d]);
+        }
+    }
+    reversed.prefix(equal.prefix, equal.bare);
+    Ok(reversed)
+}
+
+/// The name of an activation function.
+pub(super) fn activation(kind: ActivationKind) -> &'static str {
+    match kind {
+        ActivationKind::Relu => "relu",
+        ActivationKind::Gelu => "gelu",
+        ActivationKind::GeluTanh => "gelu_new",
+        ActivationKind::Silu => "silu",
+    }
+}
+
+/// The table of sinusoidal positions, which is stored there.
+pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref())?;
+    match input.positions {
+        AddedPositions::Sinusoidal(layout) => {
+            Some(sinusoids(layout, architecture.max_len, input.d_model))
+        }
+        AddedPositions::None | AddedPositions::Learned { .. } => None,
+    }
+}
+
+/// The number of tokens that the model reads.
+pub(super) fn vocab(architecture: &Architecture) -> usize {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref());
+    match input.map(|input| input.items) {
+        Some(Items::Tokens { vocab, .. }) => vocab,
+        Some(Items::Vectors) | None => 0,
+    }
+}

@@ -1,0 +1,129 @@
+//! The tokenizer of a model, with the tokens around its texts.
+
+use serde_json::{Value, json};
+
+use crate::architecture::Task;
+use crate::batch::TokenId;
+use crate::checkpoint::LoadedModel;
+use crate::config::Units;
+use crate::error::{Error, Result};
+use crate::text::{SpecialTokens, Tokenizer, Tokenizers, UNKNOWN_SPELLING, vocabulary};
+
+/// `tokenizer.json` and `tokenizer_config.json`.
+pub(super) fn files(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<[Value; 2]> {
+    let file = framed(loaded, one(loaded, notes)?);
+    let settings = settings(loaded, &file);
+    Ok([file, settings])
+}
+
+/// `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one vocabulary, it is that of the source, which
+/// spells the tokens of the target as well.
+fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
+    let read = |tokenizer: &Tokenizer| {
+        let damaged = |error| {
+            let problem = format!("the tokenizer is damaged: {error}");
+            Error::usage(problem, "copy the model directory again")
+        };
+        serde_json::from_slice(tokenizer.to_json()).map_err(damaged)
+    };
+    let (src, tgt) = match &loaded.tokenizers {
+        Tokenizers::Shared(both) => return read(both),
+        Tokenizers::Separate { src, tgt } => (src, tgt),
+    };
+    let n = src.vocab_size();
+    let mut ids = 0..n as TokenId;
+    if n != tgt.vocab_size() || !ids.all(|id| src.token(id) == tgt.token(id)) {
+        return Err(Error::usage(
+            "a model with separate vocabularies cannot be exported",
+            "train it with `tokenizer.vocabulary = \"shared\"`",
+        ));
+    }
+    if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > n) {
+        return Err(Error::usage(
+            "the tokenizer of the source has pieces that the model does not know, which has no equal in `transformers`",
+            "export a model whose vocabulary has all pieces",
+        ));
+    }
+    notes.push(
+        "tokenizer: text is divided as on the side of the source, so that targets cannot be encoded for training; unknown text of the \
+         source that is spelled like a token of the target becomes the token for unknown text"
+            .into(),
+    );
+    let mut file: Value = read(src)?;
+    let mark = json!({"type": "Replace", "pattern": {"String": UNKNOWN_SPELLING.to_string()}, "content": ""});
+    let decoders = [mark, file["decoder"].take()];
+    file["decoder"] = json!({"type": "Sequence", "decoders": decoders});
+    Ok(file)
+}
+
+/// The tokenizer `file`, which puts the tokens around a text that the model reads.
+fn framed(loaded: &LoadedModel, mut file: Value) -> Value {
+    let tokenizer = loaded.tokenizers.src();
+    let (before, after) = frame(loaded, tokenizer.special());
+    // The languages of a model may have been chosen after its file was made.
+    let is_chosen = loaded.architecture.task() == Task::Translate;
+    if is_chosen || file["post_processor"].is_null() {
+        let named = |id: TokenId| (id, tokenizer.token(id).unwrap_or_default());
+        let named = |ids: Vec<TokenId>| ids.into_iter().map(named).collect::<Vec<_>>();
+        file["post_processor"] = template(&named(before), &named(after));
+    }
+    file
+}
+
+/// What comes before and after a text.
+fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Vec<TokenId>, Vec<TokenId>) {
+    match (loaded.architecture.task(), loaded.config.data.units) {
+        (Task::Generate, Units::Stream) => (Vec::new(), Vec::new()),
+        (Task::Generate, Units::Lines) => (vec![special.start], Vec::new()),
+        _ => {
+            let after = [special.eos].into_iter().chain(special.last);
+            (special.first.into_iter().collect(), after.collect())
+        }
+    }
+}
+
+fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value {
+    let special =
+        |(_, token): &(TokenId, String)| json!({"SpecialToken": {"id": token, "type_id": 0}});
+    let text = |name: &str| json!({"Sequence": {"id": name, "type_id": 0}});
+    let framed = |names: &[&str]| -> Vec<Value> {
+        let texts = names.iter().map(|name| text(name));
+        before
+            .iter()
+            .map(special)
+            .chain(texts)
+            .chain(after.iter().map(special))
+            .collect()
+    };
+    let (single, pair) = (framed(&["A"]), framed(&["A", "B"]));
+    let tokens: serde_json::Map<String, Value> = (before.iter().chain(after))
+        .map(|(id, token)| {
+            (
+                token.clone(),
+                json!({"id": token, "ids": [id], "tokens": [token]}),
+            )
+        })
+        .collect();
+    json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
+}
+
+/// `tokenizer_config.json` for the tokenizer `file`.
+fn settings(loaded: &LoadedModel, file: &Value) -> Value {
+    let tokenizer = loaded.tokenizers.tgt();
+    let special = tokenizer.special();
+    let token = |id: TokenId| tokenizer.token(id);
+    json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": loaded.config.model.max_len,
+        "clean_up_tokenization_spaces": false,
+        // It counts there, whatever the file says.
+        "add_prefix_space": file["pre_tokenizer"]["add_prefix_space"] == true,
+        // Types of tokens would change what GPT-2 computes.
+        "model_input_names": ["input_ids", "attention_mask"],
+        "pad_token": token(special.pad),
+        "unk_token": token(special.unk),
+        "bos_token": token(special.bos),
+        "eos_token": token(special.eos),
+        "mask_token": special.mask.and_then(token),
+    })
+}
