@@ -32,16 +32,20 @@ pub struct Exported {
 /// Writes the model directory `model` in another form to the directory `out`, which must not exist.
 ///
 /// # Errors
-/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantised model, and if `out` exists; those of
-/// [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
+/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantised model, and if `out`
+/// exists; those of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
     refuse_existing(out)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;
-    match format {
+    let mut exported = match format {
         ExportFormat::Hf => hf::export(&loaded, weights, out),
         ExportFormat::Marian => marian::export(&loaded, weights, out),
+    }?;
+    if loaded.shortlist.is_some() {
+        exported.notes.push("the shortlist is not exported".into());
     }
+    Ok(exported)
 }
 
 /// The weights of a model that is not quantised.

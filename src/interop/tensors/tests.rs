@@ -75,6 +75,14 @@ fn other_archives_are_refused() {
     let whole = archive("a.npy", 0, &npy(HEADER, &[0; 8]));
     assert!(refused(&[]).contains("not a ZIP archive"));
     assert!(refused(&whole[..whole.len() - 1]).contains("not a ZIP archive"));
+    // A second entry of the directory with the same data.
+    let mut overlapping = archive("a.npy", 0, &[0; 400]);
+    let end = overlapping.len() - 22;
+    let directory = u32::from_le_bytes(overlapping[end + 16..][..4].try_into().unwrap());
+    let entry = overlapping[directory as usize..end].to_vec();
+    overlapping.splice(end..end, entry.iter().copied());
+    overlapping[end + entry.len() + 10] = 2;
+    assert!(refused(&overlapping).contains("its entries overlap"));
     let compressed = archive("a.npy", 8, &npy(HEADER, &[0; 8]));
     assert!(refused(&compressed).contains("entry `a.npy` is compressed"));
     let mut changed = whole.clone();
