@@ -1,9 +1,7 @@
 //! `attentive info`: shows a model's parts and origin.
 
-use std::path::PathBuf;
-
 use attentive::architecture::Parameter;
-use attentive::checkpoint::{self, Description, Imported, Origin, Provenance};
+use attentive::checkpoint::{self, Checkpoints, Description, Imported, Origin, Provenance, Run};
 use attentive::config::{Config, Task};
 use attentive::count::plural;
 use attentive::engine::Precision;
@@ -11,20 +9,21 @@ use attentive::error::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
   attentive info runs/multi30k
+  attentive info runs/multi30k --checkpoint best
   attentive info runs/multi30k --json | jq .provenance";
 
 /// Show a model's shapes, parameter counts, vocabularies, configuration and origin.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -38,6 +37,8 @@ struct Info {
     src_vocab: usize,
     tgt_vocab: usize,
     precision: Precision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoints: Option<Checkpoints>,
     provenance: Provenance,
     config: Config,
     shapes: Vec<Shape>,
@@ -58,7 +59,7 @@ struct Shape {
 }
 
 impl Info {
-    fn of(model: Description) -> Self {
+    fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
         let Description {
             config,
             tokenizers,
@@ -77,6 +78,7 @@ impl Info {
             src_vocab: tokenizers.src().vocab_size(),
             tgt_vocab: tokenizers.tgt().vocab_size(),
             precision,
+            checkpoints,
             provenance,
             config,
             shapes,
@@ -112,7 +114,10 @@ fn parts(shapes: &[Shape]) -> Vec<Part> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let info = Info::of(checkpoint::describe(&args.model)?);
+    let dir = args.model.dir()?;
+    let model = checkpoint::describe(&dir)?;
+    let found = Run::new(&dir).checkpoints()?;
+    let info = Info::of(model, (!found.steps.is_empty()).then_some(found));
     let mut out = Output::stdout();
     if args.json {
         out.json(&info)?;
@@ -165,6 +170,12 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         "number type",
         info.precision.to_string()
     ))?;
+    if let Some(checkpoints) = &info.checkpoints {
+        out.line(format_args!(
+            "{:<26}{checkpoints}",
+            "checkpoints of updates"
+        ))?;
+    }
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;
     for Shape { name, shape } in &info.shapes {

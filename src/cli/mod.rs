@@ -24,6 +24,7 @@ mod inspect;
 mod languages;
 mod lines;
 mod message;
+mod model;
 mod names;
 mod output;
 mod plot;

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use indicatif::HumanBytes;
 
 use super::input;
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -40,9 +41,8 @@ with it in f32.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE")]
     to: Target,
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         },
         max_drop: args.max_drop,
     };
-    let receipt = quantize(&args.model, &args.out, &src, &references, &options)?;
+    let receipt = quantize(&args.model.dir()?, &args.out, &src, &references, &options)?;
     let mut out = Output::stdout();
     match args.json {
         true => out.json(&receipt)?,

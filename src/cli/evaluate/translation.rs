@@ -1,5 +1,7 @@
 //! Evaluation of a translation model.
 
+use std::path::PathBuf;
+
 use attentive::config::Task;
 use attentive::count::count;
 use attentive::error::Result;
@@ -13,7 +15,12 @@ use crate::cli::fingerprint::fingerprint;
 use crate::cli::input;
 use crate::cli::output::Output;
 
-pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
+pub(super) fn run(
+    args: &Args,
+    dir: &PathBuf,
+    pipeline: &Pipeline,
+    processes: &Processes,
+) -> Result<()> {
     let doing = "the test set was read";
     let (src, references) = processes.agree(doing, test_set(args, pipeline))?;
     let options = || {
@@ -26,12 +33,13 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Re
         })
     };
     let options = processes.agree(doing, options())?;
-    let inputs = args.references.iter().chain(&args.src).chain([&args.model]);
+    let inputs = args.references.iter().chain(&args.src);
+    let inputs = inputs.chain([args.model.given(), dir]);
     let open = || Output::beside_stdout("--output", args.output.as_deref(), inputs);
     let translations = processes.is_first().then(open).transpose();
     let translations = processes.agree(doing, translations)?.flatten();
 
-    processes.require_same("the model", &fingerprint(&args.model))?;
+    processes.require_same("the model", &fingerprint(dir))?;
     processes.require_same("the test set", &src.join("\n"))?;
     processes.limit_waits();
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options, processes)?;

@@ -7,7 +7,7 @@ mod sampling;
 mod shared;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::config::Task;
 use attentive::engine::profile::profiled;
@@ -37,6 +37,7 @@ Examples:
   attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
   attentive translate runs/a in.en --with runs/b --with runs/c
+  attentive translate runs/multi30k in.en --checkpoint 4000
   attentive translate runs/multi30k in.en --format jsonl --alignments
 
 Output:
@@ -158,12 +159,13 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 /// Translates all of the input, and returns the model.
 fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let doing = "the model was loaded";
-    let (pipeline, options) = processes.agree(doing, load(args))?;
+    let dir = processes.agree(doing, args.lines.model.dir())?;
+    let (pipeline, options) = processes.agree(doing, load(args, &dir))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
-    processes.require_same("the model", &fingerprint(&args.lines.model))?;
+    processes.require_same("the model", &fingerprint(&dir))?;
     let others = args.prefix.iter().chain(&args.constraints);
-    let others = others.chain(args.ensemble.models());
+    let others = others.chain(args.ensemble.models()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
     let mut shared = Shared {
@@ -185,8 +187,8 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 }
 
 /// The model, and how it is asked to translate.
-fn load(args: &Args) -> Result<(Pipeline, TranslateOptions)> {
-    let pipeline = args.ensemble.load(&args.lines.model)?;
+fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
+    let pipeline = args.ensemble.load(dir)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
     if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
         pipeline = pipeline.with_shortlist(None);
