@@ -6,6 +6,8 @@ use attentive::config::{Config, Task};
 use attentive::count::plural;
 use attentive::engine::Precision;
 use attentive::error::Result;
+use attentive::interop::ExportFormat;
+use attentive::text::Tokenizers;
 use indicatif::HumanCount;
 use serde::Serialize;
 
@@ -39,9 +41,20 @@ struct Info {
     precision: Precision,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoints: Option<Checkpoints>,
+    export: Vec<Export>,
     provenance: Provenance,
     config: Config,
     shapes: Vec<Shape>,
+}
+
+/// Whether the model can be exported in a form.
+#[derive(Serialize)]
+struct Export {
+    tool: &'static str,
+    /// The kind that it becomes.
+    kind: Option<&'static str>,
+    /// What keeps it from that.
+    problem: Option<String>,
 }
 
 /// A part of the model: all parameters with a common name prefix.
@@ -79,11 +92,28 @@ impl Info {
             tgt_vocab: tokenizers.tgt().vocab_size(),
             precision,
             checkpoints,
+            export: match precision {
+                Precision::F32 => exports(&config, &tokenizers),
+                _ => Vec::new(),
+            },
             provenance,
             config,
             shapes,
         }
     }
+}
+
+/// For each form whether the model can be exported in it.
+fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
+    let export = |format: ExportFormat| {
+        let kind = format.kind_of(config, tokenizers);
+        Export {
+            tool: format.tool(),
+            problem: kind.as_ref().err().map(ToString::to_string),
+            kind: kind.ok(),
+        }
+    };
+    ExportFormat::ALL.map(export).into()
 }
 
 impl Shape {
@@ -175,6 +205,18 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
             "{:<26}{checkpoints}",
             "checkpoints of updates"
         ))?;
+    }
+    if !info.export.is_empty() {
+        out.line("\nexport")?;
+    }
+    for Export {
+        tool,
+        kind,
+        problem,
+    } in &info.export
+    {
+        let answer = kind.or(problem.as_deref()).unwrap_or_default();
+        out.line(format_args!("  {tool:<14}{answer}"))?;
     }
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;

@@ -1,10 +1,10 @@
 //! The model, input and output of commands that work line by line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::error::Result;
 
-use super::input::{self, Lines};
+use super::input::{self, DASH, Lines};
 use super::model::ModelArgs;
 use super::output::Output;
 
@@ -29,6 +29,13 @@ impl LinesArgs {
     /// `dir` is the directory from which the model was loaded.
     pub(super) fn open(&self, dir: &PathBuf) -> Result<(Lines, Output)> {
         self.open_beside([dir])
+    }
+
+    /// Whether the output is a file.
+    pub(super) fn has_output(&self) -> bool {
+        self.output
+            .as_deref()
+            .is_some_and(|path| path != Path::new(DASH))
     }
 
     /// [`LinesArgs::open`] beside `others`, none of which the output may be.

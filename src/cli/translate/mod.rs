@@ -21,6 +21,7 @@ use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
 use super::output::Output;
 use super::search::SearchArgs;
+use super::working::Working;
 use demands::Demands;
 use format::{Format, Style, Writer};
 use sampling::SamplingArgs;
@@ -45,7 +46,8 @@ Output:
 above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
 which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
 translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
-come after all finished ones, whatever their score, and a warning on standard error names the line.
+come after all finished ones, whatever their score. A warning on standard error names each line with a translation that was cut \
+off, whatever the form of the output; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
   `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities, one more than \
 tokens for a finished translation, which is that of its end. `--alignments` adds one more: pairs `i-j` of words separated by \
 blanks, counted from 0, which say that word j of the translation belongs to word i of the source (Pharaoh format). A token \
@@ -182,6 +184,9 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         out: Output::memory(),
     };
     processes.limit_waits();
+    // Without a file, the translations may be on the same terminal.
+    let shown = processes.is_first() && args.lines.has_output();
+    let _working = shown.then(|| Working::shown(&pipeline, None));
     translate_lines(&options, demands.as_ref(), &mut shared, writer)?;
     Ok(pipeline)
 }
