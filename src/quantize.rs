@@ -326,17 +326,13 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let (provenance, receipt) = (
-        checkpoint::to_json(&provenance)?,
-        checkpoint::to_json(receipt)?,
-    );
+    let receipt = checkpoint::to_json(receipt)?;
     let mut shortlist = Vec::new();
     if let Some(list) = quantised.engine().shortlist() {
         checkpoint::write_shortlist(list, &mut shortlist).map_err(Error::io("write", out))?;
     }
-    let others: [(&str, &Content<'_>); 4] = [
+    let others: [(&str, &Content<'_>); 3] = [
         (files::PACKED, &|path| fs::write(path, packed)),
-        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
         (files::RECEIPT, &|path| fs::write(path, &receipt)),
         (files::SHORTLIST, &|path| fs::write(path, &shortlist)),
     ];
@@ -347,5 +343,6 @@ fn write(
         quantised.config(),
         quantised.tokenizers(),
         &others[..count],
+        &|| provenance.clone(),
     )
 }

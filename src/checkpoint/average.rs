@@ -1,11 +1,10 @@
 //! The mean of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
 
-use std::fs;
 use std::path::Path;
 
 use super::{
     Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served, shapes,
-    to_json, weights, write_model,
+    weights, write_model,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -38,12 +37,10 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
         ));
     }
     let mean = checkpoints.mean(last, &architecture(&config, &tokenizers))?;
-    let provenance = to_json(&mean.provenance)?;
-    let others: [(&str, &atomic::Content<'_>); 2] = [
-        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
-        (files::WEIGHTS, &|path| weights::write(path, &mean.weights)),
-    ];
-    write_model(out, &config, &tokenizers, &others)?;
+    let others: [(&str, &atomic::Content<'_>); 1] =
+        [(files::WEIGHTS, &|path| weights::write(path, &mean.weights))];
+    let provenance = || mean.provenance.clone();
+    write_model(out, &config, &tokenizers, &others, &provenance)?;
     Ok(mean.provenance.averaged_steps)
 }
 

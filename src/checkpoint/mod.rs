@@ -25,6 +25,7 @@ mod run;
 mod served;
 mod shortlist;
 mod stored;
+pub(crate) mod sums;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -212,7 +213,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
     })
 }
 
-/// Loads the configuration and tokenizers.
+/// Loads the configuration and tokenizers, and compares them with the provenance if that has their checksums.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
     if !entries.is_dir() {
@@ -239,6 +240,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let config = Config::load_stored(&path)?;
     let tokenizers = Tokenizers::load(dir, config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;
+    sums::check(dir)?;
     Ok((config, tokenizers))
 }
 
@@ -329,14 +331,22 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, and the files `others`. It appears
-/// with all files or not at all.
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
+/// provenance, with the checksums of the former. It appears with all files or not at all.
 pub(crate) fn write_model(
     dir: &Path,
     config: &Config,
     tokenizers: &Tokenizers,
     others: &[(&str, &atomic::Content<'_>)],
+    provenance: &dyn Fn() -> Provenance,
 ) -> Result<()> {
+    let write_provenance = |path: &Path| {
+        let mut provenance = provenance();
+        provenance.sha256.extend(sums::of(config, tokenizers));
+        let json = to_json(&provenance).map_err(io::Error::other)?;
+        fs::write(path, json)
+    };
+    let provenance: (&str, &atomic::Content<'_>) = (files::PROVENANCE, &write_provenance);
     let recipe = recipe_files(config, tokenizers);
     let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
         .map(|(name, content)| {
@@ -345,7 +355,10 @@ pub(crate) fn write_model(
         })
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
-    let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    let files: Vec<(&str, &atomic::Content<'_>)> = recipe
+        .chain(others.iter().copied())
+        .chain([provenance])
+        .collect();
     write_folder(dir, &files)
 }
 

@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,10 +9,12 @@ use tokio::task::spawn_blocking;
 
 use super::auth::{Keys, key_of};
 use super::config::ServeConfig;
+use super::hosts::Hosts;
 use super::metrics::Metrics;
 use super::models::Models;
 use super::phase::Phase;
 use super::problem::{Kind, Problem};
+use super::shares::Shares;
 use super::visit::Visit;
 use crate::error::Result;
 use crate::pipeline::service::Client;
@@ -29,13 +32,20 @@ pub(super) struct App {
     pub(super) phase: Arc<Phase>,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
+    /// The names by which requests may call the server.
+    pub(super) hosts: Hosts,
+    /// Bytes of the bodies of all requests in progress.
+    pub(super) bodies: Arc<Shares>,
 }
 
 impl App {
+    /// What a server at `address` shares.
+    ///
     /// # Errors
     /// Those of the configuration and of the file of keys.
-    pub(super) fn new(config: ServeConfig) -> Result<Shared> {
+    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
+        let [bodies, each] = config.limits.all_bodies();
         let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
@@ -43,6 +53,8 @@ impl App {
             metrics: Metrics::new(),
             phase: Phase::new(),
             characters: AtomicU64::new(0),
+            hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
+            bodies: Shares::new(bodies, each),
             config,
         }))
     }
