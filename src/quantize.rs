@@ -414,7 +414,6 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let provenance = checkpoint::to_json(&provenance)?;
     let receipt = receipt.map(checkpoint::to_json).transpose()?;
     let mut shortlist = None;
     if let Some(list) = quantised.engine().shortlist() {
@@ -423,18 +422,15 @@ fn write(
     }
     let written = |content: &[u8], path: &Path| fs::write(path, content);
     let write_packed = |path: &Path| written(packed, path);
-    let write_provenance = |path: &Path| written(&provenance, path);
     let write_receipt = |path: &Path| written(receipt.as_deref().unwrap_or_default(), path);
     let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
-    let mut others: Vec<(&str, &Content<'_>)> = vec![
-        (files::PACKED, &write_packed),
-        (files::PROVENANCE, &write_provenance),
-    ];
+    let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
     if receipt.is_some() {
         others.push((files::RECEIPT, &write_receipt));
     }
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), &others)
+    let (config, tokenizers) = (quantised.config(), quantised.tokenizers());
+    checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
 }

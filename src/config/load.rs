@@ -1,6 +1,5 @@
 //! Strict reading: from TOML text and overrides to a checked [`Config`].
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
@@ -9,6 +8,10 @@ use toml::{Table, Value};
 use super::strict::{check_key, check_table};
 use super::{Config, by_family, corpus, source};
 use crate::error::{Error, Result};
+use crate::small_file::read_text;
+
+/// The largest configuration.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The location of an override in error messages.
 const OVERRIDE: &str = "an override";
@@ -20,7 +23,7 @@ impl Config {
     /// that `tokenizer.kind=word` needs no quotes.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, and those of [`Config::parse`].
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, and those of [`Config::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
         let draft = Draft::load(path, overrides)?;
         let source = draft.source(None)?;
@@ -33,7 +36,7 @@ impl Config {
     /// # Errors
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = read_text(path, MOST_BYTES)?;
         Draft::parse(&text, path, &[])?.finish(None, Self::validate_stored)
     }
 
@@ -75,7 +78,7 @@ impl Draft {
     /// # Errors
     /// Those of [`Config::load`] for unknown keys and wrong types.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = read_text(path, MOST_BYTES)?;
         Self::parse(&text, path, overrides)
     }
 

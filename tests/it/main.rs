@@ -36,6 +36,7 @@ mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
 mod cli_significance;
+mod cli_sums;
 mod cli_tokens;
 mod cli_training;
 mod fixture;
@@ -49,11 +50,15 @@ mod multi30k;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]
+mod serve_bounds;
+#[cfg(feature = "server")]
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
 #[cfg(feature = "server")]
 mod serve_fuzz;
+#[cfg(feature = "server")]
+mod serve_log;
 #[cfg(feature = "server")]
 mod serve_models;
 #[cfg(feature = "server")]
