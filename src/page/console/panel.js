@@ -29,7 +29,7 @@ function panelOf(model) {
 
 // Makes `panel` the pane of a translation, with a microscope.
 function translator(panel, title) {
-  Object.assign(panel, { parts: [], known: new Map(), knownWith: "", chosen: 0 });
+  Object.assign(panel, { parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
   const stop = button("Stop", () => stopTranslation(panel));
   const again = button("Go on", () => begin(panel));
   const copy = copyButton("Copy", () => wholeTranslation(panel));

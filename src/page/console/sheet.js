@@ -3,22 +3,27 @@
 
 const placeOf = new WeakMap(); // From the element of a sentence to its place in the source: { start, end }.
 
+const MOST_SPOKEN = 20; // Parts of a translation that is read aloud as it comes.
+
 const isFirst = (panel) => panels[0] === panel;
 const sentencesIn = (panel) => panel.parts.flatMap((part) => part.sentences);
 
 // Lays out the text anew, with what is known of its parts. Where nothing is known yet, the former translation stays.
 function layOut(panel) {
   const before = panel.parts;
-  const seen = new Set();
+  panel.twins = new Map();
   panel.parts = partsOf(settings.text, panel.model.source).map((part, at) => {
     const old = before[at];
     const growing = old && !old.blank && !part.blank ? translationOf(old) : "";
-    const twin = seen.has(part.text);
-    seen.add(part.text);
-    return { ...part, twin, found: null, sentences: [], growing, node: make("span"), mirror: make("span") };
+    const own = { ...part, found: null, sentences: [], growing, node: make("span"), mirror: make("span") };
+    const twins = panel.twins.get(own.text) ?? [];
+    twins.push(own);
+    panel.twins.set(own.text, twins);
+    return own;
   });
-  panel.known = new Map([...panel.known].filter(([text]) => seen.has(text)));
+  panel.known = new Map([...panel.known].filter(([text]) => panel.twins.has(text)));
   panel.parts.forEach((part) => showPart(panel, part));
+  panel.result.setAttribute("aria-live", panel.parts.length > MOST_SPOKEN ? "off" : "polite");
   panel.result.replaceChildren(make("div", { class: "text", dir: "auto", lang: panel.model.target ?? "" }, ...panel.parts.map(({ node }) => node)));
   if (isFirst(panel)) {
     element("mirror").replaceChildren(...panel.parts.map(({ mirror }) => mirror), LAST);
@@ -72,10 +77,12 @@ function placed(sentence, start) {
   return { sentence, place, node, mirror };
 }
 
-// Gives `sentence` another translation, wherever it stands.
+// Gives `sentence` another translation, wherever it stands. The blanks around it belong to the text.
 function retell(panel, sentence, translation) {
-  sentence.translation = translation;
+  const { plain } = sentence;
+  const [before, after] = [plain.length - plain.trimStart().length, plain.length - plain.trimEnd().length];
+  sentence.translation = plain.slice(0, before) + translation.trim() + plain.slice(plain.length - after);
   for (const { node } of sentencesIn(panel).filter((one) => one.sentence === sentence)) {
-    node.textContent = translation;
+    node.textContent = sentence.translation;
   }
 }
