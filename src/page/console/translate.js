@@ -13,6 +13,7 @@ async function beginTranslation(panel, signal) {
   layOut(panel);
   const asked = nextChunk(panel, Infinity).length > 0;
   await translateAll(panel, signal);
+  showNow(panel);
   await applyTerms(panel, signal);
   warnOfTranslation(panel);
   tabStop(panel.result, null);
@@ -84,7 +85,7 @@ async function translateChunk(panel, signal, chunk) {
       panel.known.set(text, foundIn(text, data));
       showProgress(panel);
     }
-    parts.forEach((part) => showPart(panel, part));
+    showSoon(panel, parts);
   }
   if (missing) {
     throw new Error("The server ended its answer too early.");
