@@ -69,10 +69,10 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
-    let source = processes.value_of_first("the model of `model.from` was read", || {
-        draft.source(resumed)
+    let known = processes.value_of_first("the model of `model.from` was read", || {
+        draft.known(resumed)
     })?;
-    let config = draft.resolve(source.as_ref());
+    let config = draft.resolve(&known);
     let config = processes.agree("the configuration was read", config)?;
     let options = RunOptions {
         out,
