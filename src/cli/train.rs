@@ -23,6 +23,7 @@ Examples:
   attentive train configs/multi30k.toml --profile
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
+  attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
   With `model.from`, training starts from a model directory, imported or own: its weights, tokenizer and network. docs/fine-tuning.md \
