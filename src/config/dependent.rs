@@ -59,11 +59,14 @@ fn by_source(config: &mut Table) {
         return;
     }
     let max_steps = of(config, "train", "max_steps").unwrap_or(TrainConfig::default().max_steps);
-    let warmup = (max_steps / 10).clamp(1, MOST_WARMUP) as i64;
     let train = section(config, "train");
-    let kind = get(train, "schedule").and_then(|schedule| schedule.get("kind"));
-    // There, the rate is a factor.
-    if kind.and_then(Value::as_str) != Some("noam") {
+    let kind = get(train, "schedule").and_then(|schedule| schedule.get("kind")?.as_str());
+    // Others need no warm-up.
+    let least = u64::from(matches!(kind, None | Some("noam" | "inverse_sqrt")));
+    // Of `noam`, the rate is a factor.
+    let has_peak = kind != Some("noam");
+    let warmup = (max_steps / 10).clamp(least, MOST_WARMUP) as i64;
+    if has_peak {
         set(train, "optimizer", "learning_rate", FINE_TUNING_RATE);
     }
     set(train, "schedule", "warmup_steps", warmup);

@@ -205,6 +205,8 @@ fn a_model_that_is_trained_already_needs_less_warmup() {
     let set = "train.max_steps = 300\ntrain.optimizer.learning_rate = 0.1";
     assert_eq!(rates(set), (0.1, 30));
     assert_eq!(rates("train.schedule.warmup_steps = 7"), (3e-4, 7));
+    let cosine = "train.schedule.kind = 'cosine'\ntrain.max_steps = 1";
+    assert_eq!(rates(cosine), (3e-4, 0));
     // There, the rate is a factor.
     let noam = "train.schedule.kind = 'noam'\ntrain.max_steps = 300";
     assert_eq!(rates(noam), (1e-3, 30));
