@@ -121,6 +121,7 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 }
 
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
+    path("tokenizer.from", tokenizer.from.as_ref())?;
     size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
     at_most("tokenizer.vocab_size", tokenizer.vocab_size, 1 << 24)?;
     size("tokenizer.sample_lines", tokenizer.sample_lines, 1)?;

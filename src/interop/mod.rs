@@ -17,6 +17,7 @@ mod sentencepiece;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use std::path::Path;
 pub use self::export::{ExportFormat, Exported, export};
 pub use self::listing::name_of;
 use self::recipe::Recipe;
+pub use self::vocabulary::tokenizers;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Imported, Provenance, files, weights};
 use crate::config::Config;

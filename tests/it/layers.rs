@@ -162,6 +162,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "decode",
             "pipeline",
             "evaluate",
         ],

@@ -10,6 +10,7 @@ mod cli_compare;
 mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;
+mod cli_defaults;
 mod cli_errors;
 mod cli_families;
 mod cli_finetune;
