@@ -35,6 +35,14 @@ pub struct QuantizeOptions<'a> {
     pub search: Option<TranslateOptions>,
 }
 
+impl QuantizeOptions<'_> {
+    /// The search with which `model` translates the test set.
+    fn search_of(&self, model: &Pipeline) -> TranslateOptions {
+        let own = || TranslateOptions::from(&model.config().decode);
+        self.search.unwrap_or_else(own)
+    }
+}
+
 /// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Receipt {
@@ -215,8 +223,7 @@ fn measured(
         // A new one takes its place.
         original = original.with_shortlist(None);
     }
-    let own = || TranslateOptions::from(&original.config().decode);
-    let translate = options.search.unwrap_or_else(own);
+    let translate = options.search_of(&original);
     let first = run(&original, src, &translate)?;
     let mut quantised = original.into_precision(options.precision);
     let mut second = run(&quantised, src, &translate)?;
@@ -255,7 +262,7 @@ fn receipt(
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
-        search: translate.search,
+        search: options.search_of(&made.quantised).search,
         lines: src.len(),
         changed_lines: changed(first, second),
         bytes,
