@@ -162,7 +162,7 @@ fn tokenizers_read_and_write_text_of_one_kind() {
     for model in models {
         on_a_small_stack(move || {
             let pipeline = Pipeline::load(fixture(model)).unwrap();
-            for text in plain(SIZE / 64) {
+            for text in plain(SIZE / 256) {
                 for tokenizer in [pipeline.tokenizers().src(), pipeline.tokenizers().tgt()] {
                     let ids = tokenizer.encode(&text).unwrap();
                     tokenizer.decode(&ids);

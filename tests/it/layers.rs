@@ -98,7 +98,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+            "error", "config", "batch", "engine", "decode", "document", "pipeline", "page", "text",
         ],
     ),
     (
