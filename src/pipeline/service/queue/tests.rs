@@ -159,3 +159,15 @@ fn accounts_are_forgotten() {
     }
     assert!(queue.lock().accounts.len() <= 1025);
 }
+
+#[test]
+fn endless_jobs_have_their_turn() {
+    let queue = queue(100, 1);
+    for _ in 0..3 {
+        let (_ticket, endless) = jobs(3, 16, usize::MAX);
+        queue.add(Client(1), endless).unwrap();
+        let (_ticket, other) = jobs(1, 1, 10);
+        queue.add(Client(2), other).unwrap();
+        assert_eq!(order(&queue), [1, 2, 1, 1]);
+    }
+}
