@@ -43,8 +43,9 @@ The log goes to standard error; `RUST_LOG` filters it. Lines that cannot be writ
 
 Configuration file:
   Keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
-`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `bodies`, `characters`, `texts`, `tokens`, \
-`new_tokens`, `alternatives`, `beam_width`, `connections`, `connections_per_address`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
+`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `bodies`, `characters`, `in_progress`, `texts`, \
+`tokens`, `phrases`, `stop`, `new_tokens`, `alternatives`, `beam_width`, `connections`, `connections_per_address`, and in seconds `timeout`, \
+`head_timeout`, `stall_timeout` and `drain_timeout`. \
 Options of the command line override it.";
 
 /// Answer requests over HTTP: translate, generate, fill, tag, classify, embed and explain.

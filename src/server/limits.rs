@@ -37,12 +37,18 @@ pub struct Limits {
     /// Bytes of the bodies of all requests in progress, of which a client may have three quarters. 64 MiB unless given, or four of
     /// the largest bodies if that is more.
     pub bodies: Option<usize>,
-    /// Characters of all texts of a request.
+    /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
+    /// Characters of all requests in progress, unless a single one has more.
+    pub in_progress: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
     pub tokens: usize,
+    /// Phrases that a request may demand of every translation.
+    pub phrases: usize,
+    /// Strings of a request before which texts end.
+    pub stop: usize,
     /// Tokens that a request may ask to be generated.
     pub new_tokens: usize,
     /// Alternative translations, or continuations, of a text.
@@ -71,8 +77,11 @@ impl Default for Limits {
             body: 2 << 20,
             bodies: None,
             characters: 500_000,
+            in_progress: 4_000_000,
             texts: 2048,
             tokens: 200_000,
+            phrases: 256,
+            stop: 16,
             new_tokens: 4096,
             alternatives: 10,
             beam_width: 16,
@@ -128,8 +137,11 @@ impl Limits {
             ("body", self.body, body),
             ("bodies", all, bodies),
             ("characters", self.characters, MOST_TOKENS),
+            ("in_progress", self.in_progress, MOST_TOKENS),
             ("texts", self.texts, MANY),
             ("tokens", self.tokens, MOST_TOKENS),
+            ("phrases", self.phrases, MANY),
+            ("stop", self.stop, MANY),
             ("new_tokens", self.new_tokens, MOST_TOKENS),
             ("alternatives", self.alternatives, MAX_BEAM_WIDTH),
             ("beam_width", self.beam_width, MAX_BEAM_WIDTH),
@@ -191,8 +203,11 @@ pub(super) struct LimitKeys {
     body: Option<usize>,
     bodies: Option<usize>,
     characters: Option<usize>,
+    in_progress: Option<usize>,
     texts: Option<usize>,
     tokens: Option<usize>,
+    phrases: Option<usize>,
+    stop: Option<usize>,
     new_tokens: Option<usize>,
     alternatives: Option<usize>,
     beam_width: Option<usize>,
@@ -220,8 +235,11 @@ impl LimitKeys {
             body: self.body.unwrap_or(rest.body),
             bodies: self.bodies.or(rest.bodies),
             characters: self.characters.unwrap_or(rest.characters),
+            in_progress: self.in_progress.unwrap_or(rest.in_progress),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
+            phrases: self.phrases.unwrap_or(rest.phrases),
+            stop: self.stop.unwrap_or(rest.stop),
             new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
             alternatives: self.alternatives.unwrap_or(rest.alternatives),
             beam_width: self.beam_width.unwrap_or(rest.beam_width),
@@ -260,8 +278,11 @@ mod tests {
             "body",
             "bodies",
             "characters",
+            "in_progress",
             "texts",
             "tokens",
+            "phrases",
+            "stop",
             "new_tokens",
             "alternatives",
             "beam_width",

@@ -5,6 +5,7 @@
 //! dropped, within bounds (as RFC 9112, section 9.6, recommends).
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{EXPECT, HeaderMap};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// The most bytes that are dropped.
@@ -24,20 +26,35 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The longest time without any.
 const STALL: Duration = Duration::from_secs(5);
 
+/// Bodies whose rest is read at the same time. Others wait, so that a flood of them keeps nobody waiting for anything else.
+const AT_ONCE: usize = 8;
+
+/// Turns to read the rest of a body.
+#[derive(Clone)]
+pub(super) struct Turns(Arc<Semaphore>);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
 /// The body of a request.
 pub(super) struct Lingering {
     /// Until its end or an error.
     body: Option<Incoming>,
     /// Whether the client sends it in any case.
     is_sent: bool,
+    turns: Turns,
 }
 
 impl Lingering {
     /// The body of a request with these headers. A client that waits to be told to send its body does not send it in vain.
-    pub(super) fn new(headers: &HeaderMap, body: Incoming) -> Self {
+    pub(super) fn new(headers: &HeaderMap, body: Incoming, turns: Turns) -> Self {
         Self {
             body: Some(body),
             is_sent: !headers.contains_key(EXPECT),
+            turns,
         }
     }
 }
@@ -75,14 +92,17 @@ impl Drop for Lingering {
     fn drop(&mut self) {
         let rest = self.body.take().filter(|body| !body.is_end_stream());
         if let (true, Some(rest), Ok(runtime)) = (self.is_sent, rest, Handle::try_current()) {
-            runtime.spawn(timeout(LONGEST, discard(rest)));
+            runtime.spawn(timeout(LONGEST, discard(rest, self.turns.clone())));
         }
     }
 }
 
 /// Reads `body` to its end, as far as the bounds allow.
-async fn discard(mut body: Incoming) {
+async fn discard(mut body: Incoming, Turns(turns): Turns) {
     let mut left = MOST;
+    let Ok(_turn) = turns.acquire().await else {
+        return;
+    };
     while let Ok(Some(Ok(frame))) = timeout(STALL, body.frame()).await {
         let len = frame.data_ref().map_or(0, Bytes::len);
         match left.checked_sub(len) {
