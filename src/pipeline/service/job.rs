@@ -68,12 +68,6 @@ impl Cancelled {
     pub(super) fn get(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
-
-    /// Whether both are of the same ticket.
-    #[cfg(test)]
-    pub(super) fn is_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 /// What a job takes.
