@@ -7,7 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use http_body_util::BodyExt;
@@ -24,10 +24,10 @@ const MOST: usize = 64 << 20;
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The longest time without any.
-const STALL: Duration = Duration::from_secs(5);
+const STALL: Duration = Duration::from_secs(2);
 
 /// Bodies whose rest is read at the same time. Others wait, so that a flood of them keeps nobody waiting for anything else.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// Turns to read the rest of a body.
 #[derive(Clone)]
@@ -45,6 +45,8 @@ pub(super) struct Lingering {
     body: Option<Incoming>,
     /// Whether the client sends it in any case.
     is_sent: bool,
+    /// When something has come of it.
+    heard: Instant,
     turns: Turns,
 }
 
@@ -54,6 +56,7 @@ impl Lingering {
         Self {
             body: Some(body),
             is_sent: !headers.contains_key(EXPECT),
+            heard: Instant::now(),
             turns,
         }
     }
@@ -72,8 +75,10 @@ impl Body for Lingering {
             return Poll::Ready(None);
         };
         let frame = Pin::new(body).poll_frame(context);
-        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
-            this.body = None;
+        match &frame {
+            Poll::Ready(Some(Ok(_))) => this.heard = Instant::now(),
+            Poll::Ready(_) => this.body = None,
+            Poll::Pending => {}
         }
         frame
     }
@@ -91,7 +96,9 @@ impl Body for Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         let rest = self.body.take().filter(|body| !body.is_end_stream());
-        if let (true, Some(rest), Ok(runtime)) = (self.is_sent, rest, Handle::try_current()) {
+        // Whoever has stopped to send reads.
+        let is_sent = self.is_sent && self.heard.elapsed() < STALL;
+        if let (true, Some(rest), Ok(runtime)) = (is_sent, rest, Handle::try_current()) {
             runtime.spawn(timeout(LONGEST, discard(rest, self.turns.clone())));
         }
     }
