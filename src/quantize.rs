@@ -16,6 +16,7 @@ pub use self::receipt::{Change, Comparison, Receipt, ShortlistCost};
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
+use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
@@ -34,6 +35,8 @@ pub struct QuantizeOptions<'a> {
     pub max_drop: Option<f64>,
     /// Sentences and their translations, line by line, from which a shortlist is learned if given.
     pub shortlist: Option<[&'a [String]; 2]>,
+    /// The search with which both models translate the test set; without it, that of the model's configuration.
+    pub search: Option<TranslateOptions>,
 }
 
 /// The translations of one model.
@@ -66,7 +69,8 @@ pub struct Quantized {
 /// The new model, and what both models made of a test set.
 struct Made {
     quantised: Pipeline,
-    runs: Option<[Run; 2]>,
+    /// With the search that made them.
+    runs: Option<(SearchOptions, [Run; 2])>,
     shortlist: Option<ShortlistCost>,
 }
 
@@ -139,7 +143,8 @@ fn measured(
         // A new one takes its place.
         original = original.with_shortlist(None);
     }
-    let translate = TranslateOptions::from(&original.config().decode);
+    let own = || TranslateOptions::from(&original.config().decode);
+    let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
     let mut quantised = original.into_precision(options.precision);
     let mut second = run(&quantised, src, &translate)?;
@@ -153,7 +158,7 @@ fn measured(
     }
     Ok(Made {
         quantised,
-        runs: Some([first, second]),
+        runs: Some((translate.search, [first, second])),
         shortlist,
     })
 }
@@ -169,7 +174,8 @@ fn receipt(
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Receipt> {
-    let [first, second] = made.runs.as_ref().expect("both have translated it");
+    let runs = made.runs.as_ref();
+    let (search, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
     Ok(Receipt {
@@ -178,6 +184,7 @@ fn receipt(
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
+        search: *search,
         lines: src.len(),
         changed_lines: changed(first, second),
         bytes,
@@ -343,7 +350,6 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let provenance = checkpoint::to_json(&provenance)?;
     let receipt = receipt.map(checkpoint::to_json).transpose()?;
     let mut shortlist = None;
     if let Some(list) = quantised.engine().shortlist() {
@@ -352,18 +358,15 @@ fn write(
     }
     let written = |content: &[u8], path: &Path| fs::write(path, content);
     let write_packed = |path: &Path| written(packed, path);
-    let write_provenance = |path: &Path| written(&provenance, path);
     let write_receipt = |path: &Path| written(receipt.as_deref().unwrap_or_default(), path);
     let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
-    let mut others: Vec<(&str, &Content<'_>)> = vec![
-        (files::PACKED, &write_packed),
-        (files::PROVENANCE, &write_provenance),
-    ];
+    let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
     if receipt.is_some() {
         others.push((files::RECEIPT, &write_receipt));
     }
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), &others)
+    let (config, tokenizers) = (quantised.config(), quantised.tokenizers());
+    checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
 }

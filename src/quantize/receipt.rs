@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::metrics::Paired;
 
@@ -19,6 +20,8 @@ pub struct Receipt {
     pub instructions: String,
     /// Threads of the measurement.
     pub threads: usize,
+    /// The search of the measurement.
+    pub search: SearchOptions,
     /// Lines of the test set.
     pub lines: usize,
     /// Lines that are translated differently.

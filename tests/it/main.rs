@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "server")]
+mod bombs;
 mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;
+mod cli_defaults;
 mod cli_errors;
 mod cli_families;
 mod cli_finetune;
@@ -34,6 +37,7 @@ mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
 mod cli_significance;
+mod cli_sums;
 mod cli_tokens;
 mod cli_training;
 mod fixture;
@@ -47,17 +51,23 @@ mod multi30k;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]
+mod serve_bounds;
+#[cfg(feature = "server")]
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
 #[cfg(feature = "server")]
 mod serve_fuzz;
 #[cfg(feature = "server")]
+mod serve_log;
+#[cfg(feature = "server")]
 mod serve_models;
 #[cfg(feature = "server")]
 mod serve_network;
 #[cfg(feature = "server")]
 mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_requests;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;
