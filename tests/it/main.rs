@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod cli_checkpoint;
 #[cfg(feature = "server")]
 mod bombs;
+mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
