@@ -122,7 +122,8 @@ fn models_of_the_same_task_stand_side_by_side() {
 #[test]
 fn a_server_that_is_gone_is_reported_and_nothing_is_lost() {
     let mut server = Server::start(&[("one", "transformer")], &[], "");
-    visit(&server.address().to_owned(), |page| {
+    let address = server.address().to_owned();
+    visit(&address, |page| {
         page.write("#text", "1 2 3");
         let before = translation(page);
         server.stop();
@@ -164,8 +165,15 @@ fn the_api_is_one_click_away() {
     visit(server.address(), |page| {
         page.press("#reference-box > summary");
         page.until("document.querySelectorAll('#reference dt').length > 20");
-        assert!(page.texts("#reference dt").contains(&"POST /api/translate".to_owned()));
-        assert!(page.texts("#reference dd").iter().all(|text| !text.is_empty()));
+        assert!(
+            page.texts("#reference dt")
+                .contains(&"POST /api/translate".to_owned())
+        );
+        assert!(
+            page.texts("#reference dd")
+                .iter()
+                .all(|text| !text.is_empty())
+        );
         page.press("#api-link");
         page.until("location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')");
     });
