@@ -88,7 +88,7 @@ function showPlace(panel, chosen) {
 
 async function lookInto(panel, signal, sentence, anew) {
   const { source, prefix = [] } = sentence;
-  const phrases = prefix.length ? [] : phrasesFor(source);
+  const phrases = prefix.length ? [] : phrasesFor(panel, source);
   const demands = { ...(prefix.length ? { prefix_tokens: prefix } : {}), ...(phrases.length ? { phrases } : {}) };
   const request = { model: panel.model.name, text: source, ...translateOptions(panel.model), ...demands };
   const { results } = await ask("api/translate", request, signal);

@@ -25,14 +25,25 @@ function patternOf(source) {
   return new RegExp(`${edge(source[0], "(?<![\\p{L}\\p{N}])")}${escaped}${edge(source.at(-1), "(?![\\p{L}\\p{N}])")}`, "iu");
 }
 
-// The phrases that the translation of `source` must contain.
-function phrasesFor(source) {
-  const needed = readTerms(settings.terms).terms.filter(({ pattern }) => pattern.test(source));
+let read = { text: "", terms: [], problem: "" };
+
+// The terms at present.
+function presentTerms() {
+  if (read.text !== settings.terms) {
+    read = { text: settings.terms, ...readTerms(settings.terms) };
+  }
+  return read;
+}
+
+// The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first one.
+function phrasesFor(panel, source) {
+  const terms = panel.model.target === panels[0].model.target ? presentTerms().terms : [];
+  const needed = terms.filter(({ pattern }) => pattern.test(source));
   return [...new Set(needed.map(({ target }) => target))];
 }
 
 function showTerms() {
-  const { terms, problem } = readTerms(settings.terms);
+  const { terms, problem } = presentTerms();
   element("terms-problem").textContent = problem;
   element("terms-count").textContent = terms.length ? `(${terms.length})` : "";
 }
@@ -42,7 +53,7 @@ async function applyTerms(panel, signal) {
   const groups = new Map();
   for (const { sentence } of sentencesIn(panel)) {
     const { source, plain, meant = "[]" } = sentence;
-    const phrases = phrasesFor(source);
+    const phrases = phrasesFor(panel, source);
     const needed = JSON.stringify(phrases.some((phrase) => !plain.includes(phrase)) ? phrases : []);
     if (needed === meant) {
       continue;
@@ -80,10 +91,10 @@ async function demand(panel, signal, needed, sentences) {
 
 const TOGETHER = 16; // Sentences with the same terms in a request.
 
-const lacking = ({ source, translation }) => phrasesFor(source).filter((phrase) => !translation.includes(phrase));
+const lacking = (panel, { source, translation }) => phrasesFor(panel, source).filter((phrase) => !translation.includes(phrase));
 
 // What is said of terms that translations of `panel` do not contain.
 function missingTerms(panel) {
-  const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(sentence)));
+  const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(panel, sentence)));
   return [...missing].map((phrase) => `Not every sentence could be translated with the term “${phrase}”.`);
 }
