@@ -37,7 +37,8 @@ function translator(panel, title) {
   const save = button("Download", () => download(fileNameFor(panel.model), wholeTranslation(panel)));
   Object.assign(panel, { buttons: { stop, again, copy, save }, microscope: microscopeOf(panel) });
   const foot = make("div", { class: "foot row" }, copy, save, stop, again, panel.status);
-  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.warnings, foot);
+  panel.told = make("details", { class: "told" }, make("summary"), panel.warnings);
+  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.told, foot);
   listenToSentences(panel.result, chooseSentence);
   showButtons(panel);
 }

@@ -99,7 +99,8 @@ function foundIn(text, result) {
   return { sentences: sentencesOf(text, result), after, warnings: [...result.warnings, ...cut] };
 }
 
-const MOST_WARNINGS = 20;
+const FEW = 3; // Warnings that are shown unfolded.
+const MOST_WARNINGS = 100;
 
 function warnOfTranslation(panel) {
   const all = [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)];
@@ -107,6 +108,8 @@ function warnOfTranslation(panel) {
   all.forEach((text) => counts.set(text, (counts.get(text) ?? 0) + 1));
   const told = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count} times)` : text));
   const more = told.length - MOST_WARNINGS;
+  panel.told.firstChild.textContent = told.length === 1 ? "1 warning" : `${told.length} warnings`;
+  panel.told.open = told.length <= FEW;
   warn(panel, [...told.slice(0, MOST_WARNINGS), ...(more > 0 ? [`There are ${more} more warnings.`] : [])]);
 }
 
