@@ -7,7 +7,7 @@ use super::app::{App, aside};
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::decode::SearchOptions;
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 use crate::pipeline::service::{Client, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -23,6 +23,8 @@ pub(super) enum Form {
 pub(super) struct Texts {
     pub(super) texts: Vec<String>,
     pub(super) form: Form,
+    /// Where they are divided.
+    pub(super) split: Split,
     /// Number of further translations of each.
     pub(super) alternatives: usize,
 }
@@ -47,6 +49,7 @@ pub(super) async fn translate(
     let Texts {
         texts,
         form,
+        split,
         alternatives,
     } = texts;
     let limits = app.config.limits;
@@ -54,8 +57,10 @@ pub(super) async fn translate(
     let documents = aside(move || {
         let fits = |text: &str| fits(reader.pipeline(), text);
         let read = |text: &String| match form {
-            Form::Plain => Ok(Document::text(text, fits)),
-            Form::Markup => Document::html(text, fits).map_err(|error| Problem::invalid(&error)),
+            Form::Plain => Ok(Document::text(text, split, fits)),
+            Form::Markup => {
+                Document::html(text, split, fits).map_err(|error| Problem::invalid(&error))
+            }
         };
         let documents = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         check_tokens(reader.pipeline(), &documents, limits.tokens)?;

@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{OneOrMany, reply};
+use crate::document::Split;
 use crate::pipeline::service::Client;
 use crate::server::app::{App, Shared};
 use crate::server::body::json_or_form;
@@ -41,6 +42,9 @@ struct Translate {
     target_lang: String,
     /// `html` or `xml` for text with tags.
     tag_handling: Option<String>,
+    /// `0` for no division into sentences, `1` for one after punctuation and line breaks, `nonewlines` for one after punctuation
+    /// alone [default: `nonewlines` for `html`, else `1`].
+    split_sentences: Option<String>,
     /// Only `default` and preferences.
     formality: Option<String>,
     /// Not supported.
@@ -82,6 +86,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
             ));
         }
     };
+    let split = asked.split()?;
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
     let source = source
@@ -95,7 +100,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
     let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let translated = translate_each(&app, client, texts, models, form).await?;
+    let translated = translate_each(&app, client, texts, models, (form, split)).await?;
     let results = translated.into_iter().zip(chosen).zip(billed);
     let results = results.map(|((text, (_, source)), billed)| {
         let code = source.code().to_uppercase();
@@ -114,7 +119,7 @@ async fn translate_each(
     client: Client,
     texts: Vec<String>,
     models: Vec<Arc<Model>>,
-    form: Form,
+    (form, split): (Form, Split),
 ) -> Result<Vec<String>, Problem> {
     let mut translated = vec![String::new(); texts.len()];
     let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
@@ -131,6 +136,7 @@ async fn translate_each(
         let asked = Texts {
             texts,
             form,
+            split,
             alternatives: 0,
         };
         let rendered = translate(app, &model, client, asked).await?;
@@ -142,6 +148,21 @@ async fn translate_each(
 }
 
 impl Translate {
+    /// Where texts are divided.
+    fn split(&self) -> Result<Split, Problem> {
+        let is_html = self.tag_handling.as_deref() == Some("html");
+        match self.split_sentences.as_deref() {
+            None | Some("") if is_html => Ok(Split::Paragraphs),
+            None | Some("" | "1") => Ok(Split::Sentences),
+            Some("nonewlines") => Ok(Split::Paragraphs),
+            Some("0") => Ok(Split::Nowhere),
+            Some(_) => Err(Problem::field(
+                "split_sentences",
+                "Value for 'split_sentences' not supported.",
+            )),
+        }
+    }
+
     /// Refuses what no model here can do.
     fn check(&self) -> Result<(), Problem> {
         if self.glossary_id.is_some() {

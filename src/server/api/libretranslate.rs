@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{OneOrMany, reply};
+use crate::document::Split;
 use crate::server::app::Shared;
 use crate::server::body::json_or_form;
 use crate::server::language::{Detected, Language, detect, detect_among};
@@ -99,6 +100,11 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let asked = Texts {
         texts,
         form,
+        split: match form {
+            Form::Plain => Split::Sentences,
+            // Line breaks mean nothing in HTML.
+            Form::Markup => Split::Paragraphs,
+        },
         alternatives,
     };
     let rendered = translate(&app, &model, client, asked).await?;
