@@ -100,7 +100,7 @@ impl Args {
                 number,
                 max_new_tokens: self.max_new_tokens,
             },
-            stop: self.stop.clone(),
+            stop: self.stop.clone().into(),
         }
     }
 }

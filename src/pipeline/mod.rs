@@ -19,6 +19,7 @@ mod share;
 mod source;
 mod stop;
 mod tag;
+mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
@@ -32,7 +33,7 @@ pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
 pub use inspect::{Inspection, Predicted};
 pub use prompt::Prompt;
-pub use request::{Prefix, Request};
+pub use request::{Demands, Prefix, Request};
 pub use rescore::Rescored;
 pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};

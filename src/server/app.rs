@@ -91,25 +91,51 @@ impl App {
     /// # Errors
     /// A [`Problem`] for too many texts or characters.
     pub(super) fn admit(&self, field: &str, texts: &[impl AsRef<str>]) -> Result<(), Problem> {
+        self.admit_with(field, texts, &[])
+    }
+
+    /// Counts the characters of `texts` and of whatever else a request says about them, before any of it is copied.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many texts, strings of another field, or characters in all.
+    pub(super) fn admit_with(
+        &self,
+        field: &str,
+        texts: &[impl AsRef<str>],
+        others: &[Strings<'_>],
+    ) -> Result<(), Problem> {
         let limits = &self.config.limits;
-        let too_large = |problem: String| Problem {
+        let too_large = |field: &str, problem: String| Problem {
             field: Some(field.to_owned()),
             ..Problem::new(Kind::TooLarge, problem)
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {
-            return Err(too_large(format!(
-                "{found} texts; a request has at most {most}"
-            )));
+            let problem = format!("{found} texts; a request has at most {most}");
+            return Err(too_large(field, problem));
         }
-        let counts = texts.iter().map(|text| text.as_ref().chars().count());
-        let (found, most) = (counts.sum::<usize>(), limits.characters);
+        for Strings {
+            field,
+            strings,
+            most,
+        } in others
+        {
+            let found = strings.len();
+            if found > *most {
+                let problem = format!("{found} strings; `{field}` has at most {most}");
+                return Err(too_large(field, problem));
+            }
+        }
+        let characters = |text: &str| text.chars().count();
+        let of_texts: usize = texts.iter().map(|text| characters(text.as_ref())).sum();
+        let strings = others.iter().flat_map(|other| other.strings);
+        let of_others: usize = strings.map(|text| characters(text)).sum();
+        let (found, most) = (of_texts + of_others, limits.characters);
         if found > most {
-            return Err(too_large(format!(
-                "{found} characters; a request has at most {most}"
-            )));
+            let problem = format!("{found} characters; a request has at most {most}");
+            return Err(too_large(field, problem));
         }
-        self.characters.fetch_add(found as u64, Relaxed);
+        self.characters.fetch_add(of_texts as u64, Relaxed);
         if self.config.log_text {
             for text in texts {
                 tracing::info!(text = text.as_ref(), "text");
@@ -117,6 +143,15 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// Strings of a request beside its texts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strings<'a> {
+    pub(super) field: &'static str,
+    pub(super) strings: &'a [String],
+    /// The most of them that are allowed.
+    pub(super) most: usize,
 }
 
 /// Does what takes long, such as reading a long text, beside the server's own threads.

@@ -16,12 +16,16 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Characters of all texts of a request.
+    /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
     pub tokens: usize,
+    /// Phrases that a request may demand of every translation.
+    pub phrases: usize,
+    /// Strings of a request before which texts end.
+    pub stop: usize,
     /// Tokens that a request may ask to be generated.
     pub new_tokens: usize,
     /// Alternative translations, or continuations, of a text.
@@ -49,6 +53,8 @@ impl Default for Limits {
             characters: 500_000,
             texts: 2048,
             tokens: 200_000,
+            phrases: 256,
+            stop: 16,
             new_tokens: 4096,
             alternatives: 10,
             beam_width: 16,
@@ -92,6 +98,8 @@ impl Limits {
             ("characters", self.characters),
             ("texts", self.texts),
             ("tokens", self.tokens),
+            ("phrases", self.phrases),
+            ("stop", self.stop),
             ("new_tokens", self.new_tokens),
             ("alternatives", self.alternatives),
             ("beam_width", self.beam_width),
@@ -130,6 +138,8 @@ pub(super) struct LimitKeys {
     characters: Option<usize>,
     texts: Option<usize>,
     tokens: Option<usize>,
+    phrases: Option<usize>,
+    stop: Option<usize>,
     new_tokens: Option<usize>,
     alternatives: Option<usize>,
     beam_width: Option<usize>,
@@ -151,6 +161,8 @@ impl LimitKeys {
             characters: self.characters.unwrap_or(rest.characters),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
+            phrases: self.phrases.unwrap_or(rest.phrases),
+            stop: self.stop.unwrap_or(rest.stop),
             new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
             alternatives: self.alternatives.unwrap_or(rest.alternatives),
             beam_width: self.beam_width.unwrap_or(rest.beam_width),

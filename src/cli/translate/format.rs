@@ -62,7 +62,7 @@ struct Found<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     alignment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unmet: Option<&'a [String]>,
+    unmet: Option<Vec<&'a str>>,
 }
 
 impl Writer<'_> {
@@ -139,7 +139,8 @@ impl Writer<'_> {
             tokens: tokens.then(|| self.spelled(&found.tokens)),
             token_log_probs: tokens.then_some(&found.token_log_probs),
             alignment: alignment.map(Alignment::to_string),
-            unmet: (everything && self.constrained).then_some(&found.unmet),
+            unmet: (everything && self.constrained)
+                .then(|| found.unmet.iter().map(|phrase| &**phrase).collect()),
         }
     }
 

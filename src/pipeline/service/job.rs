@@ -92,7 +92,7 @@ pub(super) struct Translating {
 
 /// A text to continue.
 pub(super) struct Writing {
-    pub(super) prompt: Prompt,
+    pub(super) prompt: Arc<Prompt>,
     pub(super) rules: TextRules,
     pub(super) options: GenerateOptions,
     pub(super) reply: Reply<Generation>,

@@ -170,7 +170,7 @@ impl Service {
     pub fn generate(
         &self,
         client: Client,
-        prompt: Prompt,
+        prompt: Arc<Prompt>,
         options: GenerateOptions,
         reply: Reply<Generation>,
     ) -> Result<Ticket, Refused> {
@@ -243,7 +243,7 @@ impl Pipeline {
         options: &SearchOptions,
     ) -> Result<(SearchOptions, Vec<Read>)> {
         let search = SearchOptions {
-            guided: requests.iter().any(Request::has_demands),
+            guided: requests.iter().any(|one| !one.demands.is_blank()),
             ..*options
         };
         let jobs = self.jobs(1, requests, &search)?;

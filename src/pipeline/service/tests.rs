@@ -7,7 +7,7 @@ use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
 use crate::pipeline::tests::{of, untrained, untrained_language_model};
-use crate::pipeline::{Prefix, TranslateOptions};
+use crate::pipeline::{Demands, Prefix, TranslateOptions};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -121,8 +121,14 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].prefix = Prefix::Text("over".into());
-    requests[3].phrases = vec!["field".into()];
+    requests[1].demands = Arc::new(Demands {
+        prefix: Prefix::Text("over".into()),
+        ..Demands::default()
+    });
+    requests[3].demands = Arc::new(Demands {
+        phrases: vec!["field".into()],
+        ..Demands::default()
+    });
     let options = search(4, 2);
     let (reply, news) = news();
     let _ticket = service
@@ -149,12 +155,16 @@ fn texts_are_those_of_the_pipeline() {
             options.sample.number = number;
             options.sample.max_new_tokens = 10 + number as usize;
             if number == 4 {
-                options.stop = vec!["e".into()];
+                options.stop = ["e".into()].into();
             }
-            let prompt = pipeline.prompt("Ein Hund").unwrap();
+            let prompt = Arc::new(pipeline.prompt("Ein Hund").unwrap());
             let (reply, news) = news();
-            let ticket =
-                service.generate(Client(number % 2), prompt.clone(), options.clone(), reply);
+            let ticket = service.generate(
+                Client(number % 2),
+                Arc::clone(&prompt),
+                options.clone(),
+                reply,
+            );
             waiting.push((prompt, options, ticket.unwrap(), news));
         }
         for (prompt, options, _ticket, news) in waiting {
@@ -175,7 +185,7 @@ fn a_dropped_ticket_frees_its_rows() {
         let mut options = GenerateOptions::default();
         options.sample.max_new_tokens = usize::MAX;
         let (reply, news) = news();
-        let prompt = pipeline.prompt("Ein").unwrap();
+        let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
         let ticket = service.generate(Client(1), prompt, options, reply).unwrap();
         (ticket, news)
     };
@@ -239,7 +249,10 @@ fn what_cannot_be_done_is_refused_at_once() {
         Err(Refused::Invalid(_))
     ));
     let mut demanding = three[..1].to_vec();
-    demanding[0].prefix = Prefix::Text("cats ".repeat(500));
+    demanding[0].demands = Arc::new(Demands {
+        prefix: Prefix::Text("cats ".repeat(500)),
+        ..Demands::default()
+    });
     let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
         panic!("a prefix that is too long");
     };

@@ -174,8 +174,8 @@ impl<'p> Worker<'p> {
         });
         let sentence = Sentence {
             src: sought.job.read.source.ids.clone(),
-            prefix: sought.job.read.demands.prefix.clone(),
-            constraints: sought.job.read.demands.constraints.clone(),
+            prefix: sought.job.read.terms.prefix.clone(),
+            constraints: sought.job.read.terms.constraints.clone(),
             // Lines are counted from 1.
             stream: sought.job.number as u64 + 1,
         };

@@ -6,8 +6,10 @@ use crate::decode::{Sampling, SearchOptions};
 fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
     Request {
         src: src.into(),
-        prefix: Prefix::Text(prefix.into()),
-        phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
+        demands: Arc::new(Demands {
+            prefix: Prefix::Text(prefix.into()),
+            phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
+        }),
     }
 }
 
@@ -94,8 +96,11 @@ fn a_prefix_of_tokens_is_taken_as_it_is() {
     let pipeline = untrained();
     let src = "the dog barks at two cats";
     let tokens = |tokens: &[&str]| Request {
-        prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
-        ..request(src, "", &[])
+        src: src.into(),
+        demands: Arc::new(Demands {
+            prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
+            ..Demands::default()
+        }),
     };
     let (found, warnings) = best(pipeline, tokens(&["over", "the"]));
     let of_text = best(pipeline, request(src, "over the", &[]));
@@ -132,7 +137,7 @@ fn a_phrase_that_is_not_found_causes_a_warning() {
         warning.starts_with("line 3: the translation lacks `two two`"),
         "{warning}"
     );
-    assert_eq!(found[0].hypotheses[0].unmet, ["two two"]);
+    assert_eq!(*found[0].hypotheses[0].unmet, ["two two".into()]);
 }
 
 #[test]

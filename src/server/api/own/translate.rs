@@ -12,11 +12,12 @@ use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Sampling, SearchOptions};
 use crate::pipeline::service::{Client, Service};
-use crate::pipeline::{self, Alignment, Candidate, Pipeline, Prefix, Translation};
+use crate::pipeline::{self, Alignment, Candidate, Demands, Pipeline, Prefix, Translation};
 use crate::server::answers::{Answers, Merge, compute};
 use crate::server::api::{OneOrMany, reply};
-use crate::server::app::Shared;
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::limits::Limits;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling, named};
@@ -121,13 +122,13 @@ pub(super) async fn post_translate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Translate = json(request, &app.config.limits).await?;
+    let mut asked: Translate = json(request, &app.config.limits).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
-    let (texts, _) = asked.text.clone().into_texts();
-    app.admit("text", &texts)?;
-    let requests = asked.requests(&texts)?;
+    let (texts, demands) = asked.take_texts()?;
+    app.admit_with("text", &texts, &strings(&demands, &app.config.limits))?;
+    let requests = requests(&texts, demands);
     let mut answers = Answers::new(&model, Merge::Replace);
     let send = |service: &Service, reply| {
         service.translate(client, &requests, &options, asked.stream, reply)
@@ -192,23 +193,54 @@ impl Translate {
         Ok(options)
     }
 
-    fn requests(&self, texts: &[String]) -> Result<Vec<pipeline::Request>, Problem> {
-        let prefix = match (&self.prefix, &self.prefix_tokens) {
+    /// The texts, and what all of their translations must contain.
+    ///
+    /// # Errors
+    /// A [`Problem`] for a prefix in two forms.
+    fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
+        let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
             (Some(_), Some(_)) => {
                 let problem = "give either `prefix` or `prefix_tokens`, not both";
                 return Err(Problem::field("prefix_tokens", problem));
             }
-            (Some(text), None) => Prefix::Text(text.clone()),
-            (None, Some(tokens)) => Prefix::Tokens(tokens.clone()),
+            (Some(text), None) => Prefix::Text(text),
+            (None, Some(tokens)) => Prefix::Tokens(tokens),
             (None, None) => Prefix::default(),
         };
-        let request = |src: &String| pipeline::Request {
-            src: src.clone(),
-            prefix: prefix.clone(),
-            phrases: self.phrases.clone(),
-        };
-        Ok(texts.iter().map(request).collect())
+        let phrases = std::mem::take(&mut self.phrases);
+        let none = OneOrMany::Many(Vec::new());
+        let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
+        Ok((texts, Demands { prefix, phrases }))
     }
+}
+
+/// What is counted beside the texts.
+fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
+    let (field, prefix, most) = match &demands.prefix {
+        Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
+        Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
+    };
+    let prefix = Strings {
+        field,
+        strings: prefix,
+        most,
+    };
+    let phrases = Strings {
+        field: "phrases",
+        strings: &demands.phrases,
+        most: limits.phrases,
+    };
+    [prefix, phrases]
+}
+
+/// The texts, all of which share the demands.
+fn requests(texts: &[String], demands: Demands) -> Vec<pipeline::Request> {
+    let demands = Arc::new(demands);
+    let request = |src: &String| pipeline::Request {
+        src: src.clone(),
+        demands: Arc::clone(&demands),
+    };
+    texts.iter().map(request).collect()
 }
 
 /// What is known of translations of `texts`, with alignments for the client who wants them.
