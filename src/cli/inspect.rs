@@ -7,6 +7,7 @@ use attentive::page;
 use attentive::pipeline::Pipeline;
 
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -22,9 +23,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// The sentence that the model reads.
     #[arg(value_name = "SENTENCE")]
     sentence: String,
@@ -37,15 +37,16 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let dir = args.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
     let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
     page::check_size(&inspection)?;
     message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows only probabilities");
     }
-    let page = page::attention(&args.model.display().to_string(), &inspection);
-    let mut out = Output::open(Some(&args.output), [&args.model])?;
+    let page = page::attention(&dir.display().to_string(), &inspection);
+    let mut out = Output::open(Some(&args.output), [args.model.given(), &dir])?;
     out.line(page.trim_end())?;
     if let Some(path) = out.finish()? {
         message::note(format_args!("open `{}` in a browser", path.display()));

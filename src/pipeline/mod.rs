@@ -41,6 +41,7 @@ pub use warning::Warning;
 pub use written::{Alternative, Written};
 
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use crate::architecture::{Architecture, TokenContract};
@@ -65,6 +66,8 @@ pub struct Pipeline {
     engine: OnceLock<Engine>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
+    /// Sentences that were translated.
+    translated: Arc<AtomicUsize>,
 }
 
 impl Pipeline {
@@ -142,6 +145,7 @@ impl Pipeline {
             model,
             engine,
             partners: Vec::new(),
+            translated: Arc::default(),
         };
         Ok(match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
@@ -158,6 +162,7 @@ impl Pipeline {
             model: model.into(),
             engine: OnceLock::new(),
             partners: Vec::new(),
+            translated: Arc::default(),
         }
     }
 
@@ -216,6 +221,11 @@ impl Pipeline {
     /// The model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
+    }
+
+    /// A count of the sentences translated so far, which goes up while others are translated.
+    pub fn translated(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.translated)
     }
 
     /// The model for whole sequences, in `f32`. For a quantised one, its weights are multiples of their scales.

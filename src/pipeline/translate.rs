@@ -1,6 +1,7 @@
 //! Translation.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
@@ -278,10 +279,15 @@ impl Pipeline {
             options: all_candidates(options.search),
             capacity,
         };
+        let count = |_: &Vec<Hypothesis>| {
+            self.translated.fetch_add(1, Ordering::Relaxed);
+        };
         Ok(share(sentences, workers, |sentences| {
             match self.ensemble() {
-                None => search(self.engine(), sentences, with).collect(),
-                Some(ensemble) => search(&ensemble, sentences, with).collect(),
+                None => search(self.engine(), sentences, with)
+                    .inspect(count)
+                    .collect(),
+                Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
             }
         }))
     }

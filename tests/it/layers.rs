@@ -120,6 +120,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "interop",
             "decode",
             "pipeline",
             "processes",

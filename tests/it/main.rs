@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
@@ -12,10 +13,12 @@ mod cli_families;
 mod cli_finetune;
 mod cli_generate;
 mod cli_help;
+mod cli_hints;
 mod cli_import;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_log;
 mod cli_masked;
 mod cli_mean;
 mod cli_model;

@@ -101,9 +101,7 @@ impl Writer<'_> {
         found: &[Candidate],
         alignments: &[Alignment],
     ) -> Result<()> {
-        if self.style == Style::LineScoreText {
-            message::warnings(cut_off(line, found).as_slice());
-        }
+        message::warnings(cut_off(line, found).as_slice());
         let numbered = found.iter().enumerate();
         let numbered = numbered.map(|(number, found)| (found, alignments.get(number)));
         if matches!(self.style, Style::Json | Style::Jsonl) {
