@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::page;
-use attentive::pipeline::Pipeline;
+use attentive::pipeline::{Pipeline, Target};
 
 use super::message;
 use super::model::ModelArgs;
@@ -39,8 +39,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
     let pipeline = Pipeline::load(&dir)?;
-    let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
-    page::check_size(&inspection)?;
+    let target = args.target.as_deref().map_or(Target::Own, Target::Text);
+    let shown = pipeline.show(&args.sentence, target)?;
+    page::check_size(shown.weights(&pipeline))?;
+    let inspection = shown.inspect(&pipeline)?;
     message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows only probabilities");

@@ -31,7 +31,7 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
-pub use inspect::{Inspection, Predicted};
+pub use inspect::{Inspection, Predicted, Shown, Target};
 pub use prompt::Prompt;
 pub use request::{Demands, Prefix, Request};
 pub use rescore::Rescored;

@@ -18,6 +18,8 @@ pub struct Limits {
     pub body: usize,
     /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
+    /// Characters of all requests in progress, unless a single one has more.
+    pub in_progress: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
@@ -51,6 +53,7 @@ impl Default for Limits {
             batch: 32,
             body: 2 << 20,
             characters: 500_000,
+            in_progress: 4_000_000,
             texts: 2048,
             tokens: 200_000,
             phrases: 256,
@@ -96,6 +99,7 @@ impl Limits {
             ("batch", self.batch),
             ("body", self.body),
             ("characters", self.characters),
+            ("in_progress", self.in_progress),
             ("texts", self.texts),
             ("tokens", self.tokens),
             ("phrases", self.phrases),
@@ -136,6 +140,7 @@ pub(super) struct LimitKeys {
     batch: Option<usize>,
     body: Option<usize>,
     characters: Option<usize>,
+    in_progress: Option<usize>,
     texts: Option<usize>,
     tokens: Option<usize>,
     phrases: Option<usize>,
@@ -159,6 +164,7 @@ impl LimitKeys {
             batch: self.batch.unwrap_or(rest.batch),
             body: self.body.unwrap_or(rest.body),
             characters: self.characters.unwrap_or(rest.characters),
+            in_progress: self.in_progress.unwrap_or(rest.in_progress),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
             phrases: self.phrases.unwrap_or(rest.phrases),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "server")]
+mod bombs;
 mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
@@ -58,6 +60,8 @@ mod serve_models;
 mod serve_network;
 #[cfg(feature = "server")]
 mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_requests;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;

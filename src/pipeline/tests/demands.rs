@@ -48,6 +48,33 @@ fn translations_begin_and_contain_what_they_must() {
 }
 
 #[test]
+fn what_lines_share_is_read_once() {
+    let pipeline = untrained();
+    let shared = request("a dog", "over", &["two", "two ", "\u{7}field"]);
+    let requests: Vec<Request> = ["a dog", "", "two cats"]
+        .map(|src| Request {
+            src: src.into(),
+            ..shared.clone()
+        })
+        .into();
+    let search = options(pipeline, 1).search;
+    let jobs = pipeline.jobs(1, &requests, &search).unwrap();
+    assert!(Arc::ptr_eq(&jobs[0].terms, &jobs[2].terms));
+    assert_eq!(jobs[0].terms.constraints.len(), 2, "equal phrases are one");
+    let warnings = |line: usize| jobs[line].source.warnings[0].to_string();
+    assert_eq!(
+        warnings(0),
+        "line 1: 1 control character was read as a blank"
+    );
+    assert!(warnings(1).contains("blank, so its prefix"));
+    // A line with other demands is not affected.
+    let mut requests = requests;
+    requests[1] = request("a dog", "x", &[]);
+    let error = pipeline.jobs(7, &requests, &search).unwrap_err();
+    assert!(error.to_string().starts_with("line 8: "), "{error}");
+}
+
+#[test]
 fn demands_that_nothing_can_meet_are_refused_by_line() {
     let pipeline = untrained();
     let long = "cats ".repeat(30);

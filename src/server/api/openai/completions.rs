@@ -17,8 +17,9 @@ use crate::pipeline::service::{Client, Service};
 use crate::pipeline::{GenerateOptions, Generation, Prompt};
 use crate::server::answers::{Answers, Merge};
 use crate::server::api::{OneOrMany, reply};
-use crate::server::app::{Shared, Strings, aside};
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse;
@@ -165,10 +166,12 @@ pub(super) async fn complete(
         strings: &stop,
         most: MOST_STOPS,
     };
-    app.admit_with("prompt", &texts, &[strings])?;
+    app.admit_with(&visit, "prompt", &texts, &[strings])?;
     let copies = asked.n.unwrap_or(1);
     let options = asked.options(&app, texts.len(), stop)?;
-    let begun = read(&model, texts).await?;
+    let reader = Arc::clone(&model);
+    let read = move |stop: &Stop| read(&reader, &texts, stop);
+    let begun = app.desk.ask(client, read).await?;
     let usage = Usage {
         prompt: begun.iter().map(|one| one.tokens).sum(),
         completion: 0,
@@ -190,7 +193,8 @@ pub(super) async fn complete(
         return Ok(sse::response(app, visit, answers, jobs, chunks));
     }
     let results = answers.all(jobs).await?;
-    Ok(reply(&whole(&head, beginnings, &results, usage)))
+    let write = move |_: &Stop| Ok(reply(&whole(&head, beginnings, &results, usage)));
+    app.desk.ask(client, write).await
 }
 
 impl Complete {
@@ -263,26 +267,23 @@ impl Complete {
 }
 
 /// Reads the texts.
-async fn read(model: &Arc<Model>, texts: Vec<String>) -> Result<Vec<Begun>, Problem> {
-    let model = Arc::clone(model);
-    aside(move || {
-        let pipeline = model.pipeline();
-        let read = |text: &String| {
-            Ok(Begun {
-                prompt: Arc::new(pipeline.prompt(text)?),
-                tokens: pipeline.tokenizers().tgt().encode(text)?.len(),
-            })
-        };
-        let invalid = |error: crate::Error| Problem {
-            field: Some("prompt".to_owned()),
-            ..Problem::invalid(&error)
-        };
-        texts
-            .iter()
-            .map(|text| read(text).map_err(invalid))
-            .collect()
-    })
-    .await
+fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Problem> {
+    let pipeline = model.pipeline();
+    let read = |text: &String| {
+        Ok(Begun {
+            prompt: Arc::new(pipeline.prompt(text)?),
+            tokens: pipeline.tokenizers().tgt().encode(text)?.len(),
+        })
+    };
+    let invalid = |error: crate::Error| Problem {
+        field: Some("prompt".to_owned()),
+        ..Problem::invalid(&error)
+    };
+    let texts = texts.iter().map(|text| {
+        stop.check()?;
+        read(text).map_err(invalid)
+    });
+    texts.collect()
 }
 
 /// Asks `model` for `copies` continuations of each text; they are numbered one after another.

@@ -15,8 +15,9 @@ use crate::pipeline::service::Service;
 use crate::pipeline::{GenerateOptions, Generation, Prefix};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
-use crate::server::app::{Shared, Strings, aside};
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling, named};
@@ -87,21 +88,21 @@ pub(super) async fn post_generate(
         most: app.config.limits.stop,
     };
     match &begun {
-        Prefix::Text(text) => app.admit_with("prompt", &[text], &[stop])?,
+        Prefix::Text(text) => app.admit_with(&visit, "prompt", &[text], &[stop])?,
         Prefix::Tokens(tokens) => {
-            app.admit_with("prompt_tokens", &[tokens.concat()], &[stop])?;
+            app.admit_with(&visit, "prompt_tokens", &[tokens.concat()], &[stop])?;
         }
     }
     let options = asked.options(&app)?;
     let reader = Arc::clone(&model);
-    let read = move || {
+    let read = move |_: &Stop| {
         let prompt = match &begun {
             Prefix::Text(text) => reader.pipeline().prompt(text),
             Prefix::Tokens(tokens) => reader.pipeline().prompt_tokens(tokens),
         };
         prompt.map_err(|error| Problem::invalid(&error))
     };
-    let prompt = aside(read).await?;
+    let prompt = app.desk.ask(client, read).await?;
     let written = Written {
         model: Arc::clone(&model),
         prompt: prompt.text().to_owned(),
