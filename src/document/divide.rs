@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::sentences::sentences;
+use super::sentences::{needs_blank, sentences};
 
 /// Where a text is divided into segments.
 ///
@@ -28,7 +28,7 @@ pub enum Split {
 pub(super) struct Piece {
     /// Its bytes, without blanks around them.
     pub(super) range: Range<usize>,
-    /// Whether it begins a sentence right after another one, with no blank between them.
+    /// Whether it begins a sentence right after another one, with no blank between them, and none is missing.
     pub(super) touches: bool,
 }
 
@@ -52,7 +52,8 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
         let mut end = None;
         for sentence in found {
             let sentence = with_words(text, sentence);
-            let touches = end == Some(sentence.start);
+            let touches = end == Some(sentence.start)
+                && !needs_blank(&text[..sentence.start], &text[sentence.start..]);
             end = (!sentence.is_empty()).then_some(sentence.end);
             divide(text, sentence, touches, fits, &mut pieces);
         }

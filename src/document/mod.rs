@@ -32,7 +32,7 @@ pub use divide::Split;
 pub use divided::{Divided, Sentence};
 
 use html::Run;
-use sentences::is_ideographic;
+use sentences::needs_blank;
 
 use crate::error::Result;
 
@@ -142,15 +142,6 @@ fn spaced<'a>(segments: &[Segment], translations: &'a [Translated]) -> Cow<'a, [
         }
     }
     spaced
-}
-
-/// Whether two sentences without a blank between them need one: not where either side is written in a script without blanks.
-fn needs_blank(before: &str, after: &str) -> bool {
-    let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
-        return false;
-    };
-    let needs = |c: char| !c.is_whitespace() && !is_ideographic(c);
-    needs(last) && needs(first)
 }
 
 impl Part {

@@ -164,8 +164,15 @@ fn the_api_is_one_click_away() {
     visit(server.address(), |page| {
         page.press("#reference-box > summary");
         page.until("document.querySelectorAll('#reference dt').length > 20");
-        assert!(page.texts("#reference dt").contains(&"POST /api/translate".to_owned()));
-        assert!(page.texts("#reference dd").iter().all(|text| !text.is_empty()));
+        assert!(
+            page.texts("#reference dt")
+                .contains(&"POST /api/translate".to_owned())
+        );
+        assert!(
+            page.texts("#reference dd")
+                .iter()
+                .all(|text| !text.is_empty())
+        );
         page.press("#api-link");
         page.until("location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')");
     });

@@ -221,7 +221,9 @@ mod tests {
         let pool = pool.build().expect("a pool");
         let run = AssertUnwindSafe(|| pool.install(|| run(2, &work)));
         let problem = panic::catch_unwind(run).expect_err("a panic");
-        let text = problem.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = problem
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
         text.or_else(|| problem.downcast_ref::<String>().cloned())
             .expect("a text")
     }

@@ -158,10 +158,19 @@ pub(super) fn is_opening(c: char) -> bool {
 }
 
 /// Characters of scripts that write without blanks.
-pub(crate) fn is_ideographic(c: char) -> bool {
+pub(super) fn is_ideographic(c: char) -> bool {
     matches!(
         c,
         '\u{2e80}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
             | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}'
     )
+}
+
+/// Whether there has to be a blank between two sentences: not where either side is written in a script without blanks.
+pub(crate) fn needs_blank(before: &str, after: &str) -> bool {
+    let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
+        return false;
+    };
+    let needs = |c: char| !c.is_whitespace() && !is_ideographic(c);
+    needs(last) && !is_wide(last) && needs(first)
 }

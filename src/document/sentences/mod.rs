@@ -13,9 +13,9 @@ mod marks;
 use std::ops::Range;
 
 use abbreviations::{Kind, Word, begins_number, is_starter};
-use marks::{Mark, closers, is_end, is_opening};
+use marks::{Mark, closers, is_end, is_ideographic, is_opening};
 
-pub(super) use marks::is_ideographic;
+pub(super) use marks::needs_blank;
 
 /// The sentences of `text`, in order and without the blanks around them. Line breaks are blanks.
 pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {

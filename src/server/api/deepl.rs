@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{OneOrMany, reply};
+use super::{OneOrMany, reply, warned};
 use crate::document::Split;
 use crate::pipeline::service::Client;
 use crate::server::app::{App, Shared};
@@ -45,6 +45,7 @@ struct Translate {
     tag_handling: Option<String>,
     /// `0` for no division into sentences, `1` for one after punctuation and line breaks, `nonewlines` for one after punctuation
     /// alone [default: `nonewlines` for `html`, else `1`].
+    #[serde(default, deserialize_with = "word")]
     split_sentences: Option<String>,
     /// Only `default` and preferences.
     formality: Option<String>,
@@ -65,6 +66,17 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
         Value::String(text) if ["1", "true"].contains(&text.as_str()) => Ok(true),
         Value::String(text) if ["0", "false"].contains(&text.as_str()) => Ok(false),
         _ => Err(serde::de::Error::custom("expected `true` or `false`")),
+    }
+}
+
+/// A word, or a number or switch in its place.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Bool(on) => Ok(Some(u8::from(on).to_string())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(serde::de::Error::custom("expected a string")),
     }
 }
 
@@ -107,7 +119,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let translated = translate_each(&app, client, texts, models, (form, split)).await?;
+    let (translated, warnings) = translate_each(&app, client, texts, models, (form, split)).await?;
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
@@ -118,19 +130,21 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
             }
             result
         });
-        Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+        let answer = json!({"translations": results.collect::<Vec<_>>()});
+        Ok(warned(reply(&answer), &warnings))
     };
     app.desk.ask(client, write).await
 }
 
-/// Translates each text with its own model.
+/// Translates each text with its own model. Also returns what could not be read or written.
 async fn translate_each(
     app: &App,
     client: Client,
     texts: Vec<String>,
     models: Vec<Arc<Model>>,
     (form, split): (Form, Split),
-) -> Result<Vec<String>, Problem> {
+) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let mut warnings = Vec::new();
     let mut translated = vec![String::new(); texts.len()];
     let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
     for (number, (text, model)) in texts.into_iter().zip(models).enumerate() {
@@ -149,12 +163,13 @@ async fn translate_each(
             split,
             alternatives: 0,
         };
-        let rendered = translate(app, &model, client, asked).await?;
-        for (number, rendered) in numbers.into_iter().zip(rendered) {
+        let done = translate(app, &model, client, asked).await?;
+        for (number, rendered) in numbers.into_iter().zip(done.texts) {
             translated[number] = rendered.best;
         }
+        warnings.extend(done.warnings);
     }
-    Ok(translated)
+    Ok((translated, warnings))
 }
 
 impl Translate {
