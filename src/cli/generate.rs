@@ -1,7 +1,6 @@
 //! `attentive generate`: continues a text with a language model.
 
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 
 use attentive::config::Units;
 use attentive::decode::{Ending, SampleOptions, Sampling};
@@ -9,13 +8,16 @@ use attentive::error::Result;
 use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
+use super::input;
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 use super::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   attentive generate runs/shakespeare --prompt 'ROMEO:'
+  echo 'ROMEO:' | attentive generate runs/shakespeare
   attentive generate runs/shakespeare --prompt 'ROMEO:' --stop $'\\n\\n' --temperature 1
   attentive generate runs/shakespeare --samples 3 --top-k 20 --max-new-tokens 200
   attentive generate runs/stories --prompt 'Once upon a time' --greedy
@@ -31,20 +33,14 @@ a stop string), `max_new_tokens`, or `context_full`.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     precision: PrecisionArgs,
-    /// The text to continue. Without it, a model of lines starts a new line, and a model of a stream continues after a
-    /// line break.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    prompt: String,
+    /// The text to continue [default: standard input without its last line break, unless that is a terminal]. With an empty
+    /// text, a model of lines starts a new line, and a model of a stream continues after a line break.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
     /// Number of samples to draw.
     #[arg(long, value_name = "N", default_value = "1")]
     samples: NonZeroU64,
@@ -100,15 +96,18 @@ impl Args {
                 number,
                 max_new_tokens: self.max_new_tokens,
             },
-            stop: self.stop.clone(),
+            stop: self.stop.clone().into(),
         }
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
-    let pipeline = args.precision.load(&args.model)?;
-    let prompt = pipeline.prompt(&args.prompt)?;
+    let pipeline = args.precision.load(&args.model.dir()?)?;
+    let prompt = match &args.prompt {
+        Some(text) => pipeline.prompt(text)?,
+        None => pipeline.prompt(&input::prompt()?)?,
+    };
     message::warnings(prompt.warnings());
     let mut out = Output::stdout();
     for number in 0..args.samples.get() {

@@ -38,7 +38,7 @@ The log goes to standard error; `RUST_LOG` filters it.
 
 Configuration file:
   Keys are `listen`, `api_key_file`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
-`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `characters`, `texts`, `tokens`, \
+`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `characters`, `in_progress`, `texts`, `tokens`, `phrases`, `stop`, \
 `new_tokens`, `alternatives`, `beam_width`, `connections`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
 Options of the command line override it.";
 

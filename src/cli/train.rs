@@ -10,7 +10,6 @@ use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
 use attentive::train::report::Silent;
 use attentive::train::{self, Existing, RunOptions, StopReason, Summary};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::existing::ExistingArgs;
 use super::progress::Progress;
@@ -86,23 +85,6 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let summary = train::train(&config, &options, &mut Progress::new())?;
     message::note(sentence(&summary));
     Ok(())
-}
-
-/// Adds a tip if the `=` of `--profile=5` was omitted, which turns the number into a separate argument.
-pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
-    let surplus = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(surplus)) => surplus.clone(),
-        _ => return error,
-    };
-    let given = |word: &str| std::env::args().any(|argument| argument == word);
-    let asked = given("train") && given("--profile");
-    if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
-        let tip =
-            format!("write the number of updates after an equals sign: `--profile={surplus}`");
-        let tip = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tip);
-    }
-    error
 }
 
 /// `runs/` and the configuration's file name without its extension.

@@ -18,6 +18,7 @@ mod strict;
 mod tests;
 mod tokenizer;
 mod train;
+mod usual;
 
 pub use crate::architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,

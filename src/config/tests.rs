@@ -216,6 +216,16 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "did you mean `decode.beam_width`?",
         ),
         (
+            "model.hidden_size = 1",
+            "model.hidden_size",
+            "did you mean `model.d_model`?",
+        ),
+        (
+            "train.lr = 1",
+            "train.lr",
+            "did you mean `train.optimizer.learning_rate`?",
+        ),
+        (
             "'train.batch_tokens' = 1",
             "\"train.batch_tokens\"",
             "did you mean `train.batch_tokens`?",
@@ -303,6 +313,21 @@ fn wrong_choices_are_refused_with_all_choices_and_the_nearest() {
             "model.positions = 'sinusoidal'",
             "model.positions",
             "did you mean `sinusoidal_",
+        ),
+        (
+            "model.positions = 'RoPE'",
+            "model.positions",
+            "did you mean `rotary`?",
+        ),
+        (
+            "model.norm = 'rmsnorm'",
+            "model.norm",
+            "did you mean `rms`?",
+        ),
+        (
+            "model.activation = 'SwiGLU'",
+            "model.activation",
+            "write `activation = \"silu\"` and `feed_forward_gate = true`",
         ),
         (
             "train.schedule.kind = 'inverse-sqrt'",

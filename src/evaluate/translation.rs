@@ -121,7 +121,7 @@ pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result
 }
 
 /// Teacher-forced loss and accuracy of the references.
-fn teacher_forcing(
+pub(super) fn teacher_forcing(
     pipeline: &Pipeline,
     src: &[String],
     references: &[String],

@@ -10,6 +10,7 @@ mod hf;
 mod keys;
 mod listing;
 mod marian;
+mod named;
 mod recipe;
 mod reverse;
 mod sentencepiece;
@@ -96,7 +97,9 @@ impl Foreign {
             ForeignForm::Marian => marian::open(path),
             ForeignForm::G2p => g2p::open(path),
         };
-        opened.map_err(diagnosis::or_pointer)
+        opened
+            .map_err(|error| named::by_its_keys(error, path))
+            .map_err(diagnosis::or_pointer)
     }
 
     /// The model of this `config` whose parameters `recipe` makes.

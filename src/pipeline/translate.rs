@@ -1,11 +1,15 @@
 //! Translation.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use rayon::prelude::*;
 
 use super::batches::SEARCH_POSITIONS;
-use super::request::{Job, Reader, Request};
+use super::request::{Job, Request, jobs};
 use super::share::share;
 use super::source::Source;
+use super::terms::{Reader, Terms, shortened};
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
@@ -73,7 +77,7 @@ pub struct Candidate {
     /// Whether it ended with `</s>` rather than at the length limit.
     pub finished: bool,
     /// The demanded phrases that it lacks; none if `finished`.
-    pub unmet: Vec<String>,
+    pub unmet: Vec<Arc<str>>,
 }
 
 impl Pipeline {
@@ -132,8 +136,9 @@ impl Pipeline {
         let sources = profile::time(Part::Tokenization, || {
             Source::read_all(first_line, lines, |line| Source::read(line, self))
         })?;
-        let jobs = sources.into_iter().map(Job::from).collect();
-        self.translate_jobs(first_line, jobs, options)
+        let numbered = (first_line..).zip(sources);
+        let jobs = numbered.map(|(line, source)| Job::of_line(line, source));
+        self.translate_jobs(jobs.collect(), options)
     }
 
     /// [`Pipeline::translate_from`] for lines that come with demands. If no translation within the length limit contains all
@@ -148,13 +153,42 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        check_batch_size(options)?;
         let search = SearchOptions {
             guided: true,
             ..options.search
         };
-        let jobs = self.jobs(first_line, requests, &search)?;
-        self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
+        self.translate_sentences(
+            first_line,
+            requests,
+            &TranslateOptions { search, ..*options },
+        )
+    }
+
+    /// [`Pipeline::translate_requests`], by the search of [`Pipeline::translate_from`] unless [`SearchOptions::guided`] says
+    /// otherwise, for requests that are sentences of lines.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_requests`].
+    pub fn translate_sentences(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        check_batch_size(options)?;
+        let jobs = self.jobs(first_line, requests, &options.search)?;
+        self.translate_jobs(jobs, options)
+    }
+
+    /// Whether the model reads all of `text` at once.
+    pub fn fits(&self, text: &str) -> bool {
+        /// No text has so many bytes for each token. Longer ones need not be read to know that they do not fit.
+        const LONGEST: usize = 64;
+        let tokenizer = self.tokenizers.src();
+        let frame = tokenizer.special().n_frame();
+        let room = self.max_src_len().saturating_sub(frame);
+        let short = text.len() <= LONGEST.saturating_mul(room);
+        short && tokenizer.encode(text).is_ok_and(|ids| ids.len() <= room)
     }
 
     /// The jobs of `requests`, whose first is on line `first_line`.
@@ -168,20 +202,16 @@ impl Pipeline {
         search: &SearchOptions,
     ) -> Result<Vec<Job>> {
         self.check(search)?;
-        if search.sampling.is_some() && requests.iter().any(|one| !one.phrases.is_empty()) {
+        let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
+        if search.sampling.is_some() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
                 "random translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
             ));
         }
-        let reader = Reader {
-            pipeline: self,
-            contract: &self.contract()?,
-            search,
-        };
-        let numbered = requests.par_iter().enumerate();
-        let jobs = numbered.map(|(number, request)| reader.job(first_line + number, request));
-        profile::time(Part::Tokenization, || jobs.collect())
+        let contract = self.contract()?;
+        let reader = Reader::new(self, &contract, search);
+        profile::time(Part::Tokenization, || jobs(&reader, first_line, requests))
     }
 
     /// Refuses options that this model cannot follow.
@@ -196,18 +226,21 @@ impl Pipeline {
 
     fn translate_jobs(
         &self,
-        first_line: usize,
         jobs: Vec<Job>,
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |&line: &usize| {
-            let Job { source, demands } = &jobs[line];
+            let Job {
+                source,
+                terms,
+                place,
+            } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
-                prefix: demands.prefix.clone(),
-                constraints: demands.constraints.clone(),
-                stream: (first_line + line) as u64,
+                prefix: terms.prefix.clone(),
+                constraints: terms.constraints.clone(),
+                stream: place.stream(),
             }
         };
         let sentences = order.iter().map(sentence);
@@ -227,31 +260,38 @@ impl Pipeline {
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let lines = jobs.into_par_iter().zip(found).enumerate();
-        let read = lines.map(|(line, (job, hypotheses))| match hypotheses {
-            Some(found) => self.translation(first_line + line, job, found, &options.search),
+        let lines = jobs.into_par_iter().zip(found);
+        let read = lines.map(|(job, hypotheses)| match hypotheses {
+            Some(found) => self.translation(job, found, &options.search),
             None => Ok(Translation::blank(job.source.warnings)),
         });
         profile::time(Part::Detokenization, || read.collect())
     }
 
-    /// The translation of line `line` that a search for [`all_candidates`] found.
+    /// The translation that a search for [`all_candidates`] found.
     ///
     /// # Errors
     /// [`Error::Data`] if it found none.
     pub(super) fn translation(
         &self,
-        line: usize,
         job: Job,
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job { source, demands } = job;
+        let Job {
+            source,
+            terms,
+            place,
+        } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
-        let lacking = unmet.iter().map(|&number| lacks(&demands.phrases[number]));
+        let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
+        let unk = self.tokenizers.tgt().special().unk;
+        let best = found.first().map_or(&[][..], |best| &best.tokens);
+        let unwritten = best.iter().filter(|&&id| id == unk).count();
+        let of_best = lacking.chain(Warning::of_unwritten(unwritten));
         let mut warnings = source.warnings;
-        warnings.extend(lacking.map(|warning| warning.on_line(line)));
-        let hypotheses = self.candidates(found, &demands.phrases, options);
+        warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
+        let hypotheses = self.candidates(found, &terms, options);
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
@@ -279,19 +319,24 @@ impl Pipeline {
             options: all_candidates(options.search),
             capacity,
         };
+        let count = |_: &Vec<Hypothesis>| {
+            self.translated.fetch_add(1, Ordering::Relaxed);
+        };
         Ok(share(sentences, workers, |sentences| {
             match self.ensemble() {
-                None => search(self.engine(), sentences, with).collect(),
-                Some(ensemble) => search(&ensemble, sentences, with).collect(),
+                None => search(self.engine(), sentences, with)
+                    .inspect(count)
+                    .collect(),
+                Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
             }
         }))
     }
 
-    /// The best `n_best` hypotheses with distinct texts, or all samples. `phrases` are those that were demanded.
+    /// The best `n_best` hypotheses with distinct texts, or all samples, which were to meet `terms`.
     fn candidates(
         &self,
         hypotheses: Vec<Hypothesis>,
-        phrases: &[String],
+        terms: &Terms,
         options: &SearchOptions,
     ) -> Vec<Candidate> {
         let tgt = self.tokenizers.tgt();
@@ -300,7 +345,8 @@ impl Pipeline {
             let text = tgt.decode(&found.tokens);
             let is_new = || candidates.iter().all(|other| other.text != text);
             if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
-                let unmet = found.unmet.iter().map(|&number| phrases[number].clone());
+                let unmet = found.unmet.iter();
+                let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
                 candidates.push(Candidate {
                     text,
                     score: found.score,
@@ -347,6 +393,7 @@ fn check_batch_size(options: &TranslateOptions) -> Result<()> {
 
 /// A warning that the best translation lacks a demanded phrase.
 fn lacks(phrase: &str) -> Warning {
+    let phrase = shortened(phrase);
     Warning::new(format!(
         "the translation lacks `{phrase}`: the search found none within the length limit that has all phrases"
     ))

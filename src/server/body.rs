@@ -7,6 +7,7 @@ use hyper::Method;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::limits::Limits;
@@ -16,7 +17,7 @@ use super::problem::{Kind, Problem};
 ///
 /// # Errors
 /// A [`Problem`] for a body that is too large, too slow, or not JSON of the right shape.
-pub(super) async fn json<T: DeserializeOwned>(
+pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
     request: Request,
     limits: &Limits,
 ) -> Result<T, Problem> {
@@ -25,8 +26,7 @@ pub(super) async fn json<T: DeserializeOwned>(
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
     }
-    let bytes = read(&head.headers, body, limits).await?;
-    parse(&bytes)
+    parsed(read(&head.headers, body, limits).await?).await
 }
 
 /// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
@@ -34,18 +34,20 @@ pub(super) async fn json<T: DeserializeOwned>(
 ///
 /// # Errors
 /// Those of [`json`].
-pub(super) async fn json_or_form<T: DeserializeOwned>(
+pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     request: Request,
     limits: &Limits,
     lists: &[&str],
 ) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    let mut fields = form(head.uri.query().unwrap_or_default(), lists)?;
+    let query = head.uri.query().unwrap_or_default();
+    let mut fields = form(query, lists)?;
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
         Some("application/x-www-form-urlencoded") => {
             let bytes = read(&head.headers, body, limits).await?;
-            form(text(&bytes)?, lists)?
+            let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
+            aside(bytes, move |bytes| form(text(bytes)?, &lists)).await?
         }
         _ if head.method == Method::GET => Map::new(),
         None | Some("application/json") => {
@@ -53,7 +55,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned>(
             if bytes.is_empty() {
                 Map::new()
             } else {
-                parse(&bytes)?
+                parsed(bytes).await?
             }
         }
         Some(_) => {
@@ -69,6 +71,27 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default();
     Some(essence.trim().to_ascii_lowercase())
+}
+
+/// JSON, which is parsed beside the server's own threads if there is much of it.
+async fn parsed<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
+    aside(bytes, parse).await
+}
+
+/// What `read` makes of `bytes`, beside the server's own threads if there are many.
+async fn aside<T: Send + 'static>(
+    bytes: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    /// Bytes that are read in an instant.
+    const FEW: usize = 8 << 10;
+    if bytes.len() <= FEW {
+        return read(&bytes);
+    }
+    let failed = |_| Err(Problem::new(Kind::Internal, "the body could not be read"));
+    spawn_blocking(move || read(&bytes))
+        .await
+        .unwrap_or_else(failed)
 }
 
 /// All of a body. One that is declared to be too large is refused before any of it is read.
@@ -149,7 +172,7 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
 }
 
 /// The fields of a form. Those in `lists` are lists if they are repeated; of others the last one counts.
-fn form(text: &str, lists: &[&str]) -> Result<Map<String, Value>, Problem> {
+fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
     let encoded = text.to_ascii_uppercase();
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
@@ -160,7 +183,7 @@ fn form(text: &str, lists: &[&str]) -> Result<Map<String, Value>, Problem> {
         let value = Value::String(value.into_owned());
         match fields.get_mut(&*name) {
             Some(Value::Array(values)) => values.push(value),
-            Some(first) if lists.contains(&&*name) => {
+            Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
                 *first = Value::Array(vec![first.take(), value]);
             }
             _ => {
@@ -219,7 +242,7 @@ mod tests {
             r#"{"q":["a b","ä"],"x":"2"}"#
         );
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
-        assert!(form("q=%FF", &[]).is_err());
+        assert!(form("q=%FF", &["q"]).is_err());
         assert_eq!(read("q=%ef%bf%bd"), "{\"q\":\"\u{FFFD}\"}");
     }
 }

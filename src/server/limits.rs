@@ -16,12 +16,18 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Characters of all texts of a request.
+    /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
+    /// Characters of all requests in progress, unless a single one has more.
+    pub in_progress: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
     pub tokens: usize,
+    /// Phrases that a request may demand of every translation.
+    pub phrases: usize,
+    /// Strings of a request before which texts end.
+    pub stop: usize,
     /// Tokens that a request may ask to be generated.
     pub new_tokens: usize,
     /// Alternative translations, or continuations, of a text.
@@ -47,8 +53,11 @@ impl Default for Limits {
             batch: 32,
             body: 2 << 20,
             characters: 500_000,
+            in_progress: 4_000_000,
             texts: 2048,
             tokens: 200_000,
+            phrases: 256,
+            stop: 16,
             new_tokens: 4096,
             alternatives: 10,
             beam_width: 16,
@@ -90,8 +99,11 @@ impl Limits {
             ("batch", self.batch),
             ("body", self.body),
             ("characters", self.characters),
+            ("in_progress", self.in_progress),
             ("texts", self.texts),
             ("tokens", self.tokens),
+            ("phrases", self.phrases),
+            ("stop", self.stop),
             ("new_tokens", self.new_tokens),
             ("alternatives", self.alternatives),
             ("beam_width", self.beam_width),
@@ -128,8 +140,11 @@ pub(super) struct LimitKeys {
     batch: Option<usize>,
     body: Option<usize>,
     characters: Option<usize>,
+    in_progress: Option<usize>,
     texts: Option<usize>,
     tokens: Option<usize>,
+    phrases: Option<usize>,
+    stop: Option<usize>,
     new_tokens: Option<usize>,
     alternatives: Option<usize>,
     beam_width: Option<usize>,
@@ -149,8 +164,11 @@ impl LimitKeys {
             batch: self.batch.unwrap_or(rest.batch),
             body: self.body.unwrap_or(rest.body),
             characters: self.characters.unwrap_or(rest.characters),
+            in_progress: self.in_progress.unwrap_or(rest.in_progress),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
+            phrases: self.phrases.unwrap_or(rest.phrases),
+            stop: self.stop.unwrap_or(rest.stop),
             new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
             alternatives: self.alternatives.unwrap_or(rest.alternatives),
             beam_width: self.beam_width.unwrap_or(rest.beam_width),

@@ -13,8 +13,10 @@ mod app;
 mod auth;
 mod body;
 mod config;
+mod desk;
 mod language;
 mod limits;
+mod mailbox;
 mod metrics;
 mod models;
 mod net;
@@ -43,11 +45,15 @@ use tokio::time::{interval, timeout};
 use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
+use self::desk::Desk;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
 /// Threads that read and write; models compute on threads of their own.
 const THREADS: usize = 2;
+
+/// Threads that read large bodies of requests, beside those of the [`Desk`].
+const PARSERS: usize = 2;
 
 /// How often metrics are tidied up.
 const TIDYING: Duration = Duration::from_secs(5);
@@ -124,6 +130,7 @@ impl Server {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("server")
+            .max_blocking_threads(Desk::places() + PARSERS)
             .enable_io()
             .enable_time()
             .build()

@@ -15,8 +15,10 @@ use crate::checkpoint::{self, Lock, Provenance, Run, files};
 use crate::config::{Config, Difference, Matmul};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
+use crate::interop::ExportFormat;
 use crate::model::{Model, Parameter};
 use crate::processes::Processes;
+use crate::text::Tokenizers;
 
 /// A prepared run.
 #[derive(Debug)]
@@ -140,6 +142,9 @@ pub(super) fn prepare(
             architecture.n_weights()
         )));
     }
+    if resume_at.is_none() {
+        observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
+    }
     let model = frozen.applied(model);
     let learner = Learner::among(processes.clone(), model, config, device);
     let products = learner.products();
@@ -168,6 +173,21 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// What the model can be exported as, or what keeps it from that: later it cannot be changed.
+fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
+    let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
+    match kinds {
+        [Ok(kind), Ok(other)] => format!("the model can be exported as {kind} and as {other}"),
+        [Ok(kind), Err(_)] | [Err(_), Ok(kind)] => {
+            format!("the model can be exported as {kind}")
+        }
+        [Err(problem), Err(_)] => {
+            let tool = ExportFormat::Hf.tool();
+            format!("the model cannot be exported for `{tool}`: {problem}")
+        }
+    }
 }
 
 /// Checks the configuration, also against those of the other processes.

@@ -93,7 +93,7 @@ const RULES: &[(&str, &[&str])] = &[
             "decode",
         ],
     ),
-    ("document", &["error"]),
+    ("document", &["error", "pipeline"]),
     ("page", &["error", "nn", "pipeline"]),
     (
         "server",
@@ -120,6 +120,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "interop",
             "decode",
             "pipeline",
             "processes",

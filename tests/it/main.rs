@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "server")]
+mod bombs;
+mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
@@ -12,10 +15,12 @@ mod cli_families;
 mod cli_finetune;
 mod cli_generate;
 mod cli_help;
+mod cli_hints;
 mod cli_import;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_log;
 mod cli_masked;
 mod cli_mean;
 mod cli_model;
@@ -30,6 +35,7 @@ mod cli_quantize;
 mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
+mod cli_sentences;
 mod cli_significance;
 mod cli_tokens;
 mod cli_training;
@@ -55,6 +61,10 @@ mod serve_models;
 mod serve_network;
 #[cfg(feature = "server")]
 mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_requests;
+#[cfg(feature = "server")]
+mod serve_sentences;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;

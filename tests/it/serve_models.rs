@@ -19,7 +19,7 @@ fn options(seed: u64, number: u64, temperature: f64, max_new_tokens: usize) -> G
             number,
             max_new_tokens,
         },
-        stop: Vec::new(),
+        stop: [].into(),
     }
 }
 

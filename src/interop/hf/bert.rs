@@ -167,9 +167,8 @@ pub(super) fn encoder(
     })
 }
 
-/// BERT's equal of a model of ours.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
-    let model = &loaded.config.model;
+/// Refuses a model of ours that has no equal in BERT.
+pub(super) fn check(model: &ModelConfig) -> Result<()> {
     let predicts = model.family == Family::EncoderOnly;
     let mut differences = Differences::of(model);
     differences.unless(
@@ -187,7 +186,14 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
         model.output_transform || !predicts,
         "`model.output_transform` is false",
     );
-    differences.refuse("BERT")?;
+    differences.refuse("BERT")
+}
+
+/// BERT's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    let predicts = model.family == Family::EncoderOnly;
+    check(model)?;
     let (vocab, d) = (export::vocab(&loaded.architecture), model.d_model);
     let types = "embeddings.token_type_embeddings.weight";
     let mut added = vec![(types, vec![2, d], vec![0.0; 2 * d])];

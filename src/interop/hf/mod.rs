@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::export::export;
+pub(super) use self::export::{export, kind};
 use self::generation::Generation;
 use super::Foreign;
 use super::diagnosis;

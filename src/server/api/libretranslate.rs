@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{OneOrMany, reply};
+use super::{OneOrMany, reply, warned};
+use crate::document::Split;
 use crate::server::app::Shared;
 use crate::server::body::json_or_form;
+use crate::server::desk::Stop;
 use crate::server::language::{Detected, Language, detect, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::{Kind, Problem};
-use crate::server::texts::{Form, Rendered, Texts, translate};
+use crate::server::texts::{Done, Form, Rendered, Texts, translate};
 use crate::server::visit::Visit;
 
 /// The source language that means: find out.
@@ -94,20 +96,29 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         let problem = format!("{alternatives} alternatives; the server allows {most}");
         return Err(Problem::field("alternatives", problem));
     }
-    app.admit("q", &texts)?;
-    let (model, detected) = choose(&app, &source, &target, &texts)?;
+    app.admit(&visit, "q", &texts)?;
+    let chooser = Arc::clone(&app);
+    let choose = move |_: &Stop| {
+        let chosen = choose(&chooser, &source, &target, &texts)?;
+        Ok((texts, chosen))
+    };
+    let (texts, (model, detected)) = app.desk.ask(client, choose).await?;
     let asked = Texts {
         texts,
         form,
+        split: match form {
+            Form::Plain => Split::Sentences,
+            // Line breaks mean nothing in HTML.
+            Form::Markup => Split::Paragraphs,
+        },
         alternatives,
     };
-    let rendered = translate(&app, &model, client, asked).await?;
-    Ok(reply(&answer(
-        rendered,
-        is_list,
-        detected,
-        alternatives > 0,
-    )))
+    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
+    let write = move |_: &Stop| {
+        let answer = answer(texts, is_list, detected, alternatives > 0);
+        Ok(warned(reply(&answer), &warnings))
+    };
+    app.desk.ask(client, write).await
 }
 
 /// The model for the languages, and the detected one if `source` is `auto`.
@@ -171,10 +182,11 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Detect = json_or_form(request, &app.config.limits, &["q"]).await?;
-    app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
     let (texts, _) = required(asked.q, "q")?.into_texts();
-    app.admit("q", &texts)?;
-    let guess = detect(&texts.join("\n"));
+    app.admit(&visit, "q", &texts)?;
+    let guess = move |_: &Stop| Ok(detect(&texts.join("\n")));
+    let guess = app.desk.ask(client, guess).await?;
     Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
 }
 

@@ -15,12 +15,14 @@ use serde_json::Value;
 use super::{bart, bert, gpt2, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::checkpoint::{self, LoadedModel, weights};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::interop::export::Exported;
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::model::Parameter;
 use crate::nn::sinusoids;
+use crate::text::Tokenizers;
 
 /// A kind of model with an equal of ours.
 pub(super) struct Equal {
@@ -39,6 +41,35 @@ pub(super) struct Equal {
     pub(super) permuted: bool,
 }
 
+/// The kind that a model of this configuration becomes.
+///
+/// # Errors
+/// [`Error::Usage`] if it has no equal.
+pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+    let model = &config.model;
+    let task = model.family.task();
+    let (kind, checked) = match task {
+        Task::Translate => ("MarianMT", bart::check(model)),
+        Task::Fill | Task::Embed => ("BERT", bert::check(model)),
+        Task::Generate => ("GPT-2", gpt2::check(model)),
+        Task::Tag | Task::Classify => return Err(refused(task)),
+    };
+    checked?;
+    tokenizer::check(tokenizers)?;
+    Ok(kind)
+}
+
+/// The error for a model of a task that no kind has.
+fn refused(task: Task) -> Error {
+    Error::usage(
+        format!(
+            "the model {}, and such models cannot be exported",
+            task.verb()
+        ),
+        "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
+    )
+}
+
 /// Writes the directory `out`.
 pub(in crate::interop) fn export(
     loaded: &LoadedModel,
@@ -49,15 +80,7 @@ pub(in crate::interop) fn export(
         Task::Translate => bart::export(loaded)?,
         Task::Fill | Task::Embed => bert::export(loaded)?,
         Task::Generate => gpt2::export(loaded)?,
-        task @ (Task::Tag | Task::Classify) => {
-            return Err(Error::usage(
-                format!(
-                    "the model {}, and such models cannot be exported",
-                    task.verb()
-                ),
-                "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
-            ));
-        }
+        task @ (Task::Tag | Task::Classify) => return Err(refused(task)),
     };
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;

@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::{error, told};
+use super::divided::Divided;
+use super::translated::{Asker, Events, Found};
 use crate::config::Task;
 use crate::decode::{Sampling, SearchOptions};
-use crate::pipeline::service::{Client, Service};
-use crate::pipeline::{self, Alignment, Candidate, Pipeline, Prefix, Translation};
-use crate::server::answers::{Answers, Merge, compute};
+use crate::pipeline::service::Service;
+use crate::pipeline::{Demands, Pipeline, Prefix};
+use crate::server::answers::{Answers, Merge};
 use crate::server::api::{OneOrMany, reply};
-use crate::server::app::Shared;
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
+use crate::server::limits::Limits;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::sse::{self, Telling, named};
+use crate::server::sse;
 use crate::server::visit::Visit;
 
-/// Texts to translate, each as one line.
+/// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Translate {
@@ -34,11 +35,14 @@ pub(super) struct Translate {
     beam_width: Option<usize>,
     /// Number of translations of each text [default: 1].
     n_best: Option<usize>,
-    /// The beginning of the translations.
+    /// Whether each sentence of a text is translated by itself. If not, each text is read as one line [default: true].
+    #[serde(default = "yes")]
+    split_sentences: bool,
+    /// The beginning of the translations, and so of their first sentences.
     prefix: Option<String>,
     /// The beginning of the translations as tokens of the target vocabulary.
     prefix_tokens: Option<Vec<String>>,
-    /// Phrases that each translation must contain.
+    /// Phrases that each translation must contain; each text must be a single sentence then.
     #[serde(default)]
     phrases: Vec<String>,
     /// Draws translations at random instead of looking for the likeliest.
@@ -79,36 +83,16 @@ impl From<Draw> for Sampling {
     }
 }
 
-/// The translations of a text.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Found {
-    /// Best first, or in the order in which they were drawn.
-    translations: Vec<OneFound>,
-    /// What could not be read or met.
-    warnings: Vec<String>,
+/// The response.
+#[derive(Serialize)]
+struct Results<'a> {
+    model: &'a str,
+    /// One for each text.
+    results: Vec<Found>,
 }
 
-/// A translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct OneFound {
-    text: String,
-    /// The log-probability after the length penalty.
-    score: f64,
-    log_prob: f64,
-    /// Whether it was not cut off at the length limit.
-    finished: bool,
-    tokens: Vec<Token>,
-    /// Pairs of a word of the text and a word of the translation, counted from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<[usize; 2]>>)]
-    alignment: Option<Vec<(usize, usize)>>,
-}
-
-/// A token of a translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Token {
-    token: String,
-    log_prob: f32,
+fn yes() -> bool {
+    true
 }
 
 /// Translates texts.
@@ -121,31 +105,47 @@ pub(super) async fn post_translate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Translate = json(request, &app.config.limits).await?;
+    let mut asked: Translate = json(request, &app.config.limits).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
-    let (texts, _) = asked.text.clone().into_texts();
-    app.admit("text", &texts)?;
-    let requests = asked.requests(&texts)?;
-    let mut answers = Answers::new(&model, Merge::Replace);
-    let send = |service: &Service, reply| {
-        service.translate(client, &requests, &options, asked.stream, reply)
+    let (texts, demands) = asked.take_texts()?;
+    app.admit_with(
+        &visit,
+        "text",
+        &texts,
+        &strings(&demands, &app.config.limits),
+    )?;
+    let (reader, split) = (Arc::clone(&model), asked.split_sentences);
+    let most = app.config.limits.most_texts();
+    let read = move |stop: &Stop| {
+        let divided = Divided::read(&reader, texts, split, demands, most, stop)?;
+        let sentences = reader.service().read(&divided.requests, &options);
+        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        Ok((divided, sentences))
     };
+    let (divided, sentences) = app.desk.ask(client, read).await?;
+    let mut answers = Answers::new(&model, Merge::Replace);
+    let count = sentences.len();
+    let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(0, send)?;
-    let alignments = asked.alignments.then_some(client);
+    let asker = Asker {
+        app: Arc::clone(&app),
+        model,
+        client,
+        alignments: asked.alignments,
+    };
     if asked.stream {
-        let jobs = texts.len();
-        let events = Events {
-            model,
-            texts,
-            alignments,
-        };
-        return Ok(sse::response(app, visit, answers, jobs, events));
+        let events = Events::new(asker, divided.texts);
+        return Ok(sse::response(app, visit, answers, count, events));
     }
-    let found = answers.all(texts.len()).await?;
-    let results = described(&model, texts, found, alignments).await?;
-    Ok(reply(&json!({"model": model.name(), "results": results})))
+    let found = answers.all(count).await?;
+    let model = Arc::clone(&asker.model);
+    let write = move |results: Vec<Found>| {
+        let model = model.name();
+        reply(&Results { model, results })
+    };
+    asker.describe(divided.texts, found, write).await
 }
 
 impl Translate {
@@ -192,105 +192,42 @@ impl Translate {
         Ok(options)
     }
 
-    fn requests(&self, texts: &[String]) -> Result<Vec<pipeline::Request>, Problem> {
-        let prefix = match (&self.prefix, &self.prefix_tokens) {
+    /// The texts, and what all of their translations must contain.
+    ///
+    /// # Errors
+    /// A [`Problem`] for a prefix in two forms.
+    fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
+        let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
             (Some(_), Some(_)) => {
                 let problem = "give either `prefix` or `prefix_tokens`, not both";
                 return Err(Problem::field("prefix_tokens", problem));
             }
-            (Some(text), None) => Prefix::Text(text.clone()),
-            (None, Some(tokens)) => Prefix::Tokens(tokens.clone()),
+            (Some(text), None) => Prefix::Text(text),
+            (None, Some(tokens)) => Prefix::Tokens(tokens),
             (None, None) => Prefix::default(),
         };
-        let request = |src: &String| pipeline::Request {
-            src: src.clone(),
-            prefix: prefix.clone(),
-            phrases: self.phrases.clone(),
-        };
-        Ok(texts.iter().map(request).collect())
+        let phrases = std::mem::take(&mut self.phrases);
+        let none = OneOrMany::Many(Vec::new());
+        let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
+        Ok((texts, Demands { prefix, phrases }))
     }
 }
 
-/// What is known of translations of `texts`, with alignments for the client who wants them.
-async fn described(
-    model: &Arc<Model>,
-    texts: Vec<String>,
-    found: Vec<Translation>,
-    alignments: Option<Client>,
-) -> Result<Vec<Found>, Problem> {
-    let mut found = found;
-    let mut aligned = Vec::new();
-    if let Some(client) = alignments {
-        let work = move |pipeline: &Pipeline| {
-            let pairs = texts.iter().zip(&found).flat_map(|(text, found)| {
-                let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
-                tokens.map(move |tokens| (text, tokens))
-            });
-            let alignments = pipeline.align(&pairs.collect::<Vec<_>>())?;
-            Ok((found, alignments))
-        };
-        (found, aligned) = compute(model, client, work).await?;
-    }
-    let mut aligned = aligned.into_iter();
-    let pipeline = model.pipeline();
-    let describe = |translation: Translation| Found {
-        warnings: told(&translation.warnings),
-        translations: (translation.hypotheses.into_iter())
-            .map(|candidate| one(pipeline, candidate, aligned.next()))
-            .collect(),
+/// What is counted beside the texts.
+fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
+    let (field, prefix, most) = match &demands.prefix {
+        Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
+        Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
     };
-    Ok(found.into_iter().map(describe).collect())
-}
-
-fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
-    let spelled = pipeline.tokenizers().tgt().spelled(&candidate.tokens);
-    let tokens = spelled.into_iter().zip(candidate.token_log_probs);
-    OneFound {
-        // A blank text cannot be cut off.
-        finished: candidate.finished || candidate.tokens.is_empty(),
-        text: candidate.text,
-        score: candidate.score,
-        log_prob: candidate.log_prob,
-        tokens: tokens
-            .map(|(token, log_prob)| Token { token, log_prob })
-            .collect(),
-        alignment: alignment.map(|Alignment(pairs)| pairs),
-    }
-}
-
-/// The events of a stream.
-struct Events {
-    model: Arc<Model>,
-    texts: Vec<String>,
-    alignments: Option<Client>,
-}
-
-impl Telling<Translation> for Events {
-    fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
-        vec![named("text", &json!({"index": number, "text": text}))]
-    }
-
-    async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
-        let text = self.texts.get(number).cloned().unwrap_or_default();
-        let found = described(&self.model, vec![text], vec![result], self.alignments).await?;
-        let events = found.into_iter().map(
-            |Found {
-                 translations,
-                 warnings,
-             }| {
-                let event =
-                    json!({"index": number, "translations": translations, "warnings": warnings});
-                named("result", &event)
-            },
-        );
-        Ok(events.collect())
-    }
-
-    fn end(&mut self) -> Vec<Bytes> {
-        vec![named("done", &json!({}))]
-    }
-
-    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![named("error", &error(problem))]
-    }
+    let prefix = Strings {
+        field,
+        strings: prefix,
+        most,
+    };
+    let phrases = Strings {
+        field: "phrases",
+        strings: &demands.phrases,
+        most: limits.phrases,
+    };
+    [prefix, phrases]
 }
