@@ -90,7 +90,7 @@ async function lookInto(panel, signal, sentence, anew) {
   const { source, prefix = [] } = sentence;
   const phrases = prefix.length ? [] : phrasesFor(panel, source);
   const demands = { ...(prefix.length ? { prefix_tokens: prefix } : {}), ...(phrases.length ? { phrases } : {}) };
-  const request = { model: panel.model.name, text: source, ...translateOptions(panel.model), ...demands };
+  const request = { model: panel.model.name, text: source, ...WHOLE, ...translateOptions(panel.model), ...demands };
   const { results } = await ask("api/translate", request, signal);
   const { translations } = results[0];
   const kept = anew ? 0 : translations.findIndex(({ text }) => text.trim() === sentence.translation.trim());

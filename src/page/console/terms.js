@@ -74,7 +74,7 @@ async function applyTerms(panel, signal) {
 async function demand(panel, signal, needed, sentences) {
   while (sentences.length) {
     const some = sentences.splice(0, Math.min(limits.texts, TOGETHER));
-    const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...beamOption() };
+    const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...WHOLE, ...beamOption() };
     try {
       const { results } = await ask("api/translate", request, signal);
       some.forEach((sentence, at) => retell(panel, sentence, results[at].translations[0].text));

@@ -82,7 +82,7 @@ async function translateChunk(panel, signal, chunk) {
       parts.forEach((part) => (part.growing = data.text));
     } else if (name === "result") {
       missing -= 1;
-      panel.known.set(text, foundIn(text, data));
+      panel.known.set(text, foundIn(data));
       showProgress(panel);
     }
     showSoon(panel, parts);
@@ -92,11 +92,10 @@ async function translateChunk(panel, signal, chunk) {
   }
 }
 
-// What the server's `result` tells of the piece `text`.
-function foundIn(text, result) {
-  const after = result.after ?? text.slice(text.trimEnd().length);
-  const cut = result.translations[0]?.finished === false ? ["A translation was cut off: it is as long as the model allows."] : [];
-  return { sentences: sentencesOf(text, result), after, warnings: [...result.warnings, ...cut] };
+// What the server tells of a piece.
+function foundIn({ sentences, after, translations, warnings }) {
+  const cut = translations.some(({ finished }) => !finished) ? ["A translation was cut off: it is as long as the model allows."] : [];
+  return { sentences: sentencesOf(sentences), after, warnings: [...warnings, ...cut] };
 }
 
 const FEW = 3; // Warnings that are shown unfolded.
