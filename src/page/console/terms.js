@@ -70,26 +70,31 @@ async function applyTerms(panel, signal) {
   }
 }
 
-// Translates `sentences` with the phrases `needed`. Those that cannot be had are reported, and the translations stay.
+// Translates `sentences` with the phrases `needed`. What cannot be had is reported, and the translation stays.
 async function demand(panel, signal, needed, sentences) {
-  while (sentences.length) {
-    const some = sentences.splice(0, Math.min(limits.texts, TOGETHER));
+  for (let at = 0; at < sentences.length; at += TOGETHER) {
+    const some = sentences.slice(at, at + TOGETHER);
     const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...WHOLE, ...beamOption() };
     try {
       const { results } = await ask("api/translate", request, signal);
-      some.forEach((sentence, at) => retell(panel, sentence, results[at].translations[0].text));
+      some.forEach((sentence, at) => {
+        retell(panel, sentence, results[at].translations[0].text);
+        sentence.meant = needed;
+      });
     } catch (error) {
       if (error.status !== 422) {
         throw error;
       }
       panel.problem.textContent = error.message;
-      return;
+      // One of them may be to blame.
+      for (const sentence of some.length > 1 ? some : []) {
+        await demand(panel, signal, needed, [sentence]);
+      }
     }
-    some.forEach((sentence) => (sentence.meant = needed));
   }
 }
 
-const TOGETHER = 16; // Sentences with the same terms in a request.
+const TOGETHER = 8; // Sentences with the same terms in a request.
 
 const lacking = (panel, { source, translation }) => phrasesFor(panel, source).filter((phrase) => !translation.includes(phrase));
 
