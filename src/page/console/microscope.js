@@ -46,7 +46,7 @@ function chosenSentence(panel) {
 // Looks into the chosen sentence if the microscope is open. It keeps its translation unless it is made `anew`.
 async function examine(panel, anew = false) {
   const { microscope } = panel;
-  microscope.stop.abort();
+  lookAway(panel);
   const chosen = chosenSentence(panel);
   const isOpen = microscope.root.open;
   sentencesIn(panel).forEach(({ node }) => node.setAttribute("aria-pressed", `${isOpen && node === chosen?.node}`));
@@ -74,6 +74,12 @@ async function examine(panel, anew = false) {
   if (!stop.signal.aborted) {
     microscope.root.removeAttribute("aria-busy");
   }
+}
+
+// Ends what the microscope is doing.
+function lookAway({ microscope }) {
+  microscope?.stop.abort();
+  microscope?.root.removeAttribute("aria-busy");
 }
 
 function showPlace(panel, chosen) {

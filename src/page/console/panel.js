@@ -70,7 +70,7 @@ const BEGIN = { translate: beginTranslation, generate: beginGeneration, fill: be
 // Runs the task of the panel's model, after ending what the panel was doing. `more` is for the task.
 async function begin(panel, more) {
   panel.stop.abort();
-  panel.microscope?.stop.abort();
+  lookAway(panel);
   const stop = new AbortController();
   panel.stop = stop;
   panel.problem.textContent = "";
@@ -94,12 +94,14 @@ async function begin(panel, more) {
 }
 
 function busy(panel, is) {
-  panel.root.toggleAttribute("aria-busy", is);
   if (is) {
     panel.root.setAttribute("aria-busy", "true");
+  } else {
+    panel.root.removeAttribute("aria-busy");
   }
   if (panel.buttons) {
     showButtons(panel);
+    tabStop(panel.result, document.activeElement);
   }
 }
 
@@ -116,7 +118,7 @@ function fail(panel, error) {
 
 function halt(panel) {
   panel.stop.abort();
-  panel.microscope?.stop.abort();
+  lookAway(panel);
   busy(panel, false);
 }
 

@@ -16,7 +16,6 @@ async function beginTranslation(panel, signal) {
   showNow(panel);
   await applyTerms(panel, signal);
   warnOfTranslation(panel);
-  tabStop(panel.result, null);
   const count = sentencesIn(panel).length;
   const seconds = asked ? ` in ${((performance.now() - started) / 1000).toFixed(2)} s` : "";
   panel.status.textContent = `${count} ${count === 1 ? "sentence" : "sentences"}${seconds}`;
