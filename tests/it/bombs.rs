@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use attentive::document::{Document, Translated};
+use attentive::document::{Document, Split, Translated};
 use attentive::pipeline::Pipeline;
 use attentive::text::Detokenizer;
 
@@ -119,7 +119,8 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
         for html in markup(SIZE / 4) {
             let shown = &html[..html.floor_char_boundary(40)];
             // Too deep an element is refused; nothing else is.
-            let Ok(document) = Document::html(&html, |text| text.len() < 5000) else {
+            let Ok(document) = Document::html(&html, Split::Paragraphs, |text| text.len() < 5000)
+            else {
                 assert!(html.matches("<b>").count() > 256, "{shown}");
                 continue;
             };
@@ -136,7 +137,7 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
             );
         }
         let largest = format!("<a {}>b</a>", filled("x=\"y\" ", SIZE));
-        let document = Document::html(&largest, |_| true).unwrap();
+        let document = Document::html(&largest, Split::Paragraphs, |_| true).unwrap();
         assert_eq!(document.segments()[0].text, "b");
     });
 }
@@ -145,7 +146,7 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
 fn text_of_one_kind_is_divided() {
     on_a_small_stack(|| {
         for text in plain(SIZE / 16) {
-            let document = Document::text(&text, |text| text.len() < 5000);
+            let document = Document::text(&text, Split::Sentences, |text| text.len() < 5000);
             let segments = document.segments().iter();
             let same = segments.map(|segment| Translated {
                 text: segment.text.clone(),

@@ -94,7 +94,7 @@ const RULES: &[(&str, &[&str])] = &[
             "decode",
         ],
     ),
-    ("document", &["error"]),
+    ("document", &["error", "pipeline"]),
     ("page", &["error", "nn", "pipeline"]),
     (
         "server",

@@ -1,9 +1,11 @@
 //! The API of this program: everything that a model can do.
 
+mod divided;
 mod explain;
 mod generate;
 mod label;
 mod translate;
+mod translated;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
