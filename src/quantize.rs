@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
+use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
@@ -30,6 +31,8 @@ pub struct QuantizeOptions<'a> {
     pub max_drop: Option<f64>,
     /// Sentences and their translations, line by line, from which a shortlist is learned if given.
     pub shortlist: Option<[&'a [String]; 2]>,
+    /// The search with which both models translate the test set; without it, that of the model's configuration.
+    pub search: Option<TranslateOptions>,
 }
 
 /// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
@@ -46,6 +49,8 @@ pub struct Receipt {
     pub instructions: String,
     /// Threads of the measurement.
     pub threads: usize,
+    /// The search of the measurement.
+    pub search: SearchOptions,
     /// Lines of the test set.
     pub lines: usize,
     /// Lines that are translated differently.
@@ -210,7 +215,8 @@ fn measured(
         // A new one takes its place.
         original = original.with_shortlist(None);
     }
-    let translate = TranslateOptions::from(&original.config().decode);
+    let own = || TranslateOptions::from(&original.config().decode);
+    let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
     let mut quantised = original.into_precision(options.precision);
     let mut second = run(&quantised, src, &translate)?;
@@ -243,12 +249,15 @@ fn receipt(
     let [first, second] = made.runs.as_ref().expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
+    let own = || TranslateOptions::from(&made.quantised.config().decode);
+    let translate = options.search.unwrap_or_else(own);
     Ok(Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
+        search: translate.search,
         lines: src.len(),
         changed_lines: changed(first, second),
         bytes,
@@ -414,7 +423,6 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let provenance = checkpoint::to_json(&provenance)?;
     let receipt = receipt.map(checkpoint::to_json).transpose()?;
     let mut shortlist = None;
     if let Some(list) = quantised.engine().shortlist() {
@@ -423,18 +431,15 @@ fn write(
     }
     let written = |content: &[u8], path: &Path| fs::write(path, content);
     let write_packed = |path: &Path| written(packed, path);
-    let write_provenance = |path: &Path| written(&provenance, path);
     let write_receipt = |path: &Path| written(receipt.as_deref().unwrap_or_default(), path);
     let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
-    let mut others: Vec<(&str, &Content<'_>)> = vec![
-        (files::PACKED, &write_packed),
-        (files::PROVENANCE, &write_provenance),
-    ];
+    let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
     if receipt.is_some() {
         others.push((files::RECEIPT, &write_receipt));
     }
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    checkpoint::write_model(out, quantised.config(), quantised.tokenizers(), &others)
+    let (config, tokenizers) = (quantised.config(), quantised.tokenizers());
+    checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
 }

@@ -29,6 +29,7 @@ fn a_key_is_asked_for_only_where_one_is_needed() {
         page.write("#key", "sesame");
         page.press("#key-form button");
         page.until("document.getElementById('key-form').hidden");
+        page.until("document.getElementById('key').value === ''");
         page.write("#text", "1 2 3");
         page.text(".result .sentence");
         // The key stays in this tab, and out of the command.

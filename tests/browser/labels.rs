@@ -18,7 +18,7 @@ fn each_token_gets_its_tag() {
 fn lines_are_compared_by_their_vectors() {
     let server = Server::start(&[("vectors", "imported bert_encoder")], &[], "");
     visit(server.address(), |page| {
-        page.write("#text", "the cat\nthe cat\na dog");
+        page.write("#text", "w19 w4\nw19 w4\nw23 w33 w11 w21");
         page.until("document.querySelectorAll('.result td').length === 9");
         let cosines: Vec<f64> = (page.texts(".result td").iter())
             .map(|one| one.parse().unwrap())

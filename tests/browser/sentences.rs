@@ -121,9 +121,9 @@ fn a_sentence_and_its_counterpart_light_up() {
         );
         page.until(DONE);
         // The mouse over the translation, and over the source.
-        page.point(".result .text > :nth-child(3) .sentence");
+        page.point(".result .part:nth-child(3) .sentence");
         lit(page, 2);
-        page.point("#mirror > :nth-child(1) .sentence:nth-of-type(2)");
+        page.point("#mirror .part:nth-child(1) .sentence:nth-of-type(2)");
         lit(page, 1);
         page.point("h1");
         page.until("!document.querySelector('.lit')");
@@ -143,7 +143,7 @@ fn a_sentence_and_its_counterpart_light_up() {
         lit(page, 0);
         // The microscope follows.
         page.press(".microscope > summary");
-        page.press(".result .text > :nth-child(3) .sentence:nth-of-type(2)");
+        page.press(".result .part:nth-child(3) .sentence:nth-of-type(2)");
         page.until(&format!(
             "document.querySelector('.examined').textContent === {}",
             json!(all[3])

@@ -25,7 +25,7 @@ fn sentences_with_a_term_get_its_translation() {
         assert_eq!([before[0], before[2]], [after[0], after[2]]);
         // The microscope looks for translations with the terms as well.
         page.press(".microscope > summary");
-        page.press(".result .text > :nth-child(3) .sentence");
+        page.press(".result .part:nth-child(3) .sentence");
         page.until("document.querySelector('.examined').textContent === '4 5 6'");
         page.until("document.querySelectorAll('.candidate').length > 1");
         let found = page.texts(".candidate");

@@ -221,7 +221,7 @@ fn the_receipt_holds_what_is_printed() {
     assert_eq!(
         rows,
         [
-            "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU"
+            "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU", "search"
         ]
     );
     let receipt = json(&fs::read_to_string(folder.path("half/receipt.json")).unwrap());

@@ -93,7 +93,7 @@ async function lookInto(panel, signal, sentence, anew) {
   const request = { model: panel.model.name, text: source, ...translateOptions(panel.model), ...demands };
   const { results } = await ask("api/translate", request, signal);
   const { translations } = results[0];
-  const kept = anew ? 0 : translations.findIndex(({ text }) => text === sentence.translation);
+  const kept = anew ? 0 : translations.findIndex(({ text }) => text.trim() === sentence.translation.trim());
   await showTranslation(panel, signal, { sentence, translations }, Math.max(kept, 0));
 }
 

@@ -29,7 +29,8 @@ function panelOf(model) {
 
 // Makes `panel` the pane of a translation, with a microscope.
 function translator(panel, title) {
-  Object.assign(panel, { parts: [], known: new Map(), knownWith: "", chosen: 0 });
+  Object.assign(panel, { parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
+  Object.assign(panel, { changed: new Set(), showing: 0, shown: 0, pace: 0 });
   const stop = button("Stop", () => stopTranslation(panel));
   const again = button("Go on", () => begin(panel));
   const copy = copyButton("Copy", () => wholeTranslation(panel));
@@ -42,6 +43,7 @@ function translator(panel, title) {
 }
 
 function stopTranslation(panel) {
+  showNow(panel);
   halt(panel);
   panel.status.textContent = "Stopped.";
 }
@@ -103,6 +105,7 @@ function busy(panel, is) {
 // What is translated already stays.
 function fail(panel, error) {
   if (panel.model.task === "translate") {
+    showNow(panel);
     panel.status.textContent = "";
   } else {
     clear(panel);

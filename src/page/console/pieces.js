@@ -52,7 +52,7 @@ function known(language) {
 // and `plain` the translation before anything is demanded of it.
 function sentencesOf(text, { sentences, translations }) {
   let at = 0;
-  const whole = [{ before: text.match(/^\s*/)[0], source: text.trim(), translation: translations[0].text }];
+  const whole = [{ before: text.match(/^\s*/)[0], source: text.trim(), translation: translations[0]?.text ?? "" }];
   return (sentences ?? whole).map(({ before, source, translation }) => {
     const start = at + before.length;
     at = start + source.length;

@@ -202,6 +202,7 @@ async function open() {
   try {
     const known = await ask("api/models");
     ({ models } = known);
+    element("key").value = "";
     limits = known.limits ?? limits;
     readSettings();
     if (!models.length) {

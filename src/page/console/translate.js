@@ -13,6 +13,7 @@ async function beginTranslation(panel, signal) {
   layOut(panel);
   const asked = nextChunk(panel, Infinity).length > 0;
   await translateAll(panel, signal);
+  showNow(panel);
   await applyTerms(panel, signal);
   warnOfTranslation(panel);
   tabStop(panel.result, null);
@@ -33,7 +34,7 @@ async function translateAll(panel, signal) {
     try {
       await translateChunk(panel, signal, chunk);
     } catch (error) {
-      const tooMuch = [429, 503].includes(error.status) || ["busy", "timeout", "unavailable"].includes(error.code);
+      const tooMuch = [413, 429, 503].includes(error.status) || ["busy", "timeout", "unavailable"].includes(error.code);
       if (signal.aborted || !tooMuch || most < FEWEST) {
         throw error;
       }
@@ -44,47 +45,47 @@ async function translateAll(panel, signal) {
   }
 }
 
-// The next parts that are not translated yet, up to `most` characters of them.
+// The next texts that are not translated yet, up to `most` characters of them.
 function nextChunk(panel, most) {
-  const missing = panel.parts.filter(({ text, blank, twin }) => !blank && !twin && !panel.known.has(text));
+  const missing = [...panel.twins.keys()].filter((text) => text.trim() && !panel.known.has(text));
   const chunk = [];
   let size = 0;
-  for (const part of missing.slice(0, limits.texts)) {
-    size += part.text.length;
+  for (const text of missing.slice(0, limits.texts)) {
+    size += text.length;
     if (chunk.length && size > Math.min(most, limits.characters)) {
       break;
     }
-    chunk.push(part);
+    chunk.push(text);
   }
   return chunk;
 }
 
 function showProgress(panel) {
-  const size = (parts) => parts.reduce((sum, { text }) => sum + text.length, 0);
-  const parts = panel.parts.filter(({ blank }) => !blank);
-  const done = size(parts.filter((part) => part.found)) / size(parts);
+  const size = (texts) => texts.reduce((sum, text) => sum + text.length, 0);
+  const all = [...panel.twins.keys()].filter((text) => text.trim());
+  const done = size([...panel.known.keys()]) / size(all);
   // In steps, because it is read aloud.
-  const told = parts.length > 1 ? `${10 * Math.floor(10 * done)} % translated …` : "";
+  const told = all.length > 1 ? `${10 * Math.floor(10 * done)} % translated …` : "";
   if (panel.status.textContent !== told) {
     panel.status.textContent = told;
   }
 }
 
 async function translateChunk(panel, signal, chunk) {
-  const request = { model: panel.model.name, text: chunk.map(({ text }) => text), ...beamOption() };
+  const request = { model: panel.model.name, text: chunk, ...beamOption() };
   let missing = chunk.length;
   for await (const [name, data] of events("api/translate", request, signal)) {
     signal.throwIfAborted();
-    const text = chunk[data.index]?.text;
-    const parts = panel.parts.filter((part) => part.text === text);
+    const text = chunk[data.index];
+    const parts = panel.twins.get(text) ?? [];
     if (name === "text") {
       parts.forEach((part) => (part.growing = data.text));
     } else if (name === "result") {
       missing -= 1;
       panel.known.set(text, foundIn(text, data));
+      showProgress(panel);
     }
-    parts.forEach((part) => showPart(panel, part));
-    showProgress(panel);
+    showSoon(panel, parts);
   }
   if (missing) {
     throw new Error("The server ended its answer too early.");
@@ -94,7 +95,7 @@ async function translateChunk(panel, signal, chunk) {
 // What the server's `result` tells of the piece `text`.
 function foundIn(text, result) {
   const after = result.after ?? text.slice(text.trimEnd().length);
-  const cut = result.translations[0].finished === false ? ["A translation was cut off: it is as long as the model allows."] : [];
+  const cut = result.translations[0]?.finished === false ? ["A translation was cut off: it is as long as the model allows."] : [];
   return { sentences: sentencesOf(text, result), after, warnings: [...result.warnings, ...cut] };
 }
 
