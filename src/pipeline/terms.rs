@@ -82,10 +82,12 @@ impl<'a> Reader<'a> {
 
     fn terms(&self, demands: &Demands) -> Result<Terms, Unmeetable> {
         let mut controls = 0;
-        let mut terms = Terms::default();
-        terms.prefix = match &demands.prefix {
-            Prefix::Text(text) => self.tokens("prefix", text, &mut controls)?,
-            Prefix::Tokens(tokens) => self.exactly(tokens)?,
+        let mut terms = Terms {
+            prefix: match &demands.prefix {
+                Prefix::Text(text) => self.tokens("prefix", text, &mut controls)?,
+                Prefix::Tokens(tokens) => self.exactly(tokens)?,
+            },
+            ..Terms::default()
         };
         let mut known = HashSet::new();
         for phrase in &demands.phrases {

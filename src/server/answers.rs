@@ -81,11 +81,6 @@ impl<T: Send + 'static> Answers<T> {
     }
 }
 
-/// About how many tokens `text` has.
-pub(super) fn read_positions(text: &String) -> usize {
-    positions_of(text.len())
-}
-
 /// About how many tokens a text of so many bytes has.
 pub(super) fn positions_of(bytes: usize) -> usize {
     /// Bytes of a token, on average.

@@ -11,7 +11,8 @@ use tokio::task::spawn_blocking;
 use super::problem::{Kind, Problem};
 use crate::pipeline::service::Client;
 
-/// A few places at which requests are read and answered, beside the threads that serve connections. Clients take turns.
+/// A few places at which requests are read and answered, beside the threads that serve connections. Clients take turns, and
+/// none of them takes all places.
 #[derive(Debug)]
 pub(super) struct Desk {
     shared: Arc<Shared>,
@@ -23,6 +24,10 @@ struct Shared(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     free: usize,
+    /// The most places that a client takes.
+    most: usize,
+    /// The number of places of each client that has any.
+    taken: HashMap<Client, usize>,
     /// Those who wait, of each client that has any.
     waiting: HashMap<Client, VecDeque<oneshot::Sender<Place>>>,
     /// The clients for whom somebody waits, in the order of their turns.
@@ -31,7 +36,10 @@ struct State {
 
 /// A place at the desk, which is given on when it is dropped.
 #[derive(Debug)]
-struct Place(Arc<Shared>);
+struct Place {
+    shared: Arc<Shared>,
+    client: Client,
+}
 
 /// Whether somebody still waits for what is being done.
 #[derive(Clone, Debug, Default)]
@@ -65,19 +73,16 @@ impl Drop for Leaving {
 }
 
 impl Desk {
-    /// The number of places of a desk: one for each processor, but no more than are of use beside the models.
+    /// The number of places of a desk: one for each processor, but no more than are of use beside the models, and one that is
+    /// left for others.
     pub(super) fn places() -> usize {
         const MOST: usize = 4;
-        thread::available_parallelism().map_or(1, |count| usize::from(count).min(MOST))
+        1 + thread::available_parallelism().map_or(1, |count| usize::from(count).min(MOST))
     }
 
     pub(super) fn new() -> Self {
-        let state = State {
-            free: Self::places(),
-            ..State::default()
-        };
         Self {
-            shared: Arc::new(Shared(Mutex::new(state))),
+            shared: Shared::new(Self::places()),
         }
     }
 
@@ -106,12 +111,21 @@ impl Desk {
 }
 
 impl Shared {
+    fn new(places: usize) -> Arc<Self> {
+        let state = State {
+            free: places,
+            most: places - 1,
+            ..State::default()
+        };
+        Arc::new(Self(Mutex::new(state)))
+    }
+
     /// A place, or the turn of `client`.
     fn enter(self: &Arc<Self>, client: Client) -> Result<Place, oneshot::Receiver<Place>> {
         let mut state = self.lock();
-        if state.free > 0 {
-            state.free -= 1;
-            return Ok(Place(Arc::clone(self)));
+        if state.may_take(client) {
+            state.take(client);
+            return Ok(self.place(client));
         }
         let (sender, turn) = oneshot::channel();
         let of_client = state.waiting.entry(client).or_default();
@@ -123,40 +137,71 @@ impl Shared {
         Err(turn)
     }
 
+    fn place(self: &Arc<Self>, client: Client) -> Place {
+        Place {
+            shared: Arc::clone(self),
+            client,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Who is next.
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
-        let client = self.turns.pop_front()?;
+    fn may_take(&self, client: Client) -> bool {
+        let taken = self.taken.get(&client).copied().unwrap_or(0);
+        self.free > 0 && taken < self.most
+    }
+
+    fn take(&mut self, client: Client) {
+        self.free -= 1;
+        *self.taken.entry(client).or_default() += 1;
+    }
+
+    fn leave(&mut self, client: Client) {
+        self.free += 1;
+        if let Some(taken) = self.taken.get_mut(&client) {
+            *taken -= 1;
+            if *taken == 0 {
+                self.taken.remove(&client);
+            }
+        }
+    }
+
+    /// Who takes a place next.
+    fn next(&mut self) -> Option<(Client, oneshot::Sender<Place>)> {
+        let mut turns = self.turns.iter();
+        let turn = turns.position(|&client| self.may_take(client))?;
+        let client = self.turns.remove(turn)?;
         let of_client = self.waiting.get_mut(&client)?;
-        let next = of_client.pop_front();
+        let next = of_client.pop_front()?;
         match of_client.is_empty() {
             true => drop(self.waiting.remove(&client)),
             false => self.turns.push_back(client),
         }
-        next
+        self.take(client);
+        Some((client, next))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let mut leaving = self.client;
         loop {
             let next = {
-                let mut state = self.0.lock();
-                let next = state.next();
-                state.free += usize::from(next.is_none());
-                next
+                let mut state = self.shared.lock();
+                state.leave(leaving);
+                state.next()
             };
-            let Some(next) = next else { return };
+            let Some((client, next)) = next else { return };
             if next.is_closed() {
+                leaving = client;
                 continue;
             }
             // A client that goes away just now gives the place on when it drops it.
-            let _ = next.send(Place(Arc::clone(&self.0)));
+            let _ = next.send(self.shared.place(client));
             return;
         }
     }
@@ -172,12 +217,8 @@ mod tests {
 
     #[test]
     fn clients_take_turns_and_those_who_left_are_passed_over() {
-        let state = State {
-            free: 1,
-            ..State::default()
-        };
-        let shared = Arc::new(Shared(Mutex::new(state)));
-        let mut place = shared.enter(Client(0)).ok();
+        let shared = Shared::new(2);
+        let (_other, mut place) = (shared.enter(Client(9)), shared.enter(Client(0)).ok());
         let waiting = [1, 1, 1, 2, 3].map(|client| shared.enter(Client(client)).unwrap_err());
         let mut waiting: Vec<_> = waiting.into_iter().enumerate().collect();
         waiting.remove(1);
@@ -196,6 +237,27 @@ mod tests {
         assert_eq!(served, [0, 3, 4, 2]);
         drop(place);
         assert_eq!(shared.lock().free, 1);
+    }
+
+    #[test]
+    fn no_client_takes_all_places() {
+        let shared = Shared::new(3);
+        let first = [shared.enter(Client(1)), shared.enter(Client(1))];
+        let [Ok(first), Ok(_second)] = first else {
+            panic!("two places are free");
+        };
+        let mut waiting = shared.enter(Client(1)).unwrap_err();
+        let other = shared.enter(Client(2)).unwrap();
+        let mut also_waiting = shared.enter(Client(2)).unwrap_err();
+        // The place is for whoever waited first and may take it.
+        drop(other);
+        assert!(waiting.try_recv().is_err());
+        let other = also_waiting.try_recv().unwrap();
+        drop(first);
+        let third = waiting.try_recv().unwrap();
+        drop((other, third));
+        let state = shared.lock();
+        assert_eq!((state.free, state.taken.len()), (2, 1));
     }
 
     #[test]

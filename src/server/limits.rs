@@ -77,7 +77,7 @@ impl Default for Limits {
             body: 2 << 20,
             bodies: None,
             characters: 500_000,
-            in_progress: 4_000_000,
+            in_progress: 3_000_000,
             texts: 2048,
             tokens: 200_000,
             phrases: 256,

@@ -100,12 +100,15 @@ impl Cost {
     }
 }
 
+/// What is done with a pipeline.
+pub type Computation<T> = Box<dyn FnOnce(&Pipeline) -> Result<T> + Send>;
+
 /// Work with a pipeline that is not decoding, in a piece after which others have their turn.
 pub struct Chunk<T> {
     /// About how many tokens are read.
     pub positions: usize,
     /// What is done.
-    pub work: Box<dyn FnOnce(&Pipeline) -> Result<T> + Send>,
+    pub work: Computation<T>,
 }
 
 impl<T> Chunk<T> {

@@ -11,7 +11,7 @@ mod queue;
 mod tests;
 mod worker;
 
-pub use job::{Chunk, Event, Reply, Sentences, Ticket};
+pub use job::{Chunk, Computation, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::pipeline::{Embedded, Pipeline};
-use crate::server::answers::{compute, grouped, read_positions};
+use crate::server::answers::{compute, grouped, positions_of};
 use crate::server::api::{OneOrMany, reply};
 use crate::server::app::Shared;
 use crate::server::body::json;
@@ -72,15 +72,19 @@ pub(super) async fn embed(
         ));
     }
     app.admit(&visit, "input", &texts)?;
-    let chunks = grouped(texts, read_positions, |texts| {
-        move |pipeline: &Pipeline| {
-            let embedded = pipeline.embed(1, &texts)?;
-            let tokenizer = pipeline.tokenizers().src();
-            let lens = texts.iter().map(|text| Ok(tokenizer.encode(text)?.len()));
-            let tokens = lens.sum::<crate::error::Result<usize>>()?;
-            Ok((embedded, tokens))
-        }
-    });
+    let chunks = grouped(
+        texts,
+        |text: &String| positions_of(text.len()),
+        |texts| {
+            move |pipeline: &Pipeline| {
+                let embedded = pipeline.embed(1, &texts)?;
+                let tokenizer = pipeline.tokenizers().src();
+                let lens = texts.iter().map(|text| Ok(tokenizer.encode(text)?.len()));
+                let tokens = lens.sum::<crate::error::Result<usize>>()?;
+                Ok((embedded, tokens))
+            }
+        },
+    );
     let found = compute(&model, client, chunks).await?;
     let encoding = asked.encoding_format;
     let write = move |_: &Stop| Ok(reply(&list(model.name(), found, encoding)));

@@ -13,7 +13,7 @@ use crate::decode::SearchOptions;
 use crate::page;
 use crate::pipeline::service::{Chunk, Client, Service};
 use crate::pipeline::{self, Pipeline, Target};
-use crate::server::answers::{Answers, Merge, compute, read_positions};
+use crate::server::answers::{Answers, Merge, compute, positions_of};
 use crate::server::app::{App, Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
@@ -69,7 +69,7 @@ pub(super) async fn post_explain(
         false => None,
     };
     let name = model.name().to_owned();
-    let positions = 2 * read_positions(&asked.text);
+    let positions = 2 * positions_of(asked.text.len());
     let work = move |pipeline: &Pipeline| {
         let shown = pipeline.show(&asked.text, asked.target(found.as_deref()))?;
         page::check_size(shown.weights(pipeline))?;

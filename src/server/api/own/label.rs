@@ -15,7 +15,7 @@ use super::told;
 use crate::config::Task;
 use crate::pipeline::service::{Chunk, Client};
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use crate::server::answers::{compute, grouped, positions_of, read_positions};
+use crate::server::answers::{compute, grouped, positions_of};
 use crate::server::api::OneOrMany;
 use crate::server::app::{App, Shared};
 use crate::server::body::json;
@@ -201,9 +201,13 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     let found = match wanted {
         Wanted::Tags => tags(&app, &model, client, texts).await?,
         _ => {
-            let chunks = grouped(texts, read_positions, |texts| {
-                move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
-            });
+            let chunks = grouped(
+                texts,
+                |text: &String| positions_of(text.len()),
+                |texts| {
+                    move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
+                },
+            );
             compute(&model, client, chunks).await?.concat()
         }
     };
