@@ -1,11 +1,10 @@
 //! The mean of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
 
-use std::fs;
 use std::path::Path;
 
 use super::{
     Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served,
-    shapes, to_json, weights, write_model,
+    shapes, weights, write_model,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -41,12 +40,10 @@ pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
         Averaged::These(choices) => checkpoints.these(choices)?,
     };
     let mean = checkpoints.mean_of(steps, &architecture(&config, &tokenizers))?;
-    let provenance = to_json(&mean.provenance)?;
-    let others: [(&str, &atomic::Content<'_>); 2] = [
-        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
-        (files::WEIGHTS, &|path| weights::write(path, &mean.weights)),
-    ];
-    write_model(out, &config, &tokenizers, &others)?;
+    let others: [(&str, &atomic::Content<'_>); 1] =
+        [(files::WEIGHTS, &|path| weights::write(path, &mean.weights))];
+    let provenance = || mean.provenance.clone();
+    write_model(out, &config, &tokenizers, &others, &provenance)?;
     Ok(mean.provenance.averaged_steps)
 }
 

@@ -27,6 +27,7 @@ mod run;
 mod served;
 mod shortlist;
 mod stored;
+pub(crate) mod sums;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -218,7 +219,8 @@ pub fn describe(dir: &Path) -> Result<Description> {
     })
 }
 
-/// Loads the configuration and tokenizers; those of a checkpoint are in the directory of its run.
+/// Loads the configuration and tokenizers, and compares them with the provenance if that has their checksums; those of a
+/// checkpoint are in the directory of its run.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     require_regular_files(dir)?;
     let home = Config::home(dir);
@@ -236,6 +238,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let config = Config::load_stored(&path)?;
     let tokenizers = Tokenizers::load(&home, config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;
+    sums::check(&home)?;
     Ok((config, tokenizers))
 }
 
@@ -345,14 +348,22 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, and the files `others`. It appears
-/// with all files or not at all.
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
+/// provenance, with the checksums of the former. It appears with all files or not at all.
 pub(crate) fn write_model(
     dir: &Path,
     config: &Config,
     tokenizers: &Tokenizers,
     others: &[(&str, &atomic::Content<'_>)],
+    provenance: &dyn Fn() -> Provenance,
 ) -> Result<()> {
+    let write_provenance = |path: &Path| {
+        let mut provenance = provenance();
+        provenance.sha256.extend(sums::of(config, tokenizers));
+        let json = to_json(&provenance).map_err(io::Error::other)?;
+        fs::write(path, json)
+    };
+    let provenance: (&str, &atomic::Content<'_>) = (files::PROVENANCE, &write_provenance);
     let recipe = recipe_files(config, tokenizers);
     let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
         .map(|(name, content)| {
@@ -361,7 +372,10 @@ pub(crate) fn write_model(
         })
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
-    let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    let files: Vec<(&str, &atomic::Content<'_>)> = recipe
+        .chain(others.iter().copied())
+        .chain([provenance])
+        .collect();
     write_folder(dir, &files)
 }
 

@@ -167,7 +167,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let ready = instructions().and_then(|()| threads::choose(threads));
-    match ready.and_then(|()| command.run(threads, &processes)) {
+    match ready.and_then(|threads| command.run(threads, &processes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

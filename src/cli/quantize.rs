@@ -3,9 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attentive::checkpoint;
+use attentive::decode::SearchOptions;
 use attentive::engine::Precision;
-use attentive::error::Result;
+use attentive::error::{Error, Result};
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
+use attentive::pipeline::TranslateOptions;
 use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, Test, quantize};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
@@ -14,18 +17,20 @@ use super::input;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
+use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8
   attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8 --src test.en --ref test.de
-  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3
+  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3 --beam-width 1
   attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
 cannot be trained further. It holds the weights (`packed.safetensors`) and, with a test set, the receipt (`receipt.json`). The test set is \
-translated with the search of the model's own configuration. Give some hundreds of sentences that the model was not trained \
+translated with the search of the model's own configuration, unless search options choose another one; the new model keeps its \
+configuration. Give some hundreds of sentences that the model was not trained \
 on, or the intervals will be wide.
   Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.
 
@@ -61,7 +66,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
     /// Number of resampled test sets.
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", requires = "src")]
     resamples: NonZeroUsize,
     /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
@@ -69,6 +74,8 @@ pub(super) struct Args {
     /// Print the receipt as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 /// A number type with fewer bits.
@@ -108,6 +115,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             seed: DEFAULT_SEED,
         },
         max_drop: args.max_drop,
+        search: search(args)?,
     };
     let test = test.as_ref();
     let test = test.map(|(src, references)| Test { src, references });
@@ -149,6 +157,34 @@ fn sizes(
     ]
 }
 
+/// The search of the measurement, unless it is the model's own.
+fn search(args: &Args) -> Result<Option<TranslateOptions>> {
+    if args.search == SearchArgs::default() {
+        return Ok(None);
+    }
+    if args.src.is_none() {
+        return Err(Error::usage(
+            "without a test set nothing is searched",
+            "give `--src` and `--ref`, or leave the search options out",
+        ));
+    }
+    let model = checkpoint::describe(&args.model.dir()?)?;
+    args.search.options(&model.config, 1).map(Some)
+}
+
+/// A search in words.
+fn in_words(search: &SearchOptions) -> String {
+    let formula = search.length_penalty.to_possible_value();
+    let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
+    match search.beam_width {
+        1 => "greedy".into(),
+        width => format!(
+            "beam {width}, length penalty {formula}, α = {}",
+            search.alpha
+        ),
+    }
+}
+
 fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
     let Receipt {
         precision,
@@ -161,6 +197,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         bleu,
         chrf,
         shortlist,
+        search,
         ..
     } = receipt;
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
@@ -185,6 +222,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         "{:<9}{instructions}, threads: {threads}",
         "CPU"
     ))?;
+    out.line(format_args!("{:<9}{}", "search", in_words(search)))?;
     match shortlist {
         Some(cost) => show_shortlist(cost, *lines, out),
         None => Ok(()),

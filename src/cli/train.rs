@@ -22,6 +22,7 @@ Examples:
   attentive train configs/multi30k.toml --profile
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
+  attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
   With `model.from`, training starts from a model directory, imported or own: its weights, tokenizer and network. docs/fine-tuning.md \
@@ -68,10 +69,10 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
-    let source = processes.value_of_first("the model of `model.from` was read", || {
-        draft.source(resumed)
+    let known = processes.value_of_first("the model of `model.from` was read", || {
+        draft.known(resumed)
     })?;
-    let config = draft.resolve(source.as_ref());
+    let config = draft.resolve(&known);
     let config = processes.agree("the configuration was read", config)?;
     let options = RunOptions {
         out,

@@ -3,14 +3,15 @@
 //! The resolved configuration, with every default written out, is part of the model directory.
 
 mod architecture;
-mod by_family;
 mod check;
 mod corpus;
 mod data;
 mod decode;
+mod dependent;
 mod difference;
 mod load;
 mod model;
+mod older;
 mod schema;
 mod source;
 mod strict;
@@ -28,7 +29,7 @@ pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
 pub use difference::Difference;
-pub use load::Draft;
+pub use load::{Draft, Known};
 pub use model::{
     Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
     StackKind,

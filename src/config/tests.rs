@@ -1,6 +1,7 @@
 //! Reading: keys, types, overrides, files, and messages about mistakes.
 
 mod family;
+mod older;
 mod overrides;
 mod ranges;
 mod source;
@@ -132,6 +133,7 @@ fn a_written_configuration_reads_back_equal() {
     let table: toml::Table = text.parse().unwrap();
     // These are only written out if set.
     let optional = [
+        "tokenizer.from",
         "model.from",
         "model.encoder",
         "model.decoder",
@@ -219,6 +221,11 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "model.hidden_size = 1",
             "model.hidden_size",
             "did you mean `model.d_model`?",
+        ),
+        (
+            "train.device = 'cuda'",
+            "train.device",
+            "everything is computed on the CPU",
         ),
         (
             "train.lr = 1",

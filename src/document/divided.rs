@@ -168,8 +168,8 @@ impl Divided {
 }
 
 impl Sentence {
-    /// Appends the translation of this sentence to that of the text so far.
-    fn write(&self, translation: &str, text: &mut String) {
+    /// Appends the translation of this sentence to that of the text so far, after what stands between them.
+    pub fn write(&self, translation: &str, text: &mut String) {
         text.push_str(&self.before);
         if self.touches && needs_blank(text, translation) {
             text.push(' ');

@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,10 +9,12 @@ use hyper::HeaderMap;
 use super::auth::{Keys, key_of};
 use super::config::ServeConfig;
 use super::desk::Desk;
+use super::hosts::Hosts;
 use super::metrics::Metrics;
 use super::models::Models;
 use super::phase::Phase;
 use super::problem::{Kind, Problem};
+use super::shares::Shares;
 use super::visit::{Carried, Visit};
 use crate::error::Result;
 use crate::pipeline::service::Client;
@@ -30,15 +33,22 @@ pub(super) struct App {
     pub(super) desk: Desk,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
+    /// The names by which requests may call the server.
+    pub(super) hosts: Hosts,
+    /// Bytes of the bodies of all requests in progress.
+    pub(super) bodies: Arc<Shares>,
     /// Characters of all requests in progress.
     in_progress: AtomicUsize,
 }
 
 impl App {
+    /// What a server at `address` shares.
+    ///
     /// # Errors
     /// Those of the configuration and of the file of keys.
-    pub(super) fn new(config: ServeConfig) -> Result<Shared> {
+    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
+        let [bodies, each] = config.limits.all_bodies();
         let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
@@ -47,6 +57,8 @@ impl App {
             phase: Phase::new(),
             desk: Desk::new(),
             characters: AtomicU64::new(0),
+            hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
+            bodies: Shares::new(bodies, each),
             in_progress: AtomicUsize::new(0),
             config,
         }))

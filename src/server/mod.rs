@@ -14,21 +14,27 @@ mod auth;
 mod body;
 mod config;
 mod desk;
+mod divided;
+mod hosts;
 mod language;
 mod limits;
+mod log;
 mod mailbox;
 mod metrics;
 mod models;
 mod net;
 mod phase;
 mod problem;
+mod shares;
 mod sse;
+mod stamp;
 mod texts;
 mod visit;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Direction, Language};
 pub use limits::Limits;
+pub use log::Log;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -136,8 +142,9 @@ impl Server {
             .build()
             .map_err(failed("start"))?;
         let (sender, commands) = unbounded_channel();
+        let address = listener.local_addr().map_err(failed("set up"))?;
         Ok(Self {
-            app: App::new(config)?,
+            app: App::new(config, address)?,
             listener,
             runtime,
             control: Control(sender),
@@ -157,6 +164,11 @@ impl Server {
     /// Controls this server.
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// Shows in the metrics how many lines `log` had to drop.
+    pub fn count_lines_of(&self, log: &Log) {
+        self.app.metrics.watch(log.clone());
     }
 
     /// Loads the models and answers requests until it is told to stop.

@@ -21,6 +21,7 @@ use super::api::Api;
 use super::app::Shared;
 use super::phase::{Accepted, Stage};
 use super::problem::{Kind, Problem};
+use super::shares::Share;
 use crate::pipeline::service::Client;
 
 /// The address that a connection comes from.
@@ -73,6 +74,10 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         carried: Arc::default(),
     };
     request.extensions_mut().insert(visit.clone());
+    // Held until the response has ended, since what was read of a body lives on in jobs.
+    let bytes = Arc::new(app.bodies.of(visit.peer));
+    request.extensions_mut().insert(Arc::clone(&bytes));
+    let known = app.hosts.check(request.uri(), request.headers());
     let route = request.extensions().get::<MatchedPath>();
     let mut record = Record {
         route: route.map_or_else(String::new, |route| route.as_str().to_owned()),
@@ -83,8 +88,9 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         ended: false,
         app,
         accepted: None,
+        _bytes: bytes,
     };
-    let answered = match record.admit() {
+    let answered = match known.and_then(|()| record.admit()) {
         Ok(()) => {
             AssertUnwindSafe(record.answer(request, next))
                 .catch_unwind()
@@ -118,6 +124,8 @@ struct Record {
     /// Whether all of the response was taken.
     ended: bool,
     accepted: Option<Accepted>,
+    /// Those of its body.
+    _bytes: Arc<Share>,
 }
 
 impl Record {

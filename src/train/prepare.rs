@@ -9,7 +9,7 @@ use super::material::{Known, Material, material};
 use super::memory::Subject;
 use super::report::{Event, Observer};
 use super::source::Source;
-use super::{Existing, Learner, Memory, RunOptions, memory};
+use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
 use crate::config::{Config, Difference, Matmul};
@@ -107,6 +107,9 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
+    if let Some(warning) = Schedule::warning(config) {
+        observer.on(&Event::Warning(&warning));
+    }
     let opened = processes
         .is_first()
         .then(|| open(config, options, observer))

@@ -117,7 +117,7 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
         2,
         &[
             "`runs/c` has no checkpoint of update 5: it has those of updates 2, 3",
-            "(last",
+            "last)",
         ],
     );
     folder.fails(

@@ -95,18 +95,22 @@ fn a_test_set_the_wrong_way_round_is_noticed() {
 #[test]
 fn what_cannot_be_exported_is_said_when_training_starts() {
     let folder = trained();
-    let lines = stdout(&folder, "info runs/c");
+    let pre = "--set model.norm_position=pre";
+    let outcome = folder.run(&format!("train c.toml --out pre {pre}"));
+    let lines = stdout(&folder, "info pre");
     assert!(
         lines.contains("transformers  the model has no equal in MarianMT: "),
         "{lines}"
     );
-    let json: Value = serde_json::from_str(&stdout(&folder, "info runs/c --json")).unwrap();
+    let json: Value = serde_json::from_str(&stdout(&folder, "info pre --json")).unwrap();
     let problem = json["export"][0]["problem"].as_str().unwrap();
     assert_eq!(json["export"][0]["kind"], Value::Null);
-    let outcome = folder.run("train c.toml --out again");
     let note = format!("note: the model cannot be exported for `transformers`: {problem}");
     assert!(outcome.stderr.contains(&note), "{outcome:?}");
-    folder.fails("export runs/c --to hf --out hf", 2, &[problem]);
+    folder.fails("export pre --to hf --out hf", 2, &[problem]);
+    // A run that goes on has said it.
+    let again = format!("train c.toml --out pre {pre} --resume");
+    assert!(!folder.run(&again).stderr.contains("exported"));
 }
 
 #[test]

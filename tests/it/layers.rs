@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const RULES: &[(&str, &[&str])] = &[
     ("count", &[]),
     ("error", &["count"]),
+    ("small_file", &["error"]),
     ("random", &[]),
     ("device", &[]),
     ("batch", &[]),
@@ -14,7 +15,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("interrupt", &["error"]),
     ("processes", &["count", "error"]),
     ("architecture", &["batch"]),
-    ("config", &["error", "architecture"]),
+    ("config", &["error", "small_file", "architecture"]),
     (
         "text",
         &["count", "error", "architecture", "config", "batch"],
@@ -98,7 +99,17 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+            "error",
+            "small_file",
+            "config",
+            "batch",
+            "engine",
+            "checkpoint",
+            "decode",
+            "document",
+            "pipeline",
+            "page",
+            "text",
         ],
     ),
     (
@@ -152,6 +163,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "decode",
             "pipeline",
             "evaluate",
         ],

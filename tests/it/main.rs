@@ -10,6 +10,7 @@ mod cli_compare;
 mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;
+mod cli_defaults;
 mod cli_errors;
 mod cli_families;
 mod cli_finetune;
@@ -37,6 +38,7 @@ mod cli_runs;
 mod cli_score;
 mod cli_sentences;
 mod cli_significance;
+mod cli_sums;
 mod cli_tokens;
 mod cli_training;
 mod fixture;
@@ -50,11 +52,15 @@ mod multi30k;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]
+mod serve_bounds;
+#[cfg(feature = "server")]
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
 #[cfg(feature = "server")]
 mod serve_fuzz;
+#[cfg(feature = "server")]
+mod serve_log;
 #[cfg(feature = "server")]
 mod serve_models;
 #[cfg(feature = "server")]

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use attentive::config::Task;
+use attentive::config::{LengthPenalty, Task};
 use attentive::count::count;
+use attentive::decode::SearchOptions;
 use attentive::error::Result;
 use attentive::evaluate::{self, Evaluation, Orders};
 use attentive::metrics::Bleu;
@@ -16,6 +17,9 @@ use crate::cli::input;
 use crate::cli::message;
 use crate::cli::output::Output;
 use crate::cli::working::Working;
+
+/// Translations with a lower brevity penalty are said to be short.
+const LEAST_BREVITY_PENALTY: f64 = 0.97;
 
 pub(super) fn run(
     args: &Args,
@@ -61,6 +65,9 @@ pub(super) fn run(
             .try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
+    if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
+        message::warning(too_short(&evaluation, &options.translate.search));
+    }
     args.print(&evaluation, &lines(&evaluation))
 }
 
@@ -90,6 +97,29 @@ fn warn_of_other_order(
     Ok(())
 }
 
+/// What to say of translations that are too short for their references.
+fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
+    let penalty = evaluation.brevity_penalty;
+    let by_length = search.length_penalty == LengthPenalty::Length;
+    let advice = match (search.beam_width, by_length) {
+        (1, _) => {
+            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty length --alpha 1`"
+        }
+        (_, false) => {
+            "the length penalty prefers short ones: try `--length-penalty length --alpha 1`"
+        }
+        (_, true) if search.alpha < 1.0 => "the length penalty is weak: try `--alpha 1`",
+        (_, true) => {
+            "try a larger `--alpha`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
+             writes short translations, and so does one whose training data leave things out"
+        }
+    };
+    format!(
+        "the translations are short: the brevity penalty of {penalty:.3} lowers BLEU by {:.1} %; {advice}",
+        100.0 * (1.0 - penalty)
+    )
+}
+
 /// The source sentences and the streams of their references.
 fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<String>>)> {
     pipeline.require(Task::Translate)?;
@@ -106,6 +136,7 @@ fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<St
 fn lines(evaluation: &Evaluation) -> Vec<String> {
     let Evaluation {
         bleu,
+        brevity_penalty: _,
         chrf,
         chrf_plus_plus,
         ter,

@@ -2,7 +2,7 @@
 
 use attentive::batch::TokenId;
 use attentive::error::{Error, Result};
-use attentive::pipeline::{Alignment, Candidate, Pipeline, Translation, Warning};
+use attentive::pipeline::{Alignment, Candidate, Pipeline, Warning};
 use clap::ValueEnum;
 use serde::Serialize;
 

@@ -1,5 +1,6 @@
 //! Tokenizers and encoded data of a run.
 
+mod given;
 mod on_disk;
 
 use std::borrow::Cow;
@@ -44,7 +45,7 @@ impl Known<'_> {
         match (self.run, self.source) {
             (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
             (None, Some(source)) => source.tokenizers(config, labels).map(Some),
-            (None, None) => Ok(None),
+            (None, None) => given::tokenizers(config, labels),
         }
     }
 

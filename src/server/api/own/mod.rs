@@ -1,6 +1,5 @@
 //! The API of this program: everything that a model can do.
 
-mod divided;
 mod explain;
 mod generate;
 mod label;

@@ -6,7 +6,6 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::divided::Divided;
 use super::translated::{Asker, Events, Found};
 use crate::config::Task;
 use crate::decode::{Sampling, SearchOptions};
@@ -17,6 +16,7 @@ use crate::server::api::{OneOrMany, reply};
 use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
+use crate::server::divided::Divided;
 use crate::server::limits::Limits;
 use crate::server::models::Model;
 use crate::server::problem::Problem;

@@ -8,13 +8,13 @@ use axum::body::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::divided::Text;
 use super::{error, told};
 use crate::pipeline::service::Client;
 use crate::pipeline::{Alignment, Candidate, Pipeline, Translation};
 use crate::server::answers::{compute, grouped};
 use crate::server::app::Shared;
 use crate::server::desk::Stop;
+use crate::server::divided::Text;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse::{Telling, named};

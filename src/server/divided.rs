@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::desk::Stop;
+use super::models::Model;
+use super::problem::{Kind, Problem};
 use crate::document::{self, Sentence};
 use crate::pipeline::{Demands, Pipeline, Place, Prefix, Request};
-use crate::server::desk::Stop;
-use crate::server::models::Model;
-use crate::server::problem::{Kind, Problem};
 
 /// Texts and their sentences.
 pub(super) struct Divided {
