@@ -4,6 +4,7 @@ use std::thread;
 
 use attentive::document::{Document, Split, Translated};
 use attentive::pipeline::Pipeline;
+use attentive::text::Detokenizer;
 
 use crate::support::serving::fixture;
 
@@ -162,10 +163,12 @@ fn tokenizers_read_and_write_text_of_one_kind() {
     for model in models {
         on_a_small_stack(move || {
             let pipeline = Pipeline::load(fixture(model)).unwrap();
-            for text in plain(SIZE / 8) {
+            for text in plain(SIZE / 256) {
                 for tokenizer in [pipeline.tokenizers().src(), pipeline.tokenizers().tgt()] {
                     let ids = tokenizer.encode(&text).unwrap();
                     tokenizer.decode(&ids);
+                    let mut pieces = Detokenizer::after(tokenizer, &[]);
+                    ids.iter().for_each(|&id| drop(pieces.push(id)));
                     tokenizer.words(&text).unwrap();
                 }
             }

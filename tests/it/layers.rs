@@ -102,6 +102,7 @@ const RULES: &[(&str, &[&str])] = &[
             "error",
             "small_file",
             "config",
+            "batch",
             "engine",
             "checkpoint",
             "decode",

@@ -168,6 +168,10 @@ pub(super) async fn complete(
     };
     let stop = asked.stop.take().map(|stop| stop.into_texts().0);
     let stop = stop.unwrap_or_default();
+    if stop.len() > MOST_STOPS {
+        let problem = format!("`stop` has at most {MOST_STOPS} strings");
+        return Err(Problem::field("stop", problem));
+    }
     let strings = Strings {
         field: "stop",
         strings: &stop,
