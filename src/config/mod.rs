@@ -20,8 +20,8 @@ mod tokenizer;
 mod train;
 
 pub use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
-    Pooling, Positions, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, Task, TieEmbeddings,
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};

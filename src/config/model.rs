@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
-    Pooling, Positions, RotaryScaling, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, RotaryScaling, Task, TieEmbeddings,
 };
 use crate::error::Result;
 
@@ -36,11 +36,15 @@ pub struct ModelConfig {
     pub d_model: usize,
     /// Width of the feed-forward networks' inner layer.
     pub d_ff: usize,
+    /// The same in the decoder, if it differs there; 0 for `d_ff`.
+    pub d_decoder_ff: usize,
     /// Attention heads; they divide `d_model`, unless `d_head` is set.
     pub n_heads: usize,
-    /// Heads of keys and values, a divisor of `n_heads` (Ainslie et al. 2023); 0 for `n_heads`.
+    /// The same in the decoder, if it differs there; 0 for `n_heads`.
+    pub n_decoder_heads: usize,
+    /// Heads of keys and values, a divisor of the heads of each stack (Ainslie et al. 2023); 0 for as many as there are.
     pub n_kv_heads: usize,
-    /// Width of a head; 0 for `d_model / n_heads`.
+    /// Width of a head; 0 for `d_model` divided by the heads.
     pub d_head: usize,
     /// Layers of the encoder.
     pub n_encoder_layers: usize,
@@ -107,6 +111,11 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// Reduction of a text to one vector, for classifiers and encoders alone.
     pub pooling: Pooling,
+    /// A layer between a text's vector and the labels of a classifier: a linear map and this function.
+    pub label_layer: LabelLayer,
+    /// Whether a tagger reads words as the tokenizer divides them, with the tokens around a text, and labels each word at its first
+    /// token. Otherwise each word is one token.
+    pub word_pieces: bool,
     /// Whether the vector of an encoder alone is scaled to length 1.
     pub unit_vectors: bool,
     /// A token before every text that the encoder reads; by default none.
@@ -340,7 +349,9 @@ impl Default for ModelConfig {
             decoder_mixing: MixingKind::Attention,
             d_model: 256,
             d_ff: 1024,
+            d_decoder_ff: 0,
             n_heads: 4,
+            n_decoder_heads: 0,
             n_kv_heads: 0,
             d_head: 0,
             n_encoder_layers: 3,
@@ -372,6 +383,8 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            label_layer: LabelLayer::None,
+            word_pieces: false,
             unit_vectors: false,
             source_first: None,
             source_last: None,

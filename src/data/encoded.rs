@@ -1,6 +1,7 @@
 //! Corpora as token ids.
 
 use std::fmt;
+use std::iter::repeat_n;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use super::corpus::Corpus;
 use super::item::{Entry, Item, TagInput};
 use super::masking::can_be_hidden;
 use super::progress::{Progress, Watch};
-use crate::batch::TokenId;
+use crate::batch::{IGNORE, TokenId};
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
@@ -71,6 +72,30 @@ impl Example {
             tgt_out: text,
             line,
             ..Self::default()
+        }
+    }
+
+    /// Words to tag, each as the tokens of the tokenizer, framed by `special`. The first token of a word has its tag, one of `tags`,
+    /// and no other position has one; without `tags`, none has.
+    pub fn in_pieces(
+        words: &[Vec<TokenId>],
+        tags: &[TokenId],
+        special: SpecialTokens,
+        line: usize,
+    ) -> Self {
+        let none = |n: usize| repeat_n(IGNORE, n);
+        let tagged = |(word, &tag): (&Vec<TokenId>, &TokenId)| {
+            [tag].into_iter().chain(none(word.len().saturating_sub(1)))
+        };
+        let tags = words.iter().zip(tags).flat_map(tagged);
+        let mut tgt_out: Vec<TokenId> = none(special.n_first()).chain(tags).collect();
+        tgt_out.extend(none(special.n_last()));
+        if tgt_out.iter().all(|&tag| tag == IGNORE) {
+            tgt_out.clear();
+        }
+        Self {
+            tgt_out,
+            ..Self::tokens(special.framed(words.concat()), line)
         }
     }
 
@@ -340,7 +365,12 @@ fn encode_entry(
             Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
+            let tags = ids_of(tags, tgt)?;
             let example = match input {
+                TagInput::Tokens(words) if src.in_pieces() => {
+                    let words = src.encode_pieces(words)?;
+                    return Ok(Example::in_pieces(&words, &tags, src.special(), line));
+                }
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
@@ -348,7 +378,7 @@ fn encode_entry(
                 }
             };
             Example {
-                tgt_out: ids_of(tags, tgt)?,
+                tgt_out: tags,
                 ..example
             }
         }
@@ -377,7 +407,8 @@ fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result
         Item::Labelled { label, .. } => ("label", std::slice::from_ref(label)),
         Item::Translation { .. } | Item::Text(_) => return Ok(()),
     };
-    match ids.iter().zip(names).find(|(id, _)| **id == special.unk) {
+    let ids = ids.iter().filter(|&&id| id != IGNORE);
+    match ids.zip(names).find(|(id, _)| **id == special.unk) {
         None => Ok(()),
         Some((_, name)) => Err(format!(
             "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"

@@ -1,5 +1,7 @@
 //! Tagging: a label for every position of a sequence.
 
+mod pieces;
+
 use rayon::prelude::*;
 
 use super::batches::batches;
@@ -31,7 +33,7 @@ impl Pipeline {
     /// a blank line has none.
     ///
     /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as
-    /// blanks; both cause warnings.
+    /// blanks; both cause warnings. With `model.word_pieces`, the tag of a word is that of its first token.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
@@ -43,6 +45,9 @@ impl Pipeline {
                 "this model labels vectors, not tokens",
                 format!("use vectors of {width} numbers"),
             ));
+        }
+        if self.tokenizers.src().in_pieces() {
+            return self.tag_pieces(first_line, lines);
         }
         let read = lines.par_iter().enumerate();
         let read: Vec<(Tagged, Vec<TokenId>)> = read

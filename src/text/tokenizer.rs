@@ -50,6 +50,8 @@ pub struct Tokenizer {
     vocab_size: usize,
     /// Whether there are tokens with [`UNKNOWN_SPELLING`].
     spells_unknown: bool,
+    /// Whether a tagger reads the pieces of words.
+    in_pieces: bool,
 }
 
 impl Tokenizer {
@@ -124,6 +126,7 @@ impl Tokenizer {
             special,
             vocab_size,
             spells_unknown,
+            in_pieces: false,
         })
     }
 
@@ -201,16 +204,48 @@ impl Tokenizer {
         }
     }
 
+    /// The ids of the tokens of each of `words`, which are read as a text in which blanks separate them; `<unk>` for a word that the
+    /// tokenizer drops.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn encode_pieces<W: AsRef<str>>(&self, words: &[W]) -> Result<Vec<Vec<TokenId>>> {
+        let (mut text, mut starts) = (String::new(), Vec::with_capacity(words.len()));
+        for word in words {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            starts.push(text.len());
+            text.push_str(word.as_ref());
+        }
+        let mut pieces = vec![Vec::new(); words.len()];
+        let places = self.words_at(&text, &starts)?;
+        for (id, word) in self.encode(&text)?.into_iter().zip(places) {
+            if let Some(pieces) = pieces.get_mut(word) {
+                pieces.push(id);
+            }
+        }
+        for pieces in pieces.iter_mut().filter(|pieces| pieces.is_empty()) {
+            pieces.push(self.special.unk);
+        }
+        Ok(pieces)
+    }
+
     /// For each of the tokens of [`Tokenizer::encode`], the number of its word, counted from 0; words are separated by white
     /// space. A token between words belongs to the next one.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn words(&self, text: &str) -> Result<Vec<usize>> {
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
         let place = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
         let starts: Vec<usize> = text.split_whitespace().map(place).collect();
+        self.words_at(text, &starts)
+    }
+
+    /// [`Tokenizer::words`] where the words begin at the bytes `starts`.
+    fn words_at(&self, text: &str, starts: &[usize]) -> Result<Vec<usize>> {
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
         let word = |&(start, end): &(usize, usize)| {
             let token = text.get(start..end).unwrap_or_default().trim_end();
             let last = start + token.len().saturating_sub(1);
@@ -228,11 +263,18 @@ impl Tokenizer {
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let takes_blanks = added.get(&mask).is_some_and(|mask| mask.lstrip);
         let mut ids = Vec::new();
+        let n_parts = text.split(MASK).count();
         for (number, part) in text.split(MASK).enumerate() {
             if number > 0 {
                 ids.push(mask);
             }
+            let part = match takes_blanks && number + 1 < n_parts {
+                true => part.trim_end(),
+                false => part,
+            };
             let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
             if is_continued {
                 ids.extend(self.encode_continued(part)?);
@@ -361,6 +403,16 @@ impl Tokenizer {
         let mut marked = marked.map(|mark| format!("{mark}{token}"));
         let plain = self.inner.token_to_id(token);
         plain.or_else(|| marked.find_map(|token| self.inner.token_to_id(&token)))
+    }
+
+    /// Whether a tagger reads the pieces of words, see [`Tokenizer::encode_pieces`]; otherwise each word is one token.
+    pub fn in_pieces(&self) -> bool {
+        self.in_pieces
+    }
+
+    /// Says whether a tagger reads the pieces of words.
+    pub(super) fn read_in_pieces(&mut self, in_pieces: bool) {
+        self.in_pieces = in_pieces;
     }
 
     /// Makes `start` what the decoder reads first.
