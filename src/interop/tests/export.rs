@@ -32,6 +32,20 @@ fn imported_models_come_back_to_the_bit() {
         "distilbert",
         "gpt2",
         "gpt2_untied",
+        "roberta",
+        "xlm_roberta_encoder",
+        "camembert",
+        "mpnet",
+        "mpnet_encoder",
+        "bert_classifier",
+        "roberta_classifier",
+        "mpnet_classifier",
+        "distilbert_classifier",
+        "bert_tagger",
+        "xlm_roberta_tagger",
+        "mpnet_tagger",
+        "distilbert_tagger",
+        "bert_classifier_v5",
     ] {
         let (_folder, dir) = imported(kind);
         let (_other, back) = and_back(&dir);

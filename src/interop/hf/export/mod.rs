@@ -1,5 +1,6 @@
 //! Models of ours as directories for `transformers`.
 
+mod encoder;
 mod generation;
 mod order;
 mod tokenizer;
@@ -12,10 +13,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{bart, bert, gpt2, sentences};
+use super::{bart, gpt2, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::checkpoint::{self, LoadedModel, weights};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interop::export::Exported;
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
@@ -27,14 +28,16 @@ pub(super) struct Equal {
     pub(super) kind: &'static str,
     /// `config.json`, without tokens.
     pub(super) config: Value,
-    pub(super) names: Names,
+    pub(super) names: Vec<Names>,
     /// What names begin with, but for those that begin with `bare`.
     pub(super) prefix: &'static str,
-    pub(super) bare: &'static str,
+    pub(super) bare: &'static [&'static str],
     /// Tensors that are none of our parameters: name, shape and values.
     pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
     /// Vectors that are stored as a row.
     pub(super) rows: &'static [&'static str],
+    /// The path of the classifier of labels.
+    pub(super) labels: Option<&'static str>,
     /// Whether the features of positions are in another order there: first all sines, then all cosines.
     pub(super) permuted: bool,
 }
@@ -47,17 +50,8 @@ pub(in crate::interop) fn export(
 ) -> Result<Exported> {
     let equal = match loaded.architecture.task() {
         Task::Translate => bart::export(loaded)?,
-        Task::Fill | Task::Embed => bert::export(loaded)?,
+        Task::Fill | Task::Embed | Task::Tag | Task::Classify => encoder::equal(loaded)?,
         Task::Generate => gpt2::export(loaded)?,
-        task @ (Task::Tag | Task::Classify) => {
-            return Err(Error::usage(
-                format!(
-                    "the model {}, and such models cannot be exported",
-                    task.verb()
-                ),
-                "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
-            ));
-        }
     };
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
@@ -121,7 +115,14 @@ fn joined(one: &Value, other: &Value) -> Value {
 
 fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let mut reversed = Reversed::new(equal.kind, &[equal.names], &shapes)?;
+    let mut reversed = Reversed::new(equal.kind, &equal.names, &shapes)?;
+    if let Some(classifier) = equal.labels {
+        let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
+        let d_in = [loaded.architecture.head.d_in()];
+        let [weight, bias] = ["weight", "bias"].map(|part| format!("{classifier}.{part}"));
+        reversed.choose(&weight, "head.weight", &labels, &d_in);
+        reversed.choose(&bias, "head.bias", &labels, &[]);
+    }
     for (name, shape, values) in &equal.added {
         reversed.insert(name, shape.clone(), values.clone());
     }
