@@ -15,6 +15,7 @@ mod special;
 mod tests;
 mod tokenizer;
 mod tokenizers;
+mod unigram;
 mod words;
 
 pub use contract::Sides;
@@ -26,4 +27,5 @@ pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer};
 pub(crate) use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizers::Tokenizers;
+pub(crate) use unigram::SUMS;
 pub use words::WordCache;

@@ -194,7 +194,7 @@ fn tokens_are_divided_between_words() {
             assert_eq!(known(&found), known(&whole), "{name}: {text:?}");
             assert!(found.len() >= whole.len(), "{name}: {text:?}");
         }
-        let pieces = tokenizer.encode_pieces(&["house", "children,", "\u{ad}", "a"]);
+        let pieces = tokenizer.encode_pieces(&["house", "children", "\u{ad}", "a"]);
         let spelled = |ids: &Vec<TokenId>| {
             let text = tokenizer.spelled(ids).concat();
             text.replace(['Ġ', '▁'], "").replace("##", "")
@@ -202,7 +202,7 @@ fn tokens_are_divided_between_words() {
         let words: Vec<String> = pieces.unwrap().iter().map(spelled).collect();
         assert_eq!(
             [&*words[0], &*words[1], &*words[3]],
-            ["house", "children,", "a"],
+            ["house", "children", "a"],
             "{name}"
         );
         assert!(!words[2].is_empty(), "{name}");
