@@ -232,6 +232,22 @@ def openai_api(url, options, key):
         client.completions.create(model="shakespeare", prompt="x", temperature=-1)
 
 
+def too_large(url, key):
+    """A text that is too large raises what the client has for it, though clients send all of it before they read."""
+    import requests
+    from libretranslatepy import LibreTranslateAPI
+
+    deepl, client = deepl_client(url, key or "any")
+    text = "A dog runs. " * 300_000
+    for _ in range(25):
+        with raises("libretranslatepy: too large", urllib.error.HTTPError, "413"):
+            LibreTranslateAPI(url, key).translate(text, "en", "de")
+        with raises("deepl: too large", deepl.DeepLException, "413"):
+            client.translate_text(text, target_lang="DE")
+        with works("requests: too large"):
+            same("requests: too large", requests.post(f"{url}/translate", json={"q": text}).status_code, 413)
+
+
 def continuation(text):
     """What was added to the prompt."""
     return text.removeprefix(PROMPT)
@@ -307,6 +323,7 @@ def everything(url, options, expected, key):
         deepl_api(url, expected, key or "any")
     with works("openai"):
         openai_api(url, options, key)
+    too_large(url, key)
 
 
 if __name__ == "__main__":

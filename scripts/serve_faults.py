@@ -176,7 +176,7 @@ def malformed(options):
         ("half of a surrogate pair", request(body=b'{"q":"\\ud800","source":"en","target":"de"}'), 400),
         ("a form that is not UTF-8", request(body=b"q=%ff&source=en&target=de", headers=form), 400),
         ("a form with raw bytes", request(body=b"q=\xff&source=en&target=de", headers=form), 400),
-        ("a path that is not UTF-8", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", (400, 404)),
+        ("a path that is not UTF-8", b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n", (400, 404)),
         (f"{DEEP} lists in lists", request(body=b"[" * DEEP), (400, 422)),
         (f"{DEEP} lists in `q`", request(body=b'{"source":"en","target":"de","q":' + b"[" * DEEP), (400, 422)),
         (f"{DEEP} objects in objects", request(body=nested), (400, 422)),
@@ -240,7 +240,7 @@ def smuggling(options):
         "trailers of 1 MB": shape(chunked, body=b"0\r\n" + b"a: b\r\n" * 200_000 + b"\r\n"),
         "chunks in HTTP/1.0": shape(chunked, long, first=b"POST /translate HTTP/1.0"),
         "HTTP/2 by prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        "a second request in the request line": b"GET /livez HTTP/1.1\nHost: a\n\n GET /hidden HTTP/1.1\r\n\r\n",
+        "a second request in the request line": b"GET /livez HTTP/1.1\nHost: localhost\n\n GET /hidden HTTP/1.1\r\n\r\n",
     }
     both["length and chunks behind a first request"] = (
         b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + both["length and chunks"]

@@ -1,4 +1,4 @@
-"""A server under test, for serve_faults.py and serve_fuzz.py: its process, its log, its metrics, and raw requests to it."""
+"""A server under test, for serve_faults.py, serve_fuzz.py and serve_attacks.py: its process, its log, its metrics, and raw requests to it."""
 
 import collections
 import contextlib
@@ -37,7 +37,7 @@ def check(condition, message):
 class Server:
     """A process of `attentive serve`."""
 
-    def __init__(self, program, models, port=0, limits=LIMITS, listener=None):
+    def __init__(self, program, models, port=0, limits=LIMITS, listener=None, line=LINE):
         self.folder = tempfile.TemporaryDirectory()
         self.log = pathlib.Path(self.folder.name) / "log"
         config = pathlib.Path(self.folder.name) / "serve.toml"
@@ -54,7 +54,8 @@ class Server:
         self.wait_until_ready()
         # Seconds until requests were answered.
         self.start_up = time.monotonic() - started
-        self.answer = self.translate(LINE)
+        self.line = line
+        self.answer = self.translate(line)
 
     def __enter__(self):
         return self
@@ -101,7 +102,7 @@ class Server:
 
     def check_well(self):
         """It answers as before, nothing is left over, and nothing has panicked."""
-        check(self.translate(LINE) == self.answer, "another answer than before")
+        check(self.translate(self.line) == self.answer, "another answer than before")
         names = ["attentive_queue_jobs", "attentive_running_jobs", "attentive_requests_in_progress"]
         for _ in range(100):
             left = {name: self.metric(name) for name in names}

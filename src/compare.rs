@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::checkpoint::{self, files};
-use crate::config::Task;
+use crate::config::{Config, Task};
 use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 use crate::evaluate::{EvaluateOptions, evaluate};
@@ -196,8 +196,9 @@ impl Entrant {
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
         let pipeline = Pipeline::from_loaded(loaded, None).map_err(about_run)?;
         pipeline.require(Task::Translate).map_err(about_run)?;
-        let has_log = run.join(files::METRICS).exists();
-        let history = has_log.then(|| History::read(run)).transpose()?;
+        let home = Config::home(run);
+        let has_log = home.join(files::METRICS).exists();
+        let history = has_log.then(|| History::read(&home)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
             training: history.and_then(|history| history.training(step)),

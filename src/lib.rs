@@ -80,6 +80,7 @@
 
 pub mod count;
 pub mod error;
+mod small_file;
 
 pub mod architecture;
 pub mod config;

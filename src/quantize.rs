@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
+use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
@@ -30,6 +31,8 @@ pub struct QuantizeOptions<'a> {
     pub max_drop: Option<f64>,
     /// Sentences and their translations, line by line, from which a shortlist is learned if given.
     pub shortlist: Option<[&'a [String]; 2]>,
+    /// The search with which both models translate the test set; without it, that of the model's configuration.
+    pub search: Option<TranslateOptions>,
 }
 
 /// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
@@ -46,6 +49,8 @@ pub struct Receipt {
     pub instructions: String,
     /// Threads of the measurement.
     pub threads: usize,
+    /// The search of the measurement.
+    pub search: SearchOptions,
     /// Lines of the test set.
     pub lines: usize,
     /// Lines that are translated differently.
@@ -113,23 +118,48 @@ struct Run {
     seconds: f64,
 }
 
-/// Quantises the model directory `model`, translates `src` with both models, and writes the new model directory `out` with a
-/// receipt. The directory appears with all its files or not at all.
+/// A test set that both models translate.
+#[derive(Clone, Copy, Debug)]
+pub struct Test<'a> {
+    /// The sentences.
+    pub src: &'a [String],
+    /// At least one stream of references, each with a line for every sentence.
+    pub references: &'a [Vec<String>],
+}
+
+/// A quantised model that was written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quantized {
+    /// The number type of the new weights.
+    pub precision: Precision,
+    /// The weights in bytes.
+    pub bytes: Change<u64>,
+    /// What it cost, if there was a test set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
+}
+
+/// The new model, and what both models made of a test set.
+struct Made {
+    quantised: Pipeline,
+    runs: Option<[Run; 2]>,
+    shortlist: Option<ShortlistCost>,
+}
+
+/// Quantises the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it, and
+/// the new directory has a receipt. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN;
-/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences than
-/// translations or the reverse, and if BLEU falls by more than
-/// `options.max_drop`.
+/// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN, or without a test
+/// set; [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences
+/// than translations or the reverse, and if BLEU falls by more than `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
-    src: &[String],
-    references: &[Vec<String>],
+    test: Option<Test<'_>>,
     options: &QuantizeOptions<'_>,
-) -> Result<Receipt> {
-    refuse_early(out, options)?;
-    check(src, references)?;
+) -> Result<Quantized> {
+    refuse_early(out, test, options)?;
     let loaded = checkpoint::load(model)?;
     let LoadedWeights::Dense(weights) = &loaded.weights else {
         return Err(Error::usage(
@@ -140,13 +170,53 @@ pub fn quantize(
     let sizes = weights.iter().map(|weight| size_of_val(&*weight.values));
     let before = sizes.sum::<usize>() as u64;
     let provenance = loaded.provenance.clone();
-    let mut original = Pipeline::from_loaded(loaded, None)?;
+    let original = Pipeline::from_loaded(loaded, None)?;
     original.require(Task::Translate)?;
+    let made = match test {
+        Some(test) => measured(original, test, options)?,
+        None => unmeasured(original, options)?,
+    };
+    let mut packed = Vec::new();
+    checkpoint::write_packed(made.quantised.engine(), &mut packed)
+        .map_err(Error::io("write", out))?;
+    let bytes = Change::of(before, packed.len() as u64);
+    let receipt = test
+        .map(|test| receipt(&made, test, bytes, &provenance, options))
+        .transpose()?;
+    write(out, &made.quantised, provenance, receipt.as_ref(), &packed)?;
+    Ok(Quantized {
+        precision: options.precision,
+        bytes,
+        receipt,
+    })
+}
+
+/// The model in fewer bits, with the shortlist that is asked for.
+fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made> {
+    let mut quantised = original.into_precision(options.precision);
+    if let Some(text) = options.shortlist {
+        let learned = learned(&quantised, text)?;
+        quantised = quantised.with_shortlist(Some(Arc::new(learned)));
+    }
+    Ok(Made {
+        quantised,
+        runs: None,
+        shortlist: None,
+    })
+}
+
+/// As [`unmeasured`], where both models translate a test set.
+fn measured(
+    mut original: Pipeline,
+    Test { src, references }: Test<'_>,
+    options: &QuantizeOptions<'_>,
+) -> Result<Made> {
     if options.shortlist.is_some() {
         // A new one takes its place.
         original = original.with_shortlist(None);
     }
-    let translate = TranslateOptions::from(&original.config().decode);
+    let own = || TranslateOptions::from(&original.config().decode);
+    let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
     let mut quantised = original.into_precision(options.precision);
     let mut second = run(&quantised, src, &translate)?;
@@ -158,27 +228,42 @@ pub fn quantize(
         let runs = [&without, &second];
         shortlist = Some(shortlist_cost(&quantised, src, runs, references, options)?);
     }
+    Ok(Made {
+        quantised,
+        runs: Some([first, second]),
+        shortlist,
+    })
+}
 
-    let bleu = compare(Bleu::default(), &first, &second, references, options);
+/// What quantising cost on the test set.
+///
+/// # Errors
+/// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
+fn receipt(
+    made: &Made,
+    Test { src, references }: Test<'_>,
+    bytes: Change<u64>,
+    provenance: &Provenance,
+    options: &QuantizeOptions<'_>,
+) -> Result<Receipt> {
+    let [first, second] = made.runs.as_ref().expect("both have translated it");
+    let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
-    let mut packed = Vec::new();
-    checkpoint::write_packed(quantised.engine(), &mut packed).map_err(Error::io("write", out))?;
-    let receipt = Receipt {
+    Ok(Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
-        instructions: quantised.engine().instructions(),
+        instructions: made.quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
+        search: translate.search,
         lines: src.len(),
-        changed_lines: changed(&first, &second),
-        bytes: Change::of(before, packed.len() as u64),
+        changed_lines: changed(first, second),
+        bytes,
         seconds: Change::of(first.seconds, second.seconds),
         bleu,
-        chrf: compare(Chrf::default(), &first, &second, references, options),
-        shortlist,
-    };
-    write(out, &quantised, provenance, &receipt, &packed)?;
-    Ok(receipt)
+        chrf: compare(Chrf::default(), first, second, references, options),
+        shortlist: made.shortlist.clone(),
+    })
 }
 
 /// The shortlist of a model, from sentences and their translations.
@@ -233,7 +318,17 @@ fn changed(before: &Run, after: &Run) -> usize {
 }
 
 /// Refuses what can be refused before anything is read.
-fn refuse_early(out: &Path, options: &QuantizeOptions<'_>) -> Result<()> {
+fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_>) -> Result<()> {
+    match test {
+        Some(test) => drop(check(test.src, test.references)?),
+        None if options.max_drop.is_some() => {
+            return Err(Error::usage(
+                "without a test set nothing tells how much BLEU falls",
+                "give a test set, or leave the limit out",
+            ));
+        }
+        None => {}
+    }
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
@@ -317,7 +412,7 @@ fn write(
     out: &Path,
     quantised: &Pipeline,
     provenance: Provenance,
-    receipt: &Receipt,
+    receipt: Option<&Receipt>,
     packed: &[u8],
 ) -> Result<()> {
     let sha256 = checkpoint::weights::sha256_of(packed);
@@ -326,26 +421,23 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let (provenance, receipt) = (
-        checkpoint::to_json(&provenance)?,
-        checkpoint::to_json(receipt)?,
-    );
-    let mut shortlist = Vec::new();
+    let receipt = receipt.map(checkpoint::to_json).transpose()?;
+    let mut shortlist = None;
     if let Some(list) = quantised.engine().shortlist() {
-        checkpoint::write_shortlist(list, &mut shortlist).map_err(Error::io("write", out))?;
+        let file = shortlist.insert(Vec::new());
+        checkpoint::write_shortlist(list, file).map_err(Error::io("write", out))?;
     }
-    let others: [(&str, &Content<'_>); 4] = [
-        (files::PACKED, &|path| fs::write(path, packed)),
-        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
-        (files::RECEIPT, &|path| fs::write(path, &receipt)),
-        (files::SHORTLIST, &|path| fs::write(path, &shortlist)),
-    ];
-    // The shortlist comes last.
-    let count = others.len() - usize::from(shortlist.is_empty());
-    checkpoint::write_model(
-        out,
-        quantised.config(),
-        quantised.tokenizers(),
-        &others[..count],
-    )
+    let written = |content: &[u8], path: &Path| fs::write(path, content);
+    let write_packed = |path: &Path| written(packed, path);
+    let write_receipt = |path: &Path| written(receipt.as_deref().unwrap_or_default(), path);
+    let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
+    let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
+    if receipt.is_some() {
+        others.push((files::RECEIPT, &write_receipt));
+    }
+    if shortlist.is_some() {
+        others.push((files::SHORTLIST, &write_shortlist));
+    }
+    let (config, tokenizers) = (quantised.config(), quantised.tokenizers());
+    checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
 }

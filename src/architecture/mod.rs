@@ -125,6 +125,34 @@ impl Architecture {
         }
     }
 
+    /// The number of weights of all attentions that read a source and a target of so many tokens.
+    pub fn attention_weights(&self, src_len: usize, tgt_len: usize) -> usize {
+        let of_stack = |stack: &TransformerStack, len: usize| {
+            let own = match &stack.mixing {
+                SelfMixing::Attention(attention) => attention.n_heads.saturating_mul(len),
+                SelfMixing::Recurrent(_) => 0,
+            };
+            let cross = stack
+                .cross
+                .as_ref()
+                .map_or(0, |cross| cross.attention.n_heads);
+            let columns = own.saturating_add(cross.saturating_mul(src_len));
+            columns.saturating_mul(len).saturating_mul(stack.n_layers)
+        };
+        let encoder = match &self.encoder {
+            Some(Encoder::Transformer(stack)) => of_stack(stack, src_len),
+            Some(Encoder::Recurrent(_)) | None => 0,
+        };
+        let decoder = match &self.decoder {
+            Some(Decoder::Transformer(stack)) => of_stack(stack, tgt_len),
+            Some(Decoder::Recurrent(stack)) if stack.attention != AttentionKind::None => {
+                src_len.saturating_mul(tgt_len)
+            }
+            Some(Decoder::Recurrent(_)) | None => 0,
+        };
+        encoder.saturating_add(decoder)
+    }
+
     /// Name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The order
     /// of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {

@@ -1,22 +1,31 @@
 //! The mean of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
 
-use std::fs;
 use std::path::Path;
 
 use super::{
-    Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served, shapes,
-    to_json, weights, write_model,
+    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served,
+    shapes, to_json, weights, write_model,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
 
-/// Writes the mean of the `last` latest checkpoints of the run directory `run` to the new model directory `out`, and
-/// returns their updates. The directory appears with all its files or not at all.
+/// The checkpoints to average.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Averaged {
+    /// So many of the latest ones.
+    Last(usize),
+    /// These.
+    These(Vec<Choice>),
+}
+
+/// Writes the mean of checkpoints of the run directory `run` to the new model directory `out`, and returns their updates. The
+/// directory appears with all its files or not at all.
 ///
 /// # Errors
-/// Fewer than `last` checkpoints, a damaged one, or an `out` that exists or that another process is writing.
-pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
+/// Checkpoints that the run does not have, that are chosen twice, or that are damaged; none at all; an `out` that exists or that
+/// another process is writing.
+pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
@@ -26,24 +35,15 @@ pub fn average(run: &Path, last: usize, out: &Path) -> Result<Vec<u64>> {
     require_trained(run)?;
     let (config, tokenizers) = load_recipe(run)?;
     let checkpoints = Run::new(run);
-    let steps = checkpoints.regular_steps()?;
-    if last == 0 || last > steps.len() {
-        return Err(Error::usage(
-            format!(
-                "asked for the last {last} checkpoints; `{}` has {}",
-                run.display(),
-                steps.len()
-            ),
-            "average fewer, or train with a larger `train.keep_last`",
-        ));
-    }
-    let mean = checkpoints.mean(last, &architecture(&config, &tokenizers))?;
-    let provenance = to_json(&mean.provenance)?;
-    let others: [(&str, &atomic::Content<'_>); 2] = [
-        (files::PROVENANCE, &|path| fs::write(path, &provenance)),
-        (files::WEIGHTS, &|path| weights::write(path, &mean.weights)),
-    ];
-    write_model(out, &config, &tokenizers, &others)?;
+    let steps = match which {
+        Averaged::Last(last) => checkpoints.latest(*last)?,
+        Averaged::These(choices) => checkpoints.these(choices)?,
+    };
+    let mean = checkpoints.mean_of(steps, &architecture(&config, &tokenizers))?;
+    let others: [(&str, &atomic::Content<'_>); 1] =
+        [(files::WEIGHTS, &|path| weights::write(path, &mean.weights))];
+    let provenance = || mean.provenance.clone();
+    write_model(out, &config, &tokenizers, &others, &provenance)?;
     Ok(mean.provenance.averaged_steps)
 }
 
@@ -64,6 +64,45 @@ impl Run {
     pub fn mean(&self, last: usize, architecture: &Architecture) -> Result<Mean> {
         let mut steps = self.regular_steps()?;
         steps.drain(..steps.len().saturating_sub(last));
+        self.mean_of(steps, architecture)
+    }
+
+    /// The `last` latest updates that have checkpoints.
+    fn latest(&self, last: usize) -> Result<Vec<u64>> {
+        let mut steps = self.regular_steps()?;
+        if steps.is_empty() {
+            // Says why.
+            self.step_of(Choice::Last)?;
+        }
+        if last == 0 || last > steps.len() {
+            return Err(Error::usage(
+                format!(
+                    "asked for the last {last} checkpoints; `{}` has {}",
+                    self.dir().display(),
+                    steps.len()
+                ),
+                "average fewer, or train with a larger `train.keep_last`",
+            ));
+        }
+        Ok(steps.split_off(steps.len() - last))
+    }
+
+    /// The updates of the checkpoints `choices`, in order.
+    fn these(&self, choices: &[Choice]) -> Result<Vec<u64>> {
+        let steps = choices.iter().map(|choice| self.step_of(*choice));
+        let mut steps = steps.collect::<Result<Vec<u64>>>()?;
+        steps.sort_unstable();
+        match steps.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Error::usage(
+                format!("the checkpoint of update {} is chosen twice", pair[0]),
+                "name each checkpoint once; `best` and `last` may be the same",
+            )),
+            None => Ok(steps),
+        }
+    }
+
+    /// The mean of the checkpoints of the updates `steps`.
+    fn mean_of(&self, steps: Vec<u64>, architecture: &Architecture) -> Result<Mean> {
         let Some(&latest) = steps.last() else {
             return Err(Error::model(self.dir(), "it has no checkpoint to average"));
         };

@@ -9,6 +9,7 @@
 //!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
+//!   tensorboard/         the same log for TensorBoard, if it is asked for
 //!   checkpoints/         checkpoints of the run: see `Run`
 //!   .lock                while a process writes here: see `Lock`
 //! ```
@@ -16,6 +17,7 @@
 pub mod atomic;
 mod average;
 mod checked;
+mod choice;
 mod lock;
 mod names;
 mod packed;
@@ -25,6 +27,7 @@ mod run;
 mod served;
 mod shortlist;
 mod stored;
+pub(crate) mod sums;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -35,7 +38,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, TensorData};
 
-pub use average::{Mean, average};
+pub use average::{Averaged, Mean, average};
+pub use choice::{Checkpoints, Choice};
 pub use lock::{LOCK, Lock};
 pub use packed::{Packed, write as write_packed};
 pub use provenance::{DataFile, Imported, Origin, Provenance, RecordedScore};
@@ -69,6 +73,8 @@ pub mod files {
     pub const PROVENANCE: &str = "provenance.json";
     /// The training log.
     pub const METRICS: &str = "metrics.jsonl";
+    /// The folder of TensorBoard's event files.
+    pub const TENSORBOARD: &str = "tensorboard";
     /// The run's checkpoints.
     pub const CHECKPOINTS: &str = "checkpoints";
 
@@ -82,6 +88,7 @@ pub mod files {
             RECEIPT,
             PROVENANCE,
             METRICS,
+            TENSORBOARD,
             CHECKPOINTS,
         ]
         .contains(&name)
@@ -115,7 +122,7 @@ pub enum LoadedWeights {
     Packed(Packed),
 }
 
-/// Loads the model directory `dir`.
+/// Loads the model directory `dir`, or the checkpoint in the folder `dir` of a run.
 ///
 /// # Errors
 /// A directory or file that is missing, damaged or inconsistent with the others; the error names it and the problem.
@@ -137,7 +144,7 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
         }
     };
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
-    let shortlist = shortlist::read(&dir.join(files::SHORTLIST), vocabs)?;
+    let shortlist = shortlist::read(&Config::home(dir).join(files::SHORTLIST), vocabs)?;
     Ok(LoadedModel {
         shortlist: shortlist.map(Arc::new),
         config,
@@ -184,7 +191,7 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir` without its weights. Their names and shapes are checked against the architecture,
+/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are checked against the architecture,
 /// but not their checksum.
 ///
 /// # Errors
@@ -212,8 +219,31 @@ pub fn describe(dir: &Path) -> Result<Description> {
     })
 }
 
-/// Loads the configuration and tokenizers.
+/// Loads the configuration and tokenizers, and compares them with the provenance if that has their checksums; those of a
+/// checkpoint are in the directory of its run.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
+    require_regular_files(dir)?;
+    let home = Config::home(dir);
+    if home != dir {
+        require_regular_files(&home)?;
+    }
+    let path = home.join(files::CONFIG);
+    if !path.exists() {
+        return Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!("not a model directory: it has no `{}`", files::CONFIG),
+            hint: Some("give the directory that `attentive train` wrote".into()),
+        });
+    }
+    let config = Config::load_stored(&path)?;
+    let tokenizers = Tokenizers::load(&home, config.special_names())?;
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    sums::check(&home)?;
+    Ok((config, tokenizers))
+}
+
+/// Refuses anything but a directory in which the files of a model are regular files.
+fn require_regular_files(dir: &Path) -> Result<()> {
     let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
     if !entries.is_dir() {
         return Err(Error::Model {
@@ -228,18 +258,7 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
             atomic::require_regular(&path).map_err(Error::io("read", &path))?;
         }
     }
-    let path = dir.join(files::CONFIG);
-    if !path.exists() {
-        return Err(Error::Model {
-            path: dir.to_path_buf(),
-            problem: format!("not a model directory: it has no `{}`", files::CONFIG),
-            hint: Some("give the directory that `attentive train` wrote".into()),
-        });
-    }
-    let config = Config::load_stored(&path)?;
-    let tokenizers = Tokenizers::load(dir, config.special_names())?;
-    let tokenizers = tokenizers.for_model(&config.model)?;
-    Ok((config, tokenizers))
+    Ok(())
 }
 
 /// A model of `architecture` with the weights `stored`.
@@ -329,14 +348,22 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, and the files `others`. It appears
-/// with all files or not at all.
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
+/// provenance, with the checksums of the former. It appears with all files or not at all.
 pub(crate) fn write_model(
     dir: &Path,
     config: &Config,
     tokenizers: &Tokenizers,
     others: &[(&str, &atomic::Content<'_>)],
+    provenance: &dyn Fn() -> Provenance,
 ) -> Result<()> {
+    let write_provenance = |path: &Path| {
+        let mut provenance = provenance();
+        provenance.sha256.extend(sums::of(config, tokenizers));
+        let json = to_json(&provenance).map_err(io::Error::other)?;
+        fs::write(path, json)
+    };
+    let provenance: (&str, &atomic::Content<'_>) = (files::PROVENANCE, &write_provenance);
     let recipe = recipe_files(config, tokenizers);
     let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
         .map(|(name, content)| {
@@ -345,7 +372,10 @@ pub(crate) fn write_model(
         })
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
-    let files: Vec<(&str, &atomic::Content<'_>)> = recipe.chain(others.iter().copied()).collect();
+    let files: Vec<(&str, &atomic::Content<'_>)> = recipe
+        .chain(others.iter().copied())
+        .chain([provenance])
+        .collect();
     write_folder(dir, &files)
 }
 

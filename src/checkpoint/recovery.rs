@@ -117,8 +117,9 @@ impl Run {
             None => (last, digest(last)?),
         };
         let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_served = served::read(self.dir(), Stored::digest)
-            .is_ok_and(|(served, found)| served == provenance && found == sha256);
+        let is_served = served::read(self.dir(), Stored::digest).is_ok_and(|(served, found)| {
+            served.of_file(files::WEIGHTS) == provenance && found == sha256
+        });
         if !is_served {
             let weights = self.folder(step).join(files::WEIGHTS);
             served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;

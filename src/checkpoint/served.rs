@@ -11,16 +11,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::atomic::{self, Content};
-use super::{Provenance, Stored, files, missing, read_json, to_json};
+use super::{Provenance, Stored, files, missing, read_json, sums, to_json};
 use crate::error::{Error, Result};
 
 /// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
 
-/// Replaces the served weights by `content`, whose SHA-256 is in `provenance`.
+/// Replaces the served weights by `content`, whose SHA-256 is in `provenance`. The new provenance of the directory has those of
+/// its configuration and tokenizers, too.
 pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
     let (weights, pending) = paths(dir);
-    let provenance = to_json(provenance)?;
+    let mut provenance = provenance.clone();
+    provenance.sha256.extend(sums::in_dir(dir)?);
+    let provenance = to_json(&provenance)?;
     let written = atomic::write_synced(&pending, content).map_err(Error::io("write", &weights));
     let outcome = written
         .and_then(|()| atomic::write_file(&dir.join(files::PROVENANCE), &provenance))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use attentive::checkpoint;
+use attentive::checkpoint::{self, Averaged, Choice};
 use attentive::error::Result;
 
 use super::message;
@@ -10,6 +10,7 @@ use super::message;
 const EXAMPLES: &str = "\
 Examples:
   attentive average runs/multi30k --last 10 --out runs/multi30k-average
+  attentive average runs/multi30k --checkpoint 4000,5000,best --out runs/multi30k-average
   attentive translate runs/multi30k-average < in.en";
 
 /// Average the weights of a run's latest checkpoints into a new model.
@@ -25,13 +26,25 @@ pub(super) struct Args {
     /// Number of latest checkpoints to average.
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
+    /// Average these checkpoints instead: numbers of updates, `last` or `best`, separated by commas.
+    #[arg(
+        long,
+        value_name = "N|last|best",
+        value_delimiter = ',',
+        conflicts_with = "last"
+    )]
+    checkpoint: Vec<Choice>,
     /// The model directory to write; it must not exist yet.
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let steps = checkpoint::average(&args.run, args.last, &args.out)?;
+    let which = match args.checkpoint.is_empty() {
+        true => Averaged::Last(args.last),
+        false => Averaged::These(args.checkpoint.clone()),
+    };
+    let steps = checkpoint::average(&args.run, &which, &args.out)?;
     let steps: Vec<String> = steps.iter().map(u64::to_string).collect();
     message::note(format!(
         "`{}` is the mean of updates {}",

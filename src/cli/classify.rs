@@ -53,9 +53,10 @@ struct Scored<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.lines.model)?;
+    let dir = args.lines.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
     pipeline.require(Task::Classify)?;
-    let (mut input, mut out) = args.lines.open()?;
+    let (mut input, mut out) = args.lines.open(&dir)?;
     let count = match (args.top, args.json) {
         (Some(top), _) => top.get(),
         (None, true) => usize::MAX,

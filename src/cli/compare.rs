@@ -33,7 +33,7 @@ The first run is the baseline: the second table shows how the others differ from
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directories.
+    /// The model directories, or folders of checkpoints.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
     /// The source sentences, one per line.

@@ -33,9 +33,10 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.lines.model)?;
+    let dir = args.lines.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
     pipeline.require_encoder()?;
-    let (mut input, mut out) = args.lines.open()?;
+    let (mut input, mut out) = args.lines.open(&dir)?;
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {

@@ -6,6 +6,7 @@ use attentive::error::Result;
 use attentive::interop::{ExportFormat, export};
 
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -22,9 +23,8 @@ general only models that were imported from Marian or Firefox can become. docs/i
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// The format to write.
     #[arg(long, value_name = "FORM")]
     to: ExportFormat,
@@ -34,14 +34,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let exported = export(&args.model, args.to, &args.out)?;
+    let dir = args.model.dir()?;
+    let exported = export(&dir, args.to, &args.out)?;
     for note in exported.notes {
         message::note(note);
     }
     let mut line = Output::stdout();
     line.line(format!(
         "{}: written to {} as {}",
-        args.model.display(),
+        dir.display(),
         args.out.display(),
         exported.kind
     ))?;

@@ -1,7 +1,7 @@
 //! `attentive fill`: fills the gaps of a text.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use attentive::config::Task;
 use attentive::error::{Error, Result};
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::input::{self, Lines};
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -31,9 +32,8 @@ of objects with `token`, `joined` (true if the token continues the preceding wor
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// A text with `<mask>` in place of each missing token [default: lines of standard input].
     #[arg(value_name = "TEXT")]
     text: Option<String>,
@@ -72,7 +72,7 @@ impl<'a> From<&'a Guess> for Token<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
+    let pipeline = Pipeline::load(args.model.dir()?)?;
     let mut out = Output::stdout();
     if let Some(text) = &args.text {
         let filled = pipeline.fill(text, args.top.get());

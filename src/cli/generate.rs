@@ -1,7 +1,6 @@
 //! `attentive generate`: continues a text with a language model.
 
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 
 use attentive::config::Units;
 use attentive::decode::{Ending, SampleOptions, Sampling};
@@ -10,6 +9,7 @@ use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 use super::precision::PrecisionArgs;
 
@@ -31,9 +31,8 @@ a stop string), `max_new_tokens`, or `context_full`.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     precision: PrecisionArgs,
     /// The text to continue. Without it, a model of lines starts a new line, and a model of a stream continues after a
@@ -100,14 +99,14 @@ impl Args {
                 number,
                 max_new_tokens: self.max_new_tokens,
             },
-            stop: self.stop.clone(),
+            stop: self.stop.clone().into(),
         }
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
-    let pipeline = args.precision.load(&args.model)?;
+    let pipeline = args.precision.load(&args.model.dir()?)?;
     let prompt = pipeline.prompt(&args.prompt)?;
     message::warnings(prompt.warnings());
     let mut out = Output::stdout();

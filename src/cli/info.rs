@@ -1,30 +1,31 @@
 //! `attentive info`: shows a model's parts and origin.
 
-use std::path::PathBuf;
-
 use attentive::architecture::Parameter;
-use attentive::checkpoint::{self, Description, Imported, Origin, Provenance};
+use attentive::checkpoint::{self, Checkpoints, Description, Imported, Origin, Provenance, Run};
 use attentive::config::{Config, Task};
 use attentive::count::plural;
 use attentive::engine::Precision;
 use attentive::error::Result;
+use attentive::interop::ExportFormat;
+use attentive::text::Tokenizers;
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
   attentive info runs/multi30k
+  attentive info runs/multi30k --checkpoint best
   attentive info runs/multi30k --json | jq .provenance";
 
 /// Show a model's shapes, parameter counts, vocabularies, configuration and origin.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -38,9 +39,22 @@ struct Info {
     src_vocab: usize,
     tgt_vocab: usize,
     precision: Precision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoints: Option<Checkpoints>,
+    export: Vec<Export>,
     provenance: Provenance,
     config: Config,
     shapes: Vec<Shape>,
+}
+
+/// Whether the model can be exported in a form.
+#[derive(Serialize)]
+struct Export {
+    tool: &'static str,
+    /// The kind that it becomes.
+    kind: Option<&'static str>,
+    /// What keeps it from that.
+    problem: Option<String>,
 }
 
 /// A part of the model: all parameters with a common name prefix.
@@ -58,7 +72,7 @@ struct Shape {
 }
 
 impl Info {
-    fn of(model: Description) -> Self {
+    fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
         let Description {
             config,
             tokenizers,
@@ -77,11 +91,29 @@ impl Info {
             src_vocab: tokenizers.src().vocab_size(),
             tgt_vocab: tokenizers.tgt().vocab_size(),
             precision,
+            checkpoints,
+            export: match precision {
+                Precision::F32 => exports(&config, &tokenizers),
+                _ => Vec::new(),
+            },
             provenance,
             config,
             shapes,
         }
     }
+}
+
+/// For each form whether the model can be exported in it.
+fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
+    let export = |format: ExportFormat| {
+        let kind = format.kind_of(config, tokenizers);
+        Export {
+            tool: format.tool(),
+            problem: kind.as_ref().err().map(ToString::to_string),
+            kind: kind.ok(),
+        }
+    };
+    ExportFormat::ALL.map(export).into()
 }
 
 impl Shape {
@@ -112,7 +144,10 @@ fn parts(shapes: &[Shape]) -> Vec<Part> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let info = Info::of(checkpoint::describe(&args.model)?);
+    let dir = args.model.dir()?;
+    let model = checkpoint::describe(&dir)?;
+    let found = Run::new(&dir).checkpoints()?;
+    let info = Info::of(model, (!found.steps.is_empty()).then_some(found));
     let mut out = Output::stdout();
     if args.json {
         out.json(&info)?;
@@ -165,6 +200,24 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         "number type",
         info.precision.to_string()
     ))?;
+    if let Some(checkpoints) = &info.checkpoints {
+        out.line(format_args!(
+            "{:<26}{checkpoints}",
+            "checkpoints of updates"
+        ))?;
+    }
+    if !info.export.is_empty() {
+        out.line("\nexport")?;
+    }
+    for Export {
+        tool,
+        kind,
+        problem,
+    } in &info.export
+    {
+        let answer = kind.or(problem.as_deref()).unwrap_or_default();
+        out.line(format_args!("  {tool:<14}{answer}"))?;
+    }
     show_origin(&info.provenance, out)?;
     out.line("\nshapes")?;
     for Shape { name, shape } in &info.shapes {

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::page;
-use attentive::pipeline::Pipeline;
+use attentive::pipeline::{Pipeline, Target};
 
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -22,9 +23,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// The sentence that the model reads.
     #[arg(value_name = "SENTENCE")]
     sentence: String,
@@ -37,15 +37,18 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.model)?;
-    let inspection = pipeline.inspect(&args.sentence, args.target.as_deref())?;
-    page::check_size(&inspection)?;
+    let dir = args.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
+    let target = args.target.as_deref().map_or(Target::Own, Target::Text);
+    let shown = pipeline.show(&args.sentence, target)?;
+    page::check_size(shown.weights(&pipeline))?;
+    let inspection = shown.inspect(&pipeline)?;
     message::warnings(&inspection.warnings);
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows only probabilities");
     }
-    let page = page::attention(&args.model.display().to_string(), &inspection);
-    let mut out = Output::open(Some(&args.output), [&args.model])?;
+    let page = page::attention(&dir.display().to_string(), &inspection);
+    let mut out = Output::open(Some(&args.output), [args.model.given(), &dir])?;
     out.line(page.trim_end())?;
     if let Some(path) = out.finish()? {
         message::note(format_args!("open `{}` in a browser", path.display()));

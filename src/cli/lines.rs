@@ -1,10 +1,11 @@
 //! The model, input and output of commands that work line by line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::error::Result;
 
-use super::input::{self, Lines};
+use super::input::{self, DASH, Lines};
+use super::model::ModelArgs;
 use super::output::Output;
 
 /// Lines to collect before a model reads them, so that lines of similar length share a batch.
@@ -13,9 +14,8 @@ pub(super) const LINES_PER_CHUNK: usize = 2048;
 /// Where a command that works line by line reads and writes.
 #[derive(clap::Args)]
 pub(super) struct LinesArgs {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    pub(super) model: PathBuf,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
     /// The input, one text or sequence per line [default: standard input].
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
@@ -26,8 +26,16 @@ pub(super) struct LinesArgs {
 
 impl LinesArgs {
     /// Opens the input, then the output, which must be neither the input nor the model.
-    pub(super) fn open(&self) -> Result<(Lines, Output)> {
-        self.open_beside([])
+    /// `dir` is the directory from which the model was loaded.
+    pub(super) fn open(&self, dir: &PathBuf) -> Result<(Lines, Output)> {
+        self.open_beside([dir])
+    }
+
+    /// Whether the output is a file.
+    pub(super) fn has_output(&self) -> bool {
+        self.output
+            .as_deref()
+            .is_some_and(|path| path != Path::new(DASH))
     }
 
     /// [`LinesArgs::open`] beside `others`, none of which the output may be.
@@ -36,7 +44,7 @@ impl LinesArgs {
         others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(Lines, Output)> {
         let input = input::open(self.input.as_deref())?;
-        let inputs = self.input.iter().chain([&self.model]).chain(others);
+        let inputs = self.input.iter().chain([self.model.given()]).chain(others);
         Ok((input, Output::open(self.output.as_deref(), inputs)?))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use attentive::error::Error;
 use attentive::pipeline::Warning;
+use indicatif::ProgressBar;
 
 /// Names of options in the library's errors, and their names on the command line.
 const FLAGS: [(&str, &str); 12] = [
@@ -113,9 +115,25 @@ pub(super) fn note(text: impl fmt::Display) {
     say(Label::Note.line(text));
 }
 
+/// The progress that is shown on standard error.
+static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Makes all further messages appear above `progress`, which is shown on standard error, or says that nothing is shown any more.
+pub(super) fn beside(progress: Option<ProgressBar>) {
+    *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+}
+
 /// Writes a line to standard error. Failures are ignored, since there is nowhere to report them.
 pub(super) fn say(line: impl fmt::Display) {
-    let _ = writeln!(stderr(), "{line}");
+    let write = || drop(writeln!(stderr(), "{line}"));
+    let progress = PROGRESS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    match progress {
+        Some(progress) => progress.suspend(write),
+        None => write(),
+    }
 }
 
 /// Standard error, without colors unless it is a terminal that supports them. `NO_COLOR` and `CLICOLOR_FORCE` override

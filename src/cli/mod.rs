@@ -24,6 +24,7 @@ mod inspect;
 mod languages;
 mod lines;
 mod message;
+mod model;
 mod names;
 mod output;
 mod plot;
@@ -41,8 +42,10 @@ mod serve;
 mod table;
 mod tag;
 mod threads;
+mod tips;
 mod train;
 mod translate;
+mod working;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::process::ExitCode;
@@ -154,7 +157,7 @@ pub(crate) fn main() -> ExitCode {
         command,
         threads,
         process_timeout,
-    } = Cli::try_parse().unwrap_or_else(|error| train::with_hint(error).exit());
+    } = Cli::try_parse().unwrap_or_else(|error| tips::added(error).exit());
     let timeout = Duration::from_secs(process_timeout.get().into());
     let processes = match Processes::launched(timeout, message::error) {
         Ok(processes) => processes,
@@ -164,7 +167,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let ready = instructions().and_then(|()| threads::choose(threads));
-    match ready.and_then(|()| command.run(threads, &processes)) {
+    match ready.and_then(|threads| command.run(threads, &processes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -23,14 +23,18 @@ pub(super) struct Progress {
     rate: Rate,
 }
 
+/// Describes updates in at most so many columns.
+type Text<'a> = dyn Fn(&StepReport, usize) -> String + 'a;
+
 /// A display for progress.
 trait View {
     /// Called while the run is being prepared.
     fn prepare(&mut self, text: &dyn Fn() -> String);
     /// Called when training starts after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// Called after an update. `text` describes it in at most the given number of columns.
-    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn(usize) -> String);
+    /// Called after an update, which ends those of the report `logged`. `text` describes a report in at most the given number of
+    /// columns.
+    fn step(&mut self, report: &StepReport, logged: Option<&StepReport>, text: &Text<'_>);
     /// Prints a permanent line.
     fn line(&mut self, line: &str);
 }
@@ -67,8 +71,10 @@ impl Observer for Progress {
             }
             Event::Step { report, logged } => {
                 self.rate.add(report);
-                let text = |columns| step_text(report, &self.rate, self.max_steps, columns);
-                self.view.step(report.step, *logged, &text);
+                let text = |report: &StepReport, columns| {
+                    step_text(report, &self.rate, self.max_steps, columns)
+                };
+                self.view.step(report, *logged, &text);
             }
             Event::Validation(report) => {
                 self.view.line(&validation_line(report));
@@ -123,16 +129,16 @@ impl View for Bar {
             .with_position(step);
     }
 
-    fn step(&mut self, step: u64, _logged: bool, text: &dyn Fn(usize) -> String) {
-        self.bar.set_position(step);
+    fn step(&mut self, report: &StepReport, _logged: Option<&StepReport>, text: &Text<'_>) {
+        self.bar.set_position(report.step);
         let count = format!(
             "{}/{}",
-            HumanCount(step),
+            HumanCount(report.step),
             HumanCount(self.bar.length().unwrap_or_default())
         );
         let before = BAR_COLUMNS + 1 + count.len() + 1;
         self.bar
-            .set_message(text(terminal_columns().saturating_sub(before)));
+            .set_message(text(report, terminal_columns().saturating_sub(before)));
     }
 
     fn line(&mut self, line: &str) {
@@ -183,15 +189,13 @@ impl<W: Write> View for Lines<W> {
 
     fn start(&mut self, _step: u64, _max_steps: u64) {}
 
-    fn step(&mut self, step: u64, logged: bool, text: &dyn Fn(usize) -> String) {
-        if logged && (!self.has_stepped || self.last.elapsed() >= self.between) {
+    fn step(&mut self, _report: &StepReport, logged: Option<&StepReport>, text: &Text<'_>) {
+        let is_due = !self.has_stepped || self.last.elapsed() >= self.between;
+        if let Some(mean) = logged.filter(|_| is_due) {
             self.last = Instant::now();
             self.has_stepped = true;
-            self.line(&format!(
-                "update {}  {}",
-                HumanCount(step),
-                text(usize::MAX)
-            ));
+            let text = text(mean, usize::MAX);
+            self.line(&format!("update {}  {text}", HumanCount(mean.step)));
         }
     }
 
@@ -214,7 +218,7 @@ impl Rate {
         const KEPT: f64 = 0.97;
         let tokens = report.tgt_tokens as f64;
         self.tokens = KEPT * self.tokens + tokens;
-        self.seconds = KEPT * self.seconds + tokens / report.tokens_per_second;
+        self.seconds = KEPT * self.seconds + report.seconds();
         self.steps = KEPT * self.steps + 1.0;
     }
 
@@ -298,6 +302,7 @@ fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -
         (2, format!("{speed} tokens/s")),
         (1, format!("{} left", FormattedDuration(left))),
         (4, format!("rate {:.1e}", report.learning_rate)),
+        (5, format!("gradient {:.3}", report.gradient_norm)),
     ];
     let text = |shown: usize| {
         let fields = fields.iter().filter(|(rank, _)| *rank < shown);

@@ -3,26 +3,34 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attentive::checkpoint;
+use attentive::decode::SearchOptions;
 use attentive::engine::Precision;
 use attentive::error::Result;
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
-use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, quantize};
+use attentive::pipeline::TranslateOptions;
+use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, Test, quantize};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 
 use super::input;
+use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
+use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8
   attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8 --src test.en --ref test.de
-  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3
+  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3 --beam-width 1
   attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
-cannot be trained further. It holds the weights (`packed.safetensors`) and the receipt (`receipt.json`). The test set is \
-translated with the search of the model's own configuration. Give some hundreds of sentences that the model was not trained \
+cannot be trained further. It holds the weights (`packed.safetensors`) and, with a test set, the receipt (`receipt.json`). The test set is \
+translated with the search of the model's own configuration, unless search options choose another one; the new model keeps its \
+configuration. Give some hundreds of sentences that the model was not trained \
 on, or the intervals will be wide.
   Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.
 
@@ -35,28 +43,27 @@ with it in f32.";
 
 /// Store a translation model in fewer bits, and measure what this costs.
 ///
-/// Both models translate a test set. The receipt shows sizes, times, BLEU and chrF with 95 % intervals by paired bootstrap
+/// With `--src` and `--ref`, both models translate a test set. The receipt shows sizes, times, BLEU and chrF with 95 % intervals by paired bootstrap
 /// resampling, and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE")]
     to: Target,
     /// The model directory to write; it must not exist yet.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// The source sentences of a test set, one per line.
-    #[arg(long, value_name = "FILE")]
-    src: PathBuf,
+    /// The source sentences of a test set, one per line; without one, nothing is measured.
+    #[arg(long, value_name = "FILE", requires = "references")]
+    src: Option<PathBuf>,
     /// Their references, one per line; repeat for additional references.
-    #[arg(long = "ref", value_name = "FILE", required = true)]
+    #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
     /// Write nothing if BLEU falls by more than this.
-    #[arg(long, value_name = "BLEU")]
+    #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
     /// Number of resampled test sets.
     #[arg(long, value_name = "N", default_value = "1000")]
@@ -67,6 +74,8 @@ pub(super) struct Args {
     /// Print the receipt as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 /// A number type with fewer bits.
@@ -88,7 +97,9 @@ impl From<Target> for Precision {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let (src, references) = input::read_aligned(&args.src, &args.references)?;
+    let test = args.src.as_ref();
+    let test = test.map(|src| input::read_aligned(src, &args.references));
+    let test = test.transpose()?;
     let shortlist = match args.shortlist.as_deref() {
         Some([src, tgt]) => {
             let (src, mut tgt) = input::read_aligned(src, std::slice::from_ref(tgt))?;
@@ -104,14 +115,68 @@ pub(super) fn run(args: &Args) -> Result<()> {
             seed: DEFAULT_SEED,
         },
         max_drop: args.max_drop,
+        search: search(args)?,
     };
-    let receipt = quantize(&args.model, &args.out, &src, &references, &options)?;
+    let test = test.as_ref();
+    let test = test.map(|(src, references)| Test { src, references });
+    let quantized = quantize(&args.model.dir()?, &args.out, test, &options)?;
     let mut out = Output::stdout();
-    match args.json {
-        true => out.json(&receipt)?,
-        false => show(&receipt, &mut out)?,
+    match (&quantized.receipt, args.json) {
+        (Some(receipt), true) => out.json(receipt)?,
+        (Some(receipt), false) => show(receipt, &mut out)?,
+        (None, true) => out.json(&quantized)?,
+        (None, false) => {
+            show_rows(sizes(quantized.precision, quantized.bytes), &mut out)?;
+            message::note(
+                "nothing was measured; with `--src` and `--ref`, a receipt shows what it costs",
+            );
+        }
     }
     out.flush()
+}
+
+/// The first rows of the table: number types and sizes.
+fn sizes(
+    precision: Precision,
+    Change { before, after }: Change<u64>,
+) -> [(&'static str, String, String, String); 2] {
+    let smaller = before as f64 / after.max(1) as f64;
+    [
+        (
+            "weights",
+            "f32".to_owned(),
+            precision.to_string(),
+            String::new(),
+        ),
+        (
+            "size",
+            HumanBytes(before).to_string(),
+            HumanBytes(after).to_string(),
+            format!("{smaller:.1} × smaller"),
+        ),
+    ]
+}
+
+/// The search of the measurement, unless it is the model's own.
+fn search(args: &Args) -> Result<Option<TranslateOptions>> {
+    if args.search == SearchArgs::default() {
+        return Ok(None);
+    }
+    let model = checkpoint::describe(&args.model.dir()?)?;
+    args.search.options(&model.config, 1).map(Some)
+}
+
+/// A search in words.
+fn in_words(search: &SearchOptions) -> String {
+    let formula = search.length_penalty.to_possible_value();
+    let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
+    match search.beam_width {
+        1 => "greedy".into(),
+        width => format!(
+            "beam {width}, length penalty {formula}, α = {}",
+            search.alpha
+        ),
+    }
 }
 
 fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
@@ -126,27 +191,13 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         bleu,
         chrf,
         shortlist,
+        search,
         ..
     } = receipt;
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
-    let Change { before, after } = bytes;
-    let (smaller, faster) = (
-        *before as f64 / (*after).max(1) as f64,
-        seconds.before / seconds.after.max(1e-9),
-    );
+    let faster = seconds.before / seconds.after.max(1e-9);
+    show_rows(sizes(*precision, *bytes), out)?;
     let rows = [
-        (
-            "weights",
-            "f32".to_owned(),
-            precision.to_string(),
-            String::new(),
-        ),
-        (
-            "size",
-            HumanBytes(*before).to_string(),
-            HumanBytes(*after).to_string(),
-            format!("{smaller:.1} × smaller"),
-        ),
         (
             "speed",
             rate(seconds.before),
@@ -165,6 +216,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         "{:<9}{instructions}, threads: {threads}",
         "CPU"
     ))?;
+    out.line(format_args!("{:<9}{}", "search", in_words(search)))?;
     match shortlist {
         Some(cost) => show_shortlist(cost, *lines, out),
         None => Ok(()),

@@ -11,6 +11,7 @@ use super::ensemble::EnsembleArgs;
 use super::input;
 use super::lines::LINES_PER_CHUNK;
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 use super::table::blank_separated;
 
@@ -32,9 +33,8 @@ the beginning is. Warnings name such lines.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     ensemble: EnsembleArgs,
     /// The source sentences, one per line; `-` for standard input.
@@ -75,9 +75,10 @@ struct Pair<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = args.ensemble.load(&args.model)?;
+    let dir = args.model.dir()?;
+    let pipeline = args.ensemble.load(&dir)?;
     let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
-    let inputs = [&args.src, &args.tgt, &args.model].into_iter();
+    let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
     let inputs = inputs.chain(args.ensemble.models());
     let mut out = Output::open(args.output.as_deref(), inputs)?;
     let chunks = src

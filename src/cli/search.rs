@@ -22,7 +22,8 @@ pub(super) struct SearchArgs {
     /// Exponent of the length penalty; 0 disables it [default: the model's].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     alpha: Option<f64>,
-    /// Maximum number of tokens per translation, however long its source [default: a limit that grows with the source].
+    /// Maximum number of tokens per translation, however long its source: fewer or more than by default, up to what the model can
+    /// read [default: the model's limit, which grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
     /// When a beam search ends [default: the model's].
@@ -53,13 +54,16 @@ impl SearchArgs {
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
         decode.stopping = self.stopping.unwrap_or(decode.stopping);
         decode.min_length = self.min_length.unwrap_or(decode.min_length);
+        if let Some(most) = self.max_new_tokens {
+            // This limit in place of the other.
+            (decode.max_new_factor, decode.max_new_extra) = (0.0, most.get());
+        }
         let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
         decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
         decode.validate().map_err(as_option)?;
         let search = SearchOptions {
             n_best,
             coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
-            max_new_tokens: self.max_new_tokens.map_or(usize::MAX, NonZeroUsize::get),
             ..SearchOptions::from(&decode)
         };
         search.check()?;

@@ -1,21 +1,26 @@
 //! `attentive serve`: answers requests over HTTP.
 
+mod files;
+mod log;
+
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
 use attentive::engine::Precision;
 use attentive::error::{Error, Result};
-use attentive::server::{Control, DEFAULT_ADDRESS, ServeConfig, ServedModel, Server};
-use clap::ValueEnum;
+use attentive::server::{Control, DEFAULT_ADDRESS, Log, ServeConfig, ServedModel, Server};
 use listenfd::ListenFd;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tracing_subscriber::EnvFilter;
 
-use super::message;
+use self::log::LogFormat;
+
+/// Time for the end of the log to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,12 +39,13 @@ Operation:
   The address is printed on standard output as soon as clients can connect, while models are still being loaded. `/readyz` \
 tells whether requests are answered, `/livez` whether the process lives, and `/metrics` what it has done. SIGTERM and SIGINT \
 finish what was accepted, then stop; a second one stops at once. SIGHUP reads models and keys again without losing a request. \
-The log goes to standard error; `RUST_LOG` filters it.
+The log goes to standard error; `RUST_LOG` filters it. Lines that cannot be written are dropped and counted.
 
 Configuration file:
-  Keys are `listen`, `api_key_file`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
-`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `characters`, `texts`, `tokens`, \
-`new_tokens`, `alternatives`, `beam_width`, `connections`, and in seconds `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
+  Keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
+`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `bodies`, `characters`, `in_progress`, `texts`, \
+`tokens`, `phrases`, `stop`, `new_tokens`, `alternatives`, `beam_width`, `connections`, `connections_per_address`, and in seconds `timeout`, \
+`head_timeout`, `stall_timeout` and `drain_timeout`. \
 Options of the command line override it.";
 
 /// Answer requests over HTTP: translate, generate, fill, tag, classify, embed and explain.
@@ -58,6 +64,10 @@ pub(super) struct Args {
     /// Answer only requests with one of the keys in this file, which has one per line.
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
+    /// Answer requests that call the server by this name, for example behind a reverse proxy; may be repeated. `localhost` and
+    /// addresses are always allowed, `*` allows all names [default: all, but none if only this machine can reach the server].
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
     /// Maximum number of sentences and other jobs that wait for a model.
     #[arg(long, value_name = "N")]
     max_queue: Option<NonZeroUsize>,
@@ -81,15 +91,6 @@ pub(super) struct Args {
     log_text: bool,
 }
 
-/// A form of the log.
-#[derive(Clone, Copy, ValueEnum)]
-enum LogFormat {
-    /// A line of text for each event.
-    Text,
-    /// A JSON object for each event.
-    Json,
-}
-
 impl Args {
     fn config(&self, threads: Option<NonZeroUsize>) -> Result<ServeConfig> {
         let mut config = match &self.config {
@@ -104,6 +105,9 @@ impl Args {
         config.precision = self.precision.or(config.precision);
         config.threads = threads.map_or(config.threads, NonZeroUsize::get);
         config.log_text |= self.log_text;
+        if !self.allowed_hosts.is_empty() {
+            config.allowed_hosts.clone_from(&self.allowed_hosts);
+        }
         let limits = &mut config.limits;
         let set = |limit: &mut usize, given: Option<NonZeroUsize>| {
             *limit = given.map_or(*limit, NonZeroUsize::get);
@@ -119,19 +123,31 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, threads: Option<NonZeroUsize>) -> Result<()> {
-    let config = args.config(threads)?;
-    start_log(args.log_format);
+    let mut config = args.config(threads)?;
+    config.check()?;
+    let log = log::start(args.log_format)?;
+    files::make_room(&mut config.limits);
+    let result = serve(config, &log);
+    if !log.flush(LAST_WORDS) {
+        // Nobody reads, so that another word would wait for good.
+        std::process::exit(result.map_or_else(|error| error.exit_code().into(), |()| 0));
+    }
+    result
+}
+
+fn serve(config: ServeConfig, log: &Log) -> Result<()> {
     let needs_key = config.api_key_file.is_some();
     let server = match inherited()? {
         Some(listener) => Server::on(listener, config)?,
         None => Server::bind(config)?,
     };
+    server.count_lines_of(log);
     let address = server.address()?;
     if !is_local(address.ip()) && !needs_key {
-        message::warning(format_args!(
+        tracing::warn!(
             "anyone who can reach {address} can use the models: `--api-key-file` restricts that, and `--listen {DEFAULT_ADDRESS}` \
              is for this machine only"
-        ));
+        );
     }
     listen_to_signals(server.control())?;
     announce(address)?;
@@ -149,24 +165,18 @@ fn is_local(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
+/// Tells the address on standard output. A server that cannot tell it, or whom nobody listens to, goes on.
 fn announce(address: SocketAddr) -> Result<()> {
-    let mut out = io::stdout();
-    let written = writeln!(out, "http://{address}").and_then(|()| out.flush());
-    written.map_err(Error::io("write", "standard output"))
-}
-
-/// Sends events to standard error: `info` and worse, unless `RUST_LOG` says otherwise.
-fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .with_target(false);
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
+    let tell = move || {
+        let mut out = io::stdout();
+        let told = writeln!(out, "http://{address}").and_then(|()| out.flush());
+        if let Err(error) = told {
+            tracing::warn!(%address, "the address could not be written to standard output: {error}");
+        }
+    };
+    let thread = thread::Builder::new().name("announcement".to_owned());
+    let started = thread.spawn(tell).map(drop);
+    started.map_err(Error::io("start a thread of", "the server"))
 }
 
 /// Obeys signals on a thread of its own.

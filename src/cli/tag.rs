@@ -43,9 +43,10 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(&args.lines.model)?;
+    let dir = args.lines.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
     pipeline.require(Task::Tag)?;
-    let (mut input, mut out) = args.lines.open()?;
+    let (mut input, mut out) = args.lines.open(&dir)?;
     let config = &pipeline.config().model;
     let (mut unknown, mut tokens) = (0, 0);
     loop {

@@ -14,11 +14,12 @@ use super::message;
 /// The maximum number of threads, unless the machine has more CPUs.
 const MOST: usize = 64;
 
-/// Sets up the thread pool that all kernels share. Without a choice, the processes on this machine share its CPUs.
-pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
+/// Sets up the thread pool that all kernels share. Without a choice, the processes on this machine share its CPUs. Returns the
+/// choice, or the most that is allowed if it is less.
+pub(super) fn choose(choice: Option<NonZeroUsize>) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let asked = match (threads, n_on_this_machine()) {
-        (None, 1) => return Ok(()),
+    let asked = match (choice, n_on_this_machine()) {
+        (None, 1) => return Ok(None),
         (Some(asked), _) => asked,
         // Launchers often give each process CPUs of its own.
         (None, n) => {
@@ -38,6 +39,7 @@ pub(super) fn choose(threads: Option<NonZeroUsize>) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
+        .map(|()| choice.and(NonZeroUsize::new(threads)))
         .map_err(|error| {
             Error::usage(
                 format!("`--threads {threads}`: {error}"),

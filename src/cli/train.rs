@@ -10,7 +10,6 @@ use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
 use attentive::train::report::Silent;
 use attentive::train::{self, Existing, RunOptions, StopReason, Summary};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::existing::ExistingArgs;
 use super::progress::Progress;
@@ -23,6 +22,7 @@ Examples:
   attentive train configs/multi30k.toml --profile
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
   attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
+  attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
   With `model.from`, training starts from a model directory, imported or own: its weights, tokenizer and network. docs/fine-tuning.md \
@@ -69,10 +69,10 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
-    let source = processes.value_of_first("the model of `model.from` was read", || {
-        draft.source(resumed)
+    let known = processes.value_of_first("the model of `model.from` was read", || {
+        draft.known(resumed)
     })?;
-    let config = draft.resolve(source.as_ref());
+    let config = draft.resolve(&known);
     let config = processes.agree("the configuration was read", config)?;
     let options = RunOptions {
         out,
@@ -86,23 +86,6 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let summary = train::train(&config, &options, &mut Progress::new())?;
     message::note(sentence(&summary));
     Ok(())
-}
-
-/// Adds a tip if the `=` of `--profile=5` was omitted, which turns the number into a separate argument.
-pub(super) fn with_hint(mut error: clap::Error) -> clap::Error {
-    let surplus = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(surplus)) => surplus.clone(),
-        _ => return error,
-    };
-    let given = |word: &str| std::env::args().any(|argument| argument == word);
-    let asked = given("train") && given("--profile");
-    if asked && error.kind() == ErrorKind::UnknownArgument && surplus.parse::<u64>().is_ok() {
-        let tip =
-            format!("write the number of updates after an equals sign: `--profile={surplus}`");
-        let tip = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tip);
-    }
-    error
 }
 
 /// `runs/` and the configuration's file name without its extension.

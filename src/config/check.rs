@@ -21,6 +21,9 @@ const MIN_VOCAB_SIZE: usize = 8;
 /// More generated pairs than fit into the RAM of any machine.
 const MAX_PAIRS: usize = 100_000_000;
 
+/// More micro-batches of an update than any run can wait for.
+const MAX_ACCUMULATE: usize = 1 << 16;
+
 /// Weights of corpora; others are typing errors.
 const WEIGHTS: RangeInclusive<f64> = 0.001..=1000.0;
 
@@ -118,6 +121,7 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 }
 
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
+    path("tokenizer.from", tokenizer.from.as_ref())?;
     size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
     at_most("tokenizer.vocab_size", tokenizer.vocab_size, 1 << 24)?;
     size("tokenizer.sample_lines", tokenizer.sample_lines, 1)?;
@@ -149,6 +153,7 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
 fn train(train: &TrainConfig) -> Result<()> {
     size("train.batch_tokens", train.batch_tokens, 1)?;
     size("train.accumulate", train.accumulate, 1)?;
+    at_most("train.accumulate", train.accumulate, MAX_ACCUMULATE)?;
     size("train.validate_sentences", train.validate_sentences, 0)?;
     size("train.samples", train.samples, 0)?;
     size("train.keep_last", train.keep_last, 1)?;

@@ -15,7 +15,7 @@ pub struct DecodeConfig {
     pub beam_width: usize,
     /// Normalisation of scores by length.
     pub length_penalty: LengthPenalty,
-    /// The penalty's exponent α.
+    /// The penalty's exponent α; by default 1, and 0.6 for `gnmt`.
     pub alpha: f64,
     /// A translation has at most `max_new_factor` · source tokens + `max_new_extra` tokens.
     pub max_new_factor: f64,
@@ -48,7 +48,7 @@ impl DecodeConfig {
 pub enum LengthPenalty {
     /// ((5 + length) / 6)^α (Wu et al. 2016).
     Gnmt,
-    /// length^α.
+    /// length^α: with α = 1, the average log-probability of a token.
     Length,
 }
 
@@ -71,8 +71,8 @@ impl Default for DecodeConfig {
     fn default() -> Self {
         Self {
             beam_width: 5,
-            length_penalty: LengthPenalty::Gnmt,
-            alpha: 0.6,
+            length_penalty: LengthPenalty::Length,
+            alpha: 1.0,
             max_new_factor: 1.5,
             max_new_extra: 10,
             stopping: Stopping::Exact,

@@ -20,6 +20,7 @@ const FREE: &[&str] = &[
     "train.patience",
     "train.samples",
     "train.save_every",
+    "train.tensorboard",
     "train.validate_every",
     "train.validate_sentences",
 ];

@@ -1,14 +1,18 @@
 //! Strict reading: from TOML text and overrides to a checked [`Config`].
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::strict::{check_key, check_table};
-use super::{Config, by_family, corpus, source};
+use super::{Config, corpus, dependent, older, source};
 use crate::error::{Error, Result};
+use crate::small_file::read_text;
+
+/// The largest configuration.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The location of an override in error messages.
 const OVERRIDE: &str = "an override";
@@ -20,21 +24,23 @@ impl Config {
     /// that `tokenizer.kind=word` needs no quotes.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, and those of [`Config::parse`].
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, and those of [`Config::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
         let draft = Draft::load(path, overrides)?;
-        let source = draft.source(None)?;
-        draft.resolve(source.as_ref())
+        let known = draft.known(None)?;
+        draft.resolve(&known)
     }
 
     /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since earlier versions
-    /// wrote them.
+    /// wrote them, and a key that is missing has the default of the version that did not know it.
     ///
     /// # Errors
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-        Draft::parse(&text, path, &[])?.finish(None, Self::validate_stored)
+        let text = read_text(path, MOST_BYTES)?;
+        let mut draft = Draft::parse(&text, path, &[])?;
+        older::fill_in(&mut draft.table);
+        draft.finish(None, Self::validate_stored)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -45,8 +51,8 @@ impl Config {
     /// model in `model.from`.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         let draft = Draft::parse(text, path, overrides)?;
-        let source = draft.source(None)?;
-        draft.resolve(source.as_ref())
+        let known = draft.known(None)?;
+        draft.resolve(&known)
     }
 
     /// The whole configuration as TOML, with every default written out. [`Config::parse`] reads back an equal value.
@@ -69,13 +75,22 @@ pub struct Draft {
     table: Table,
 }
 
+/// Configurations that complete a [`Draft`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Known {
+    /// That of the model from which training starts.
+    pub source: Option<Config>,
+    /// That with which the run began that is resumed. Defaults that have changed since then are its own.
+    pub begun: Option<Config>,
+}
+
 impl Draft {
     /// Reads the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
     /// Those of [`Config::load`] for unknown keys and wrong types.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = read_text(path, MOST_BYTES)?;
         Self::parse(&text, path, overrides)
     }
 
@@ -103,31 +118,44 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The configuration of the model from which training starts, if there is one. The run in the directory `resumed` knows it,
-    /// so that the model itself is no longer needed.
+    /// The configurations that complete this one, for a run that is resumed in the directory `resumed` if given. It knows that of
+    /// the model from which training started, so that the model itself is no longer needed.
     ///
     /// # Errors
     /// Those of [`Config::load_source`].
-    pub fn source(&self, resumed: Option<&Path>) -> Result<Option<Config>> {
+    pub fn known(&self, resumed: Option<&Path>) -> Result<Known> {
+        let run = resumed.filter(|run| Config::is_in(run));
         let model = self.table.get("model");
         let Some(from) = model.and_then(|model| model.get("from")?.as_str()) else {
-            return Ok(None);
+            return Ok(Known {
+                source: None,
+                // What is wrong with it is said when the run is opened.
+                begun: run.and_then(|run| Config::load_source(run).ok()),
+            });
         };
-        if let Some(run) = resumed.filter(|run| Config::is_in(run)) {
-            let stored = Config::load_source(run)?;
-            if stored.model.from.is_some() {
-                return Ok(Some(stored));
-            }
-        }
-        let source = Config::load_source(Path::new(from));
-        source.map(Some).map_err(|error| self.located(error))
+        let begun = run.map(Config::load_source).transpose()?;
+        let stored = begun.clone().filter(|stored| stored.model.from.is_some());
+        let source = match stored {
+            Some(stored) => Ok(stored),
+            None => Config::load_source(Path::new(from)),
+        };
+        let source = source.map_err(|error| self.located(error))?;
+        Ok(Known {
+            source: Some(source),
+            begun,
+        })
     }
 
-    /// The whole configuration, given the result of [`Draft::source`].
+    /// The whole configuration, given the result of [`Draft::known`].
     ///
     /// # Errors
     /// Those of [`Config::parse`].
-    pub fn resolve(self, source: Option<&Config>) -> Result<Config> {
+    pub fn resolve(mut self, known: &Known) -> Result<Config> {
+        let Known { source, begun } = known;
+        if let Some(begun) = begun {
+            older::keep(&mut self.table, begun);
+        }
+        let source = source.as_ref();
         self.finish(source, |config| {
             source.map_or(Ok(()), |source| config.check_source(source))?;
             config.validate()
@@ -143,7 +171,7 @@ impl Draft {
         if let Some(source) = source {
             source::fill_in(&mut table, source);
         }
-        by_family::fill_in(&mut table);
+        dependent::fill_in(&mut table);
         // The checks above have already refused, with better messages, everything that serde could refuse.
         let config: Config = table
             .try_into()

@@ -3,14 +3,16 @@
 //! The resolved configuration, with every default written out, is part of the model directory.
 
 mod architecture;
-mod by_family;
 mod check;
 mod corpus;
 mod data;
 mod decode;
+mod dependent;
 mod difference;
 mod load;
 mod model;
+mod older;
+mod rotary;
 mod schema;
 mod source;
 mod strict;
@@ -18,6 +20,7 @@ mod strict;
 mod tests;
 mod tokenizer;
 mod train;
+mod usual;
 
 pub use crate::architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
@@ -27,11 +30,9 @@ pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
 pub use difference::Difference;
-pub use load::Draft;
-pub use model::{
-    Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
-    StackKind,
-};
+pub use load::{Draft, Known};
+pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use tokenizer::{
     NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
 };

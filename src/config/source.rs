@@ -1,6 +1,7 @@
 //! `model.from`: what a configuration takes over from that of the model from which training starts.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -10,6 +11,9 @@ use crate::error::{Error, Result};
 
 /// The configuration in a model directory.
 const FILE: &str = "config.toml";
+
+/// The folder of a run's checkpoints, which share the run's configuration.
+const CHECKPOINTS: &str = "checkpoints";
 
 /// Sections that come from the source, except for the keys that are set.
 const INHERITED: [&str; 3] = ["model", "tokenizer", "decode"];
@@ -38,7 +42,7 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] if it is not a model directory, and those of [`Config::load_stored`].
     pub fn load_source(from: &Path) -> Result<Self> {
-        let path = from.join(FILE);
+        let path = Self::home(from).join(FILE);
         if !path.is_file() {
             return Err(Error::Config {
                 key: "model.from".into(),
@@ -55,6 +59,25 @@ impl Config {
             });
         }
         Self::load_stored(&path)
+    }
+
+    /// The directory that holds the configuration, the tokenizers and the log of the model in the directory `dir`: for a
+    /// checkpoint `RUN/checkpoints/step-N` it is `RUN`, otherwise `dir` itself.
+    pub fn home(dir: &Path) -> PathBuf {
+        let of_run = |dir: &Path| -> Option<PathBuf> {
+            let folder = dir.parent()?;
+            let run = match folder.parent()? {
+                run if run.as_os_str().is_empty() => Path::new("."),
+                run => run,
+            };
+            (folder.file_name()? == CHECKPOINTS && Self::is_in(run)).then(|| run.to_path_buf())
+        };
+        if Self::is_in(dir) {
+            return dir.to_path_buf();
+        }
+        // The path may be relative to the checkpoint, or go through a link.
+        let run = of_run(dir).or_else(|| of_run(&fs::canonicalize(dir).ok()?));
+        run.unwrap_or_else(|| dir.to_path_buf())
     }
 
     /// Whether a model's configuration is in the directory `dir`.

@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::schema::{Kind, SCHEMA, join};
+use super::usual;
 use crate::error::{Error, Result};
 
 /// Sections of which there may be a list.
@@ -55,7 +56,7 @@ fn wrong_type(key: &str, kind: Kind, value: &Value) -> Error {
         key: key.to_owned(),
         expected: expected(kind),
         found: described(value),
-        hint: hint(kind, value),
+        hint: hint(key, kind, value),
     }
 }
 
@@ -81,7 +82,7 @@ fn described(value: &Value) -> String {
 }
 
 /// A guess at what `value` was meant to be.
-fn hint(kind: Kind, value: &Value) -> Option<String> {
+fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
     let write = |value: String| format!("write `{value}`");
     match (kind, value) {
         (Kind::Switch, Value::String(text)) => {
@@ -108,9 +109,14 @@ fn hint(kind: Kind, value: &Value) -> Option<String> {
         }
         (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{text}\"]`")),
         (Kind::OneOf(allowed), Value::String(text)) => {
-            let near =
-                |name: &str| strsim::jaro_winkler(name, &text.to_lowercase().replace('-', "_"));
-            nearest(allowed.iter().copied(), near).map(did_you_mean)
+            let text = text.to_lowercase().replace(['-', ' '], "_");
+            if let Some(hint) = usual::hint(key, &text) {
+                return Some(hint.to_owned());
+            }
+            let near = |name: &str| strsim::jaro_winkler(name, &text);
+            let same = || allowed.iter().copied().find(|name| usual::is(name, &text));
+            let near = || nearest(allowed.iter().copied(), near);
+            same().or_else(near).map(did_you_mean)
         }
         _ => None,
     }
@@ -118,7 +124,8 @@ fn hint(kind: Kind, value: &Value) -> Option<String> {
 
 fn unknown_key(key: &str) -> Error {
     let known = SCHEMA.keys().map(String::as_str);
-    let hint = match nearest(known, |known| likeness(known, key)) {
+    let near = || nearest(known, |known| likeness(known, key));
+    let hint = match usual::key(split(key).1).or_else(near) {
         Some(known) => did_you_mean(known),
         None => keys_beside(key),
     };

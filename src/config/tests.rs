@@ -1,6 +1,7 @@
 //! Reading: keys, types, overrides, files, and messages about mistakes.
 
 mod family;
+mod older;
 mod overrides;
 mod ranges;
 mod source;
@@ -132,6 +133,7 @@ fn a_written_configuration_reads_back_equal() {
     let table: toml::Table = text.parse().unwrap();
     // These are only written out if set.
     let optional = [
+        "tokenizer.from",
         "model.from",
         "model.encoder",
         "model.decoder",
@@ -214,6 +216,16 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "decode.beamwidth = 1",
             "decode.beamwidth",
             "did you mean `decode.beam_width`?",
+        ),
+        (
+            "model.hidden_size = 1",
+            "model.hidden_size",
+            "did you mean `model.d_model`?",
+        ),
+        (
+            "train.lr = 1",
+            "train.lr",
+            "did you mean `train.optimizer.learning_rate`?",
         ),
         (
             "'train.batch_tokens' = 1",
@@ -303,6 +315,21 @@ fn wrong_choices_are_refused_with_all_choices_and_the_nearest() {
             "model.positions = 'sinusoidal'",
             "model.positions",
             "did you mean `sinusoidal_",
+        ),
+        (
+            "model.positions = 'RoPE'",
+            "model.positions",
+            "did you mean `rotary`?",
+        ),
+        (
+            "model.norm = 'rmsnorm'",
+            "model.norm",
+            "did you mean `rms`?",
+        ),
+        (
+            "model.activation = 'SwiGLU'",
+            "model.activation",
+            "write `activation = \"silu\"` and `feed_forward_gate = true`",
         ),
         (
             "train.schedule.kind = 'inverse-sqrt'",

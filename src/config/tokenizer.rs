@@ -1,15 +1,20 @@
 //! `[tokenizer]`: tokenization.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Config, Task};
 
-/// `[tokenizer]`: tokenization, learned from the training text.
+/// `[tokenizer]`: tokenization, learned from the training text unless `from` names a tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
+    /// A tokenizer that is taken as it is: a SentencePiece model, a `tokenizer.json`, or a folder with one or with one for each
+    /// side. Relative to the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
     /// Kind of tokens.
     pub kind: TokenizerKind,
     /// The size of a vocabulary, special tokens included.
@@ -22,6 +27,13 @@ pub struct TokenizerConfig {
     pub lowercase: bool,
     /// Unicode normalisation.
     pub normalization: Normalization,
+    /// Whether subwords keep punctuation and symbols apart from letters and digits. Tokens are then made of one or the other.
+    pub split_punctuation: bool,
+    /// Whether each decimal digit is a token of its own in a vocabulary of subwords.
+    pub split_digits: bool,
+    /// Whether subwords keep letters of different Unicode scripts apart, and letters and numbers. Han, Hiragana and Katakana
+    /// count as one script.
+    pub split_by_script: bool,
     /// Vocabularies are learned from at most this many lines, drawn at random. Taggers and classifiers use all.
     pub sample_lines: usize,
     /// The tokens with a special role, in the vocabulary of an imported model. Learned vocabularies have the defaults.
@@ -78,6 +90,17 @@ impl<'a> From<&'a SpecialNames> for NamesOfSides<'a> {
     }
 }
 
+impl TokenizerConfig {
+    /// The defaults for a vocabulary that was made elsewhere, to which nothing of how ours are learned applies.
+    pub(crate) fn foreign() -> Self {
+        Self {
+            split_punctuation: false,
+            split_by_script: false,
+            ..Self::default()
+        }
+    }
+}
+
 impl Config {
     /// The special tokens of both sides. Vocabularies of labels are always learned, so theirs are the default ones.
     pub fn special_names(&self) -> NamesOfSides<'_> {
@@ -129,12 +152,16 @@ pub enum Normalization {
 impl Default for TokenizerConfig {
     fn default() -> Self {
         Self {
+            from: None,
             kind: TokenizerKind::Bpe,
             vocab_size: 8000,
             vocabulary: Vocabulary::Shared,
             min_frequency: 2,
             lowercase: false,
             normalization: Normalization::Nfkc,
+            split_punctuation: true,
+            split_digits: false,
+            split_by_script: true,
             sample_lines: 1_000_000,
             special: SpecialNames::default(),
         }

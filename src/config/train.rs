@@ -41,8 +41,10 @@ pub struct TrainConfig {
     /// Number of latest checkpoints whose average is served when training ends; 0 to serve the best checkpoint, or the last
     /// one without validation.
     pub average_last: usize,
-    /// Updates between lines in `metrics.jsonl`.
+    /// Updates between lines in `metrics.jsonl`, each of which is the mean over these updates.
     pub log_every: u64,
+    /// Whether the log is written for TensorBoard, too.
+    pub tensorboard: bool,
     /// The optimizer.
     pub optimizer: OptimizerConfig,
     /// The learning rate schedule.
@@ -108,6 +110,7 @@ impl Default for TrainConfig {
             keep_last: 3,
             average_last: 0,
             log_every: 10,
+            tensorboard: false,
             optimizer: OptimizerConfig::default(),
             schedule: ScheduleConfig::default(),
             scheduled_sampling: SamplingConfig::default(),

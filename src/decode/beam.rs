@@ -186,7 +186,7 @@ impl<'a> Beam<'a> {
                 0 => 0,
                 _ => {
                     let progress = &self.live[candidate.parent].progress;
-                    constraints.met(&constraints.advance(progress, candidate.next.token))
+                    constraints.met_after(progress, candidate.next.token)
                 }
             };
             n_complete += usize::from(met == total);

@@ -52,23 +52,35 @@ impl Constraints {
         wanted
     }
 
+    /// [`Constraints::met`] after one more token.
+    pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
+        let phrases = self.0.iter().zip(progress);
+        let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));
+        met(advanced)
+    }
+
     /// The number of tokens met: those of the phrases that have occurred, and the longest beginning of another one. Some wanted
     /// token always raises it.
     pub(super) fn met(&self, progress: &Progress) -> usize {
-        let (mut whole, mut begun) = (0, 0);
-        for (phrase, &len) in self.0.iter().zip(progress) {
-            match len == phrase.tokens.len() {
-                true => whole += len,
-                false => begun = begun.max(len),
-            }
-        }
-        whole + begun
+        met(self.0.iter().zip(progress.iter().copied()))
     }
 
     /// [`Constraints::met`] of a hypothesis that contains all phrases.
     pub(super) fn total(&self) -> usize {
         self.0.iter().map(|phrase| phrase.tokens.len()).sum()
     }
+}
+
+/// The number of tokens met of phrases, of each of which there is a beginning of so many tokens.
+fn met<'a>(begun: impl Iterator<Item = (&'a Phrase, usize)>) -> usize {
+    let (mut whole, mut longest) = (0, 0);
+    for (phrase, len) in begun {
+        match len == phrase.tokens.len() {
+            true => whole += len,
+            false => longest = longest.max(len),
+        }
+    }
+    whole + longest
 }
 
 impl Phrase {
@@ -124,7 +136,9 @@ mod tests {
                     constraints.met(&next)
                 });
                 assert!(wanted.is_empty() || best.max() > Some(before));
+                let next = constraints.met_after(&progress, text[end - 1]);
                 progress = constraints.advance(&progress, text[end - 1]);
+                assert_eq!(constraints.met(&progress), next);
                 for (number, phrase) in phrases.iter().enumerate() {
                     let read = &text[..end];
                     let is_met = read.windows(phrase.len()).any(|part| part == phrase);

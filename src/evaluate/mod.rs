@@ -4,12 +4,14 @@ mod classification;
 mod forced;
 mod language_model;
 mod masked;
+mod orders;
 mod tagging;
 mod translation;
 
 pub use classification::{ClassificationEvaluation, classification};
 pub use language_model::{TextEvaluation, language_model};
 pub use masked::{MaskedEvaluation, Unigram, masked};
+pub use orders::{Orders, orders};
 pub use tagging::{TaggingEvaluation, tagging};
 pub(crate) use translation::check;
 pub use translation::{EvaluateOptions, Evaluation, evaluate};

@@ -26,6 +26,8 @@ pub struct EvaluateOptions {
 pub struct Evaluation {
     /// BLEU of the translations.
     pub bleu: Score,
+    /// Its brevity penalty, at most 1: the factor by which BLEU is lower because the translations are shorter than the references.
+    pub brevity_penalty: f64,
     /// chrF2.
     pub chrf: Score,
     /// chrF2++, which also counts words.
@@ -77,8 +79,10 @@ pub fn evaluate(
         word_order: 2,
         ..Chrf::default()
     };
+    let statistics = options.bleu.statistics(&translations, references);
     Ok(Evaluation {
-        bleu: options.bleu.corpus(&translations, references),
+        bleu: options.bleu.score(&statistics, references.len()),
+        brevity_penalty: statistics.brevity_penalty(),
         chrf: Chrf::default().corpus(&translations, references),
         chrf_plus_plus: chrf_plus_plus.corpus(&translations, references),
         ter: Ter::default().corpus(&translations, references),
@@ -121,7 +125,7 @@ pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result
 }
 
 /// Teacher-forced loss and accuracy of the references.
-fn teacher_forcing(
+pub(super) fn teacher_forcing(
     pipeline: &Pipeline,
     src: &[String],
     references: &[String],

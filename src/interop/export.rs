@@ -6,9 +6,10 @@ use super::listing::refuse_existing;
 use super::{hf, marian};
 use crate::architecture::{NormKind, Positions};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
-use crate::config::{ModelConfig, StackKind};
+use crate::config::{Config, ModelConfig, StackKind};
 use crate::error::{Error, Result};
 use crate::model::Parameter;
+use crate::text::Tokenizers;
 
 /// The form in which a model is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,30 @@ pub struct Exported {
     pub kind: &'static str,
     /// How the model will differ from its behaviour here.
     pub notes: Vec<String>,
+}
+
+impl ExportFormat {
+    /// All forms.
+    pub const ALL: [Self; 2] = [Self::Hf, Self::Marian];
+
+    /// The name of the tool.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::Hf => "transformers",
+            Self::Marian => "Marian",
+        }
+    }
+
+    /// The kind that a model of this configuration becomes, as far as can be told without its weights.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences.
+    pub fn kind_of(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+        match self {
+            Self::Hf => hf::kind(config, tokenizers),
+            Self::Marian => marian::kind(config, tokenizers),
+        }
+    }
 }
 
 /// Writes the model directory `model` in another form to the directory `out`, which must not exist.

@@ -85,7 +85,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         tokenizer: TokenizerConfig {
             kind: TokenizerKind::Word,
             vocabulary: Vocabulary::Separate,
-            ..TokenizerConfig::default()
+            ..TokenizerConfig::foreign()
         },
         data: DataConfig {
             max_len: MAX_LEN,

@@ -10,12 +10,14 @@ mod hf;
 mod keys;
 mod listing;
 mod marian;
+mod named;
 mod recipe;
 mod reverse;
 mod sentencepiece;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use std::path::Path;
 pub use self::export::{ExportFormat, Exported, export};
 pub use self::listing::name_of;
 use self::recipe::Recipe;
+pub use self::vocabulary::tokenizers;
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Imported, Provenance, files, weights};
 use crate::config::Config;
@@ -96,7 +99,9 @@ impl Foreign {
             ForeignForm::Marian => marian::open(path),
             ForeignForm::G2p => g2p::open(path),
         };
-        opened.map_err(diagnosis::or_pointer)
+        opened
+            .map_err(|error| named::by_its_keys(error, path))
+            .map_err(diagnosis::or_pointer)
     }
 
     /// The model of this `config` whose parameters `recipe` makes.
@@ -131,22 +136,18 @@ impl Foreign {
             sha256.replace(hash);
             Ok(())
         };
-        let write_provenance = |path: &Path| {
-            let provenance = Provenance {
-                program: Provenance::this_program(),
-                imported: Some(Imported {
-                    path: self.recipe.path.display().to_string(),
-                    kind: self.kind.clone(),
-                }),
-                sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
-                ..Provenance::default()
-            };
-            fs::write(path, serde_json::to_vec_pretty(&provenance)?)
+        // Asked for when the weights have been written.
+        let provenance = || Provenance {
+            program: Provenance::this_program(),
+            imported: Some(Imported {
+                path: self.recipe.path.display().to_string(),
+                kind: self.kind.clone(),
+            }),
+            sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
+            ..Provenance::default()
         };
-        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
-            (files::WEIGHTS, &write_weights),
-            (files::PROVENANCE, &write_provenance),
-        ];
+        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> =
+            vec![(files::WEIGHTS, &write_weights)];
         let write_shortlist = |path: &Path| match &self.shortlist {
             Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),
             None => Ok(()),
@@ -154,6 +155,6 @@ impl Foreign {
         if self.shortlist.is_some() {
             others.push((files::SHORTLIST, &write_shortlist));
         }
-        checkpoint::write_model(out, &self.config, &self.tokenizers, &others)
+        checkpoint::write_model(out, &self.config, &self.tokenizers, &others, &provenance)
     }
 }

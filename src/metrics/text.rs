@@ -20,6 +20,11 @@ pub(super) fn strip_end(line: &str) -> &str {
     line.trim_end_matches(is_space)
 }
 
+/// `str.strip()`.
+pub(super) fn strip(line: &str) -> &str {
+    line.trim_matches(is_space)
+}
+
 /// `str.lower()`: both follow Unicode's full mappings, final sigma included.
 pub(super) fn lower(line: &str) -> String {
     line.to_lowercase()

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::text;
+
 /// Word segmentation for BLEU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
@@ -19,6 +21,10 @@ pub enum BleuTokenizer {
     #[serde(rename = "intl")]
     #[cfg_attr(feature = "cli", value(name = "intl"))]
     International,
+    /// For Chinese: each Chinese character is a word, and everything else is split as by `13a`.
+    #[serde(rename = "zh")]
+    #[cfg_attr(feature = "cli", value(name = "zh"))]
+    Chinese,
     /// Each character is a word.
     #[serde(rename = "char")]
     #[cfg_attr(feature = "cli", value(name = "char"))]
@@ -35,6 +41,7 @@ impl BleuTokenizer {
         match self {
             Self::Mteval13a => mteval_13a(line),
             Self::International => international(line),
+            Self::Chinese => chinese(line),
             Self::Character => surround(line, |_| true),
             Self::None => line.to_owned(),
         }
@@ -45,6 +52,7 @@ impl BleuTokenizer {
         match self {
             Self::Mteval13a => "13a",
             Self::International => "intl",
+            Self::Chinese => "zh",
             Self::Character => "char",
             Self::None => "none",
         }
@@ -56,8 +64,17 @@ fn mteval_13a(line: &str) -> String {
         .replace("<skipped>", "")
         .replace("-\n", "")
         .replace('\n', " ");
-    let line = surround(&format!(" {} ", unescape(line)), is_western_mark);
-    split_numbers(&line)
+    western(&format!(" {} ", unescape(line)))
+}
+
+/// What `13a` and `zh` share: ASCII punctuation apart.
+fn western(line: &str) -> String {
+    split_numbers(&surround(line, is_western_mark))
+}
+
+/// `zh`: markup and entities stay as they are, and a dot or comma at an end of the line is not split off.
+fn chinese(line: &str) -> String {
+    western(&surround(text::strip(line), is_chinese))
 }
 
 fn international(line: &str) -> String {
@@ -155,6 +172,17 @@ fn rewrite_pairs(
 /// ASCII punctuation and symbols except `'`, `,`, `-` and `.`.
 fn is_western_mark(c: char) -> bool {
     c.is_ascii_punctuation() && !matches!(c, '\'' | ',' | '-' | '.')
+}
+
+/// The characters that sacreBLEU's `zh` separates: ideographs, full-width forms and East Asian marks. U+2001 to U+2A6D (typographic
+/// marks, currencies, arrows, mathematical signs and others) are among them, and ideographs above U+FFFF are not, since the script
+/// writes these as `\u20000` to `\u2a6d6` and so on, which Python reads as four digits and a fifth character.
+fn is_chinese(c: char) -> bool {
+    matches!(c,
+        '\u{2001}'..='\u{2a6d}' | '\u{2e80}'..='\u{2fdf}' | '\u{2ff0}'..='\u{303f}' | '\u{3100}'..='\u{312f}'
+        | '\u{31a0}'..='\u{31bf}' | '\u{31c0}'..='\u{31ef}' | '\u{3200}'..='\u{33ff}' | '\u{3400}'..='\u{4db5}'
+        | '\u{4e00}'..='\u{9fbb}' | '\u{f900}'..='\u{fa2d}' | '\u{fa30}'..='\u{fa6a}' | '\u{fa70}'..='\u{fad9}'
+        | '\u{fe10}'..='\u{fe1f}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}')
 }
 
 /// The Unicode blocks whose characters TER treats as words: radicals, strokes, enclosed and compatibility forms,

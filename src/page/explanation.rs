@@ -1,5 +1,6 @@
 //! What a model attends to and predicts, as JSON for the scripts of the pages.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -12,13 +13,11 @@ const UNITS: u32 = 1000;
 /// More weights make a page too slow for browsers.
 const MOST_WEIGHTS: usize = 8_000_000;
 
-/// Refuses an inspection that is too large for a page.
+/// Refuses an inspection with so many attention weights if it is too large for a page.
 ///
 /// # Errors
 /// [`Error::Usage`] with the number of weights.
-pub fn check_size(inspection: &Inspection) -> Result<()> {
-    let maps = inspection.maps.iter();
-    let weights: usize = maps.map(|map| map.weights.shape().num_elements()).sum();
+pub fn check_size(weights: usize) -> Result<()> {
     if weights <= MOST_WEIGHTS {
         return Ok(());
     }
@@ -34,7 +33,7 @@ pub fn check_size(inspection: &Inspection) -> Result<()> {
 /// `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and `labels`, predictions with their
 /// `probability`; `maps`, each with `name`, `site` (`encoder_self`, `decoder_self` or `cross`), `layer`, `rows`, `columns` and
 /// `heads`, for each head its weights row by row, where `units` stands for 1; and `warnings`.
-pub fn explanation(title: &str, inspection: &Inspection) -> Value {
+pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
     let Inspection {
         src,
         tgt,
@@ -48,17 +47,42 @@ pub fn explanation(title: &str, inspection: &Inspection) -> Value {
         Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
         None => (Vec::new(), Vec::new()),
     };
-    json!({
-        "title": title,
-        "units": UNITS,
-        "src": src,
-        "tgt": tgt,
-        "written": written.iter().map(token).collect::<Vec<_>>(),
-        "tags": tags,
-        "labels": labels,
-        "maps": maps.iter().map(map).collect::<Vec<_>>(),
-        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
-    })
+    Explanation {
+        title,
+        units: UNITS,
+        src,
+        tgt,
+        written: written.iter().map(token).collect(),
+        tags,
+        labels,
+        maps: maps.iter().map(map).collect(),
+        warnings: warnings.iter().map(Warning::to_string).collect(),
+    }
+}
+
+/// What [`explanation`] describes. There may be millions of weights, so they are kept as small as they are.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    title: &'a str,
+    units: u32,
+    src: &'a [String],
+    tgt: &'a [String],
+    written: Vec<Value>,
+    tags: Vec<Value>,
+    labels: Vec<Value>,
+    maps: Vec<Map<'a>>,
+    warnings: Vec<String>,
+}
+
+/// The weights of an attention.
+#[derive(Serialize)]
+struct Map<'a> {
+    name: &'a str,
+    site: &'static str,
+    layer: Value,
+    rows: usize,
+    columns: usize,
+    heads: Vec<Vec<u16>>,
 }
 
 fn token(written: &Written) -> Value {
@@ -80,7 +104,7 @@ fn scores(labels: &[LabelScore]) -> Vec<Value> {
     labels.iter().map(score).collect()
 }
 
-fn map(map: &AttentionMap) -> Value {
+fn map(map: &AttentionMap) -> Map<'_> {
     let AttentionMap {
         name,
         site,
@@ -88,23 +112,21 @@ fn map(map: &AttentionMap) -> Value {
         weights,
     } = map;
     let [_, n_heads, rows, columns] = weights.dims();
+    let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
     let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
-    let numbers: Vec<u32> = numbers
-        .iter()
-        .map(|w| (w * UNITS as f32).round() as u32)
-        .collect();
-    let heads: Vec<&[u32]> = numbers.chunks(rows * columns).take(n_heads).collect();
+    let heads = numbers.chunks(rows * columns).take(n_heads);
+    let heads = heads.map(|head| head.iter().map(thousandths).collect());
     let site = match site {
         AttentionSite::EncoderSelf => "encoder_self",
         AttentionSite::DecoderSelf => "decoder_self",
         AttentionSite::Cross => "cross",
     };
-    json!({
-        "name": name,
-        "site": site,
-        "layer": layer,
-        "rows": rows,
-        "columns": columns,
-        "heads": heads,
-    })
+    Map {
+        name,
+        site,
+        layer: json!(layer),
+        rows,
+        columns,
+        heads: heads.collect(),
+    }
 }

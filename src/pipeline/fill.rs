@@ -77,6 +77,14 @@ impl Pipeline {
         })
     }
 
+    /// The number of gaps in `text`, in any spelling.
+    pub fn gaps(&self, text: &str) -> usize {
+        let mask = self.mask().ok();
+        let spelled = mask.and_then(|mask| self.tokenizers.tgt().token(mask));
+        let own = spelled.filter(|spelled| spelled != MASK);
+        text.matches(MASK).count() + own.map_or(0, |own| text.matches(&*own).count())
+    }
+
     /// The tokens of `text` followed by `</s>`, if they contain `mask` and fit into the model.
     fn read_gaps(&self, text: &str, mask: TokenId) -> Result<Source> {
         if !text.contains(MASK) {

@@ -1,6 +1,7 @@
 //! Text generation.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::stop::StopStrings;
 use super::{Pipeline, Prompt};
@@ -15,7 +16,7 @@ pub struct GenerateOptions {
     /// How to sample tokens.
     pub sample: SampleOptions,
     /// Strings that end the text where they would appear; they are not part of it.
-    pub stop: Vec<String>,
+    pub stop: Arc<[String]>,
 }
 
 impl GenerateOptions {
@@ -113,7 +114,7 @@ impl<'a> Growing<'a> {
     pub(super) fn new(pipeline: &'a Pipeline, prompt: &Prompt, options: &GenerateOptions) -> Self {
         Self {
             detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids),
-            stop: StopStrings::new(options.stop.clone()),
+            stop: StopStrings::new(Arc::clone(&options.stop)),
             text: String::new(),
             tokens: Vec::new(),
         }
@@ -229,7 +230,7 @@ mod tests {
             let stop: String = characters[start..start + 3].iter().collect();
             let expected = free.text.split(&stop).next().unwrap();
             let options = GenerateOptions {
-                stop: vec!["never".into(), stop],
+                stop: ["never".into(), stop].into(),
                 ..options(3)
             };
             let stopped = run(&pipeline, "Hund", &options);
@@ -253,7 +254,7 @@ mod tests {
         let broken = damaged(whole, "tgt.positions.learned", 8 * 16);
         // A possible beginning of a stop string is passed on as well.
         options.sample.max_new_tokens = 60;
-        options.stop = vec![written.chars().last().unwrap().to_string() + "\u{1}"];
+        options.stop = [written.chars().last().unwrap().to_string() + "\u{1}"].into();
         let mut text = String::new();
         let mut on_text = |piece: &str| {
             text += piece;
@@ -271,7 +272,7 @@ mod tests {
     fn an_empty_stop_string_is_refused() {
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
         let empty = GenerateOptions {
-            stop: vec![String::new()],
+            stop: [String::new()].into(),
             ..options(1)
         };
         let prompt = stream.prompt("a").unwrap();

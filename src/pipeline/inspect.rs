@@ -43,17 +43,21 @@ pub enum Predicted {
 }
 
 /// The target of a sentence to inspect.
-#[derive(Clone, Copy)]
-enum Target<'a> {
-    /// The best translation found by the configured search.
-    Best,
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// The best translation found by the configured search; none for a model that does not translate.
+    Own,
+    /// A text.
     Text(&'a str),
-    /// As spelled in the vocabulary.
+    /// Tokens as spelled in the vocabulary.
     Tokens(&'a [String]),
+    /// The tokens of a translation that was found.
+    Found(&'a [TokenId]),
 }
 
-/// A sentence prepared for the model.
-struct Shown {
+/// A sentence prepared for an inspection.
+#[derive(Debug)]
+pub struct Shown {
     example: Example,
     warnings: Vec<Warning>,
 }
@@ -66,22 +70,8 @@ impl Pipeline {
     /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
     /// without attention over tokens; [`Error::Data`] if the model's logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
-        let task = self.config.model.family.task();
-        if task != Task::Translate && target.is_some() {
-            return Err(Error::usage(
-                "this model does not translate, so it cannot take a target",
-                "give only the text",
-            ));
-        }
-        let shown = match task {
-            Task::Embed => return Err(predicts_nothing()),
-            Task::Translate => self.show_pair(src, target.map_or(Target::Best, Target::Text))?,
-            Task::Generate => self.show_text(src)?,
-            Task::Fill => self.show_whole(src)?,
-            Task::Classify => self.show_labelled(src)?,
-            Task::Tag => self.show_tagged(src)?,
-        };
-        self.look(shown)
+        self.show(src, target.map_or(Target::Own, Target::Text))?
+            .inspect(self)
     }
 
     /// [`Pipeline::inspect`] with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`; for a
@@ -91,18 +81,31 @@ impl Pipeline {
     /// Those of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
     /// [`Error::Usage`] for a model without a decoder and a prompt that is too long.
     pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
-        let shown = match self.config.model.family.task() {
-            Task::Translate => self.show_pair(src, Target::Tokens(tokens))?,
-            Task::Generate => self.show_continued(src, tokens)?,
-            Task::Embed => return Err(predicts_nothing()),
-            Task::Fill | Task::Classify | Task::Tag => {
-                return Err(Error::usage(
-                    "this model writes no tokens",
-                    "give only the text",
-                ));
-            }
-        };
-        self.look(shown)
+        self.show(src, Target::Tokens(tokens))?.inspect(self)
+    }
+
+    /// Prepares an inspection of `src`, without running the model unless it has to translate.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::inspect`] and [`Pipeline::inspect_tokens`].
+    pub fn show(&self, src: &str, target: Target<'_>) -> Result<Shown> {
+        match (self.config.model.family.task(), target) {
+            (Task::Embed, _) => Err(predicts_nothing()),
+            (Task::Translate, target) => self.show_pair(src, target),
+            (Task::Generate, Target::Tokens(tokens)) => self.show_continued(src, tokens),
+            (_, Target::Tokens(_)) => Err(Error::usage(
+                "this model writes no tokens",
+                "give only the text",
+            )),
+            (_, Target::Text(_) | Target::Found(_)) => Err(Error::usage(
+                "this model does not translate, so it cannot take a target",
+                "give only the text",
+            )),
+            (Task::Generate, Target::Own) => self.show_text(src),
+            (Task::Fill, Target::Own) => self.show_whole(src),
+            (Task::Classify, Target::Own) => self.show_labelled(src),
+            (Task::Tag, Target::Own) => self.show_tagged(src),
+        }
     }
 
     fn show_pair(&self, src: &str, target: Target<'_>) -> Result<Shown> {
@@ -122,7 +125,8 @@ impl Pipeline {
                 let target = Source::of(self.continuable(tokens)?).within(room);
                 (target.ids, target.warnings)
             }
-            Target::Best => {
+            Target::Found(tokens) => (tokens[..tokens.len().min(room)].to_vec(), Vec::new()),
+            Target::Own => {
                 let options = TranslateOptions::from(&self.config.decode);
                 let translations = self.translate_with(&[src], &options)?;
                 let best = translations.into_iter().flat_map(|line| line.hypotheses);
@@ -263,6 +267,20 @@ impl Pipeline {
 }
 
 impl Shown {
+    /// The number of attention weights that its inspection has.
+    pub fn weights(&self, pipeline: &Pipeline) -> usize {
+        let (src, tgt) = (self.example.src.len(), self.example.tgt_in.len());
+        pipeline.architecture().attention_weights(src, tgt)
+    }
+
+    /// Runs the model on it.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::inspect`].
+    pub fn inspect(self, pipeline: &Pipeline) -> Result<Inspection> {
+        pipeline.look(self)
+    }
+
     /// The `warnings` are labeled with the text that they refer to.
     fn new<const N: usize>(example: Example, warnings: [(&str, Vec<Warning>); N]) -> Self {
         let named = |(what, warnings): (&str, Vec<Warning>)| -> Vec<Warning> {

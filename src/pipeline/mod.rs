@@ -19,6 +19,7 @@ mod share;
 mod source;
 mod stop;
 mod tag;
+mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
@@ -30,9 +31,9 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
-pub use inspect::{Inspection, Predicted};
+pub use inspect::{Inspection, Predicted, Shown, Target};
 pub use prompt::Prompt;
-pub use request::{Prefix, Request};
+pub use request::{Demands, Prefix, Request};
 pub use rescore::Rescored;
 pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};
@@ -40,6 +41,7 @@ pub use warning::Warning;
 pub use written::{Alternative, Written};
 
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use crate::architecture::{Architecture, TokenContract};
@@ -64,6 +66,8 @@ pub struct Pipeline {
     engine: OnceLock<Engine>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
+    /// Sentences that were translated.
+    translated: Arc<AtomicUsize>,
 }
 
 impl Pipeline {
@@ -141,6 +145,7 @@ impl Pipeline {
             model,
             engine,
             partners: Vec::new(),
+            translated: Arc::default(),
         };
         Ok(match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
@@ -157,6 +162,7 @@ impl Pipeline {
             model: model.into(),
             engine: OnceLock::new(),
             partners: Vec::new(),
+            translated: Arc::default(),
         }
     }
 
@@ -215,6 +221,11 @@ impl Pipeline {
     /// The model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
+    }
+
+    /// A count of the sentences translated so far, which goes up while others are translated.
+    pub fn translated(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.translated)
     }
 
     /// The model for whole sequences, in `f32`. For a quantised one, its weights are multiples of their scales.

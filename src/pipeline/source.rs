@@ -95,6 +95,16 @@ impl Source {
         line: &str,
         encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
     ) -> Result<Self> {
+        let (ids, controls) = Self::encoded(line, encode)?;
+        let warnings = Self::controls(controls).into_iter().collect();
+        Ok(Self { ids, warnings })
+    }
+
+    /// The tokens of `line`, and the number of control characters in it, which are read as blanks.
+    pub(super) fn encoded(
+        line: &str,
+        encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
+    ) -> Result<(Vec<TokenId>, usize)> {
         let text: String = line
             .chars()
             .map(|c| if is_control(c) { ' ' } else { c })
@@ -103,12 +113,16 @@ impl Source {
             "" => Vec::new(),
             text => encode(text)?,
         };
-        let problem = match line.chars().filter(|&c| is_control(c)).count() {
-            0 => None,
-            1 => Some("1 control character was read as a blank".to_owned()),
-            n => Some(format!("{n} control characters were read as blanks")),
+        Ok((ids, line.chars().filter(|&c| is_control(c)).count()))
+    }
+
+    /// A warning about so many control characters; `None` if there are none.
+    pub(super) fn controls(count: usize) -> Option<Warning> {
+        let problem = match count {
+            0 => return None,
+            1 => "1 control character was read as a blank".to_owned(),
+            n => format!("{n} control characters were read as blanks"),
         };
-        let warnings = problem.into_iter().map(Warning::new).collect();
-        Ok(Self { ids, warnings })
+        Some(Warning::new(problem))
     }
 }

@@ -1,17 +1,18 @@
 //! Stop strings.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Passes text through until one of the stop strings appears. If the text ends with a possible beginning of one, that
 /// end is held back until it is decided. The result does not depend on how the text is split into pieces.
 #[derive(Debug)]
 pub(super) struct StopStrings {
-    strings: Vec<String>,
+    strings: Arc<[String]>,
     held: String,
 }
 
 impl StopStrings {
-    pub(super) fn new(strings: Vec<String>) -> Self {
+    pub(super) fn new(strings: Arc<[String]>) -> Self {
         Self {
             strings,
             held: String::new(),
@@ -44,6 +45,8 @@ impl StopStrings {
     fn beginning(&self) -> usize {
         let beginnings = self.strings.iter().flat_map(|string| {
             let ends = string.char_indices().map(|(end, _)| end);
+            // However long the string is, only so much of it can have been read.
+            let ends = ends.take_while(|&end| end <= self.held.len());
             ends.map(move |end| &string[..end])
         });
         let possible = beginnings.filter(|beginning| self.held.ends_with(beginning));
@@ -63,8 +66,8 @@ mod tests {
         longest: usize,
         random: &mut Random,
     ) -> (String, bool) {
-        let strings: Vec<String> = strings.iter().map(|&string| string.into()).collect();
-        let mut stop = StopStrings::new(strings.to_vec());
+        let strings = strings.iter().map(|&string| string.into()).collect();
+        let mut stop = StopStrings::new(strings);
         let mut passed = String::new();
         let mut rest: Vec<char> = text.chars().collect();
         while !rest.is_empty() {
@@ -107,8 +110,7 @@ mod tests {
 
     #[test]
     fn no_more_is_held_back_than_necessary() {
-        let strings = ["END".to_owned()];
-        let mut stop = StopStrings::new(strings.to_vec());
+        let mut stop = StopStrings::new(["END".to_owned()].into());
         assert_eq!(stop.push("THE E"), ControlFlow::Continue("THE ".into()));
         assert_eq!(stop.push("N"), ControlFlow::Continue("".into()));
         assert_eq!(stop.push("TRY"), ControlFlow::Continue("ENTRY".into()));

@@ -2,6 +2,8 @@
 
 mod pieces;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::batches::batches;
@@ -10,7 +12,7 @@ use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::batch::{Batch, TokenId};
 use crate::config::Task;
-use crate::data::Example;
+use crate::data::{Example, is_control};
 use crate::error::{Error, Result};
 use crate::model::NextToken;
 use crate::nn::Pass;
@@ -61,6 +63,59 @@ impl Pipeline {
             tagged.tags = tags;
         }
         Ok(tagged)
+    }
+
+    /// The parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each of them by itself and
+    /// [joining](Pipeline::join_tagged) the results is the same as tagging the text.
+    pub fn pieces_to_tag(&self, text: &str) -> Vec<Range<usize>> {
+        let is_blank = |c: char| c.is_whitespace() || is_control(c);
+        let mut starts = Vec::new();
+        let (mut words, mut inside) = (0, false);
+        for (at, c) in text.char_indices() {
+            if !is_blank(c) && !inside {
+                if words % self.config.model.max_len == 0 {
+                    starts.push(at);
+                }
+                words += 1;
+            }
+            inside = !is_blank(c);
+        }
+        // What is before the first word belongs to it.
+        match starts.first_mut() {
+            Some(first) => *first = 0,
+            None => starts.push(0),
+        }
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|(&start, end)| start..end)
+            .collect()
+    }
+
+    /// What [`Pipeline::tag`] finds in `text`, from what it found in each of its pieces.
+    pub fn join_tagged(&self, text: &str, pieces: Vec<Tagged>) -> Tagged {
+        let mut whole = Tagged::default();
+        let parted = self.in_parts();
+        let is_parted = |piece: &Tagged| {
+            let mut problems = piece.warnings.iter().map(|warning| &warning.problem);
+            problems.any(|problem| *problem == parted.problem)
+        };
+        let in_parts = pieces.len() > 1 || pieces.iter().any(is_parted);
+        for piece in pieces {
+            whole.tokens.extend(piece.tokens);
+            whole.tags.extend(piece.tags);
+            whole.unknown += piece.unknown;
+        }
+        let controls = text.chars().filter(|&c| is_control(c)).count();
+        let warnings = Source::controls(controls).into_iter();
+        let too_long = match self.tokenizers.src().in_pieces() {
+            true => in_parts.then_some(parted),
+            false => self.pieces(1, whole.tags.len()),
+        };
+        let warnings = warnings.chain(too_long);
+        whole.warnings = warnings.map(|warning| warning.on_line(1)).collect();
+        whole
     }
 
     /// Line number `line` before tagging, and its token ids.

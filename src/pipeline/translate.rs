@@ -1,11 +1,15 @@
 //! Translation.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use rayon::prelude::*;
 
 use super::batches::SEARCH_POSITIONS;
-use super::request::{Job, Reader, Request};
+use super::request::{Job, Request, jobs};
 use super::share::share;
 use super::source::Source;
+use super::terms::{Reader, Terms, shortened};
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
@@ -73,7 +77,7 @@ pub struct Candidate {
     /// Whether it ended with `</s>` rather than at the length limit.
     pub finished: bool,
     /// The demanded phrases that it lacks; none if `finished`.
-    pub unmet: Vec<String>,
+    pub unmet: Vec<Arc<str>>,
 }
 
 impl Pipeline {
@@ -168,20 +172,16 @@ impl Pipeline {
         search: &SearchOptions,
     ) -> Result<Vec<Job>> {
         self.check(search)?;
-        if search.sampling.is_some() && requests.iter().any(|one| !one.phrases.is_empty()) {
+        let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
+        if search.sampling.is_some() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
                 "random translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
             ));
         }
-        let reader = Reader {
-            pipeline: self,
-            contract: &self.contract()?,
-            search,
-        };
-        let numbered = requests.par_iter().enumerate();
-        let jobs = numbered.map(|(number, request)| reader.job(first_line + number, request));
-        profile::time(Part::Tokenization, || jobs.collect())
+        let contract = self.contract()?;
+        let reader = Reader::new(self, &contract, search);
+        profile::time(Part::Tokenization, || jobs(&reader, first_line, requests))
     }
 
     /// Refuses options that this model cannot follow.
@@ -202,11 +202,11 @@ impl Pipeline {
     ) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |&line: &usize| {
-            let Job { source, demands } = &jobs[line];
+            let Job { source, terms } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
-                prefix: demands.prefix.clone(),
-                constraints: demands.constraints.clone(),
+                prefix: terms.prefix.clone(),
+                constraints: terms.constraints.clone(),
                 stream: (first_line + line) as u64,
             }
         };
@@ -246,12 +246,12 @@ impl Pipeline {
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job { source, demands } = job;
+        let Job { source, terms } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
-        let lacking = unmet.iter().map(|&number| lacks(&demands.phrases[number]));
+        let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
         let mut warnings = source.warnings;
         warnings.extend(lacking.map(|warning| warning.on_line(line)));
-        let hypotheses = self.candidates(found, &demands.phrases, options);
+        let hypotheses = self.candidates(found, &terms, options);
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
@@ -279,19 +279,24 @@ impl Pipeline {
             options: all_candidates(options.search),
             capacity,
         };
+        let count = |_: &Vec<Hypothesis>| {
+            self.translated.fetch_add(1, Ordering::Relaxed);
+        };
         Ok(share(sentences, workers, |sentences| {
             match self.ensemble() {
-                None => search(self.engine(), sentences, with).collect(),
-                Some(ensemble) => search(&ensemble, sentences, with).collect(),
+                None => search(self.engine(), sentences, with)
+                    .inspect(count)
+                    .collect(),
+                Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
             }
         }))
     }
 
-    /// The best `n_best` hypotheses with distinct texts, or all samples. `phrases` are those that were demanded.
+    /// The best `n_best` hypotheses with distinct texts, or all samples, which were to meet `terms`.
     fn candidates(
         &self,
         hypotheses: Vec<Hypothesis>,
-        phrases: &[String],
+        terms: &Terms,
         options: &SearchOptions,
     ) -> Vec<Candidate> {
         let tgt = self.tokenizers.tgt();
@@ -300,7 +305,8 @@ impl Pipeline {
             let text = tgt.decode(&found.tokens);
             let is_new = || candidates.iter().all(|other| other.text != text);
             if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
-                let unmet = found.unmet.iter().map(|&number| phrases[number].clone());
+                let unmet = found.unmet.iter();
+                let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
                 candidates.push(Candidate {
                     text,
                     score: found.score,
@@ -347,6 +353,7 @@ fn check_batch_size(options: &TranslateOptions) -> Result<()> {
 
 /// A warning that the best translation lacks a demanded phrase.
 fn lacks(phrase: &str) -> Warning {
+    let phrase = shortened(phrase);
     Warning::new(format!(
         "the translation lacks `{phrase}`: the search found none within the length limit that has all phrases"
     ))

@@ -1,46 +1,32 @@
 //! The events of a request to a model, brought from the threads of the model to those of the server.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-
+pub(super) use super::mailbox::Merge;
+use super::mailbox::{Mailbox, Sender};
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::pipeline::Pipeline;
-use crate::pipeline::service::{Client, Event, Refused, Reply, Service, Ticket};
-
-/// How a text that was not fetched in time is joined with the one before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Merge {
-    /// It replaces the one before it: it is the whole text so far.
-    Replace,
-    /// It goes on where the one before it ends.
-    Append,
-}
+use crate::pipeline::service::{Chunk, Client, Event, Refused, Reply, Service, Ticket};
 
 /// Requests to a model and their events. Dropping it cancels them.
 pub(super) struct Answers<T> {
     model: Arc<Model>,
-    events: UnboundedReceiver<(usize, Event<T>)>,
+    events: Mailbox<T>,
     /// Until the first event is asked for.
-    sender: Option<UnboundedSender<(usize, Event<T>)>>,
-    fetched: VecDeque<(usize, Event<T>)>,
-    merge: Merge,
+    sender: Option<Sender<T>>,
     tickets: Vec<Ticket>,
 }
 
 impl<T: Send + 'static> Answers<T> {
     /// No requests yet.
     pub(super) fn new(model: &Arc<Model>, merge: Merge) -> Self {
-        let (sender, events) = mpsc::unbounded_channel();
+        let (sender, events) = Mailbox::new(merge);
         Self {
             // Kept while it works on the requests, even if another one takes its place.
             model: Arc::clone(model),
             events,
             sender: Some(sender),
-            fetched: VecDeque::new(),
-            merge,
             tickets: Vec::new(),
         }
     }
@@ -57,8 +43,7 @@ impl<T: Send + 'static> Answers<T> {
         let sender = self.sender.clone();
         let reply = move |number, event| {
             if let Some(sender) = &sender {
-                // Nobody reads any more if the request was cancelled.
-                let _ = sender.send((first + number, event));
+                sender.send(first + number, event);
             }
         };
         let ticket = send(self.model.service(), Arc::new(reply))?;
@@ -70,30 +55,7 @@ impl<T: Send + 'static> Answers<T> {
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
         // The events end when the model has dropped all replies.
         self.sender = None;
-        if self.fetched.is_empty() {
-            let event = self.events.recv().await?;
-            self.fetched.push_back(event);
-        }
-        while let Ok((number, event)) = self.events.try_recv() {
-            self.add(number, event);
-        }
-        self.fetched.pop_front()
-    }
-
-    fn add(&mut self, number: usize, event: Event<T>) {
-        let Event::Text(text) = event else {
-            self.fetched.push_back((number, event));
-            return;
-        };
-        let known = self.fetched.iter_mut().find_map(|(of, known)| match known {
-            Event::Text(known) if *of == number => Some(known),
-            _ => None,
-        });
-        match (known, self.merge) {
-            (Some(known), Merge::Replace) => *known = text,
-            (Some(known), Merge::Append) => known.push_str(&text),
-            (None, _) => self.fetched.push_back((number, Event::Text(text))),
-        }
+        self.events.next().await
     }
 
     /// All results, in the order of the `count` jobs.
@@ -119,20 +81,55 @@ impl<T: Send + 'static> Answers<T> {
     }
 }
 
-/// Does `work` with a model when it is its turn.
+/// About how many tokens `text` has.
+pub(super) fn read_positions(text: &String) -> usize {
+    /// Bytes of a token, on average.
+    const BYTES: usize = 3;
+    text.len() / BYTES
+}
+
+/// `items` in chunks of about as many positions as a model reads in a fraction of a second. `work` is what is done with a
+/// chunk of them.
+pub(super) fn grouped<I, T, W>(
+    items: impl IntoIterator<Item = I>,
+    positions: impl Fn(&I) -> usize,
+    work: impl Fn(Vec<I>) -> W,
+) -> Vec<Chunk<T>>
+where
+    W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
+{
+    /// Positions of a chunk, unless a single item has more.
+    const ENOUGH: usize = 1024;
+    let (mut chunks, mut group, mut sum) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = positions(&item);
+        if sum + more > ENOUGH && !group.is_empty() {
+            chunks.push(Chunk::new(sum, work(std::mem::take(&mut group))));
+            sum = 0;
+        }
+        sum += more.max(1);
+        group.push(item);
+    }
+    if !group.is_empty() {
+        chunks.push(Chunk::new(sum, work(group)));
+    }
+    chunks
+}
+
+/// The results of `chunks` of work with a model, each of which is done when it is its turn.
 ///
 /// # Errors
-/// A [`Problem`] if it is refused or fails.
+/// A [`Problem`] if they are refused or fail.
 pub(super) async fn compute<T: Send + 'static>(
     model: &Arc<Model>,
     client: Client,
-    work: impl FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
-) -> Result<T, Problem> {
-    let send = |service: &Service, reply| service.compute(client, work, reply);
+    chunks: Vec<Chunk<T>>,
+) -> Result<Vec<T>, Problem> {
+    let count = chunks.len();
+    let send = |service: &Service, reply| service.compute(client, chunks, reply);
     let mut answers = Answers::new(model, Merge::Replace);
     answers.send(0, send)?;
-    let mut results = answers.all(1).await?;
-    results.pop().ok_or_else(lost)
+    answers.all(count).await
 }
 
 /// The model gave no result.

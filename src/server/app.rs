@@ -1,18 +1,21 @@
 //! What all handlers share.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::HeaderMap;
-use tokio::task::spawn_blocking;
 
 use super::auth::{Keys, key_of};
 use super::config::ServeConfig;
+use super::desk::Desk;
+use super::hosts::Hosts;
 use super::metrics::Metrics;
 use super::models::Models;
 use super::phase::Phase;
 use super::problem::{Kind, Problem};
-use super::visit::Visit;
+use super::shares::Shares;
+use super::visit::{Carried, Visit};
 use crate::error::Result;
 use crate::pipeline::service::Client;
 
@@ -27,22 +30,36 @@ pub(super) struct App {
     keys: RwLock<Option<Keys>>,
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
+    pub(super) desk: Desk,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
+    /// Characters of all requests in progress.
+    in_progress: AtomicUsize,
+    /// The names by which requests may call the server.
+    pub(super) hosts: Hosts,
+    /// Bytes of the bodies of all requests in progress.
+    pub(super) bodies: Arc<Shares>,
 }
 
 impl App {
+    /// What a server at `address` shares.
+    ///
     /// # Errors
     /// Those of the configuration and of the file of keys.
-    pub(super) fn new(config: ServeConfig) -> Result<Shared> {
+    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
+        let [bodies, each] = config.limits.all_bodies();
         let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
             keys: RwLock::new(keys),
             metrics: Metrics::new(),
             phase: Phase::new(),
+            desk: Desk::new(),
             characters: AtomicU64::new(0),
+            in_progress: AtomicUsize::new(0),
+            hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
+            bodies: Shares::new(bodies, each),
             config,
         }))
     }
@@ -86,30 +103,85 @@ impl App {
         }
     }
 
+    /// Counts the `characters` of a request until it is over.
+    ///
+    /// # Errors
+    /// A [`Problem`] if others in progress have so many that there is no room.
+    fn carry(&self, visit: &Visit, characters: usize) -> Result<(), Problem> {
+        let most = self.config.limits.in_progress;
+        let others = self.in_progress.fetch_add(characters, Relaxed);
+        visit.carried.0.fetch_add(characters, Relaxed);
+        // A request that is alone has only its own limit.
+        if others == 0 || others.saturating_add(characters) <= most {
+            return Ok(());
+        }
+        let problem = format!("requests with {others} characters are in progress");
+        Err(Problem::new(Kind::Busy, problem))
+    }
+
+    /// A request that carried so much is over.
+    pub(super) fn put_down(&self, carried: &Carried) {
+        let characters = carried.0.load(Relaxed);
+        self.in_progress.fetch_sub(characters, Relaxed);
+    }
+
     /// Counts the characters of `texts`.
     ///
     /// # Errors
     /// A [`Problem`] for too many texts or characters.
-    pub(super) fn admit(&self, field: &str, texts: &[impl AsRef<str>]) -> Result<(), Problem> {
+    pub(super) fn admit(
+        &self,
+        visit: &Visit,
+        field: &str,
+        texts: &[impl AsRef<str>],
+    ) -> Result<(), Problem> {
+        self.admit_with(visit, field, texts, &[])
+    }
+
+    /// Counts the characters of `texts` and of whatever else a request says about them, before any of it is copied.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many texts, strings of another field, or characters in all.
+    pub(super) fn admit_with(
+        &self,
+        visit: &Visit,
+        field: &str,
+        texts: &[impl AsRef<str>],
+        others: &[Strings<'_>],
+    ) -> Result<(), Problem> {
         let limits = &self.config.limits;
-        let too_large = |problem: String| Problem {
+        let too_large = |field: &str, problem: String| Problem {
             field: Some(field.to_owned()),
             ..Problem::new(Kind::TooLarge, problem)
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {
-            return Err(too_large(format!(
-                "{found} texts; a request has at most {most}"
-            )));
+            let problem = format!("{found} texts; a request has at most {most}");
+            return Err(too_large(field, problem));
         }
-        let counts = texts.iter().map(|text| text.as_ref().chars().count());
-        let (found, most) = (counts.sum::<usize>(), limits.characters);
+        for Strings {
+            field,
+            strings,
+            most,
+        } in others
+        {
+            let found = strings.len();
+            if found > *most {
+                let problem = format!("{found} strings; `{field}` has at most {most}");
+                return Err(too_large(field, problem));
+            }
+        }
+        let characters = |text: &str| text.chars().count();
+        let of_texts: usize = texts.iter().map(|text| characters(text.as_ref())).sum();
+        let strings = others.iter().flat_map(|other| other.strings);
+        let of_others: usize = strings.map(|text| characters(text)).sum();
+        let (found, most) = (of_texts + of_others, limits.characters);
         if found > most {
-            return Err(too_large(format!(
-                "{found} characters; a request has at most {most}"
-            )));
+            let problem = format!("{found} characters; a request has at most {most}");
+            return Err(too_large(field, problem));
         }
-        self.characters.fetch_add(found as u64, Relaxed);
+        self.carry(visit, found)?;
+        self.characters.fetch_add(of_texts as u64, Relaxed);
         if self.config.log_text {
             for text in texts {
                 tracing::info!(text = text.as_ref(), "text");
@@ -119,18 +191,11 @@ impl App {
     }
 }
 
-/// Does what takes long, such as reading a long text, beside the server's own threads.
-///
-/// # Errors
-/// A [`Problem`] of `work`, or if it panics.
-pub(super) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let failed = |_| {
-        Err(Problem::new(
-            Kind::Internal,
-            "the request could not be read",
-        ))
-    };
-    spawn_blocking(work).await.unwrap_or_else(failed)
+/// Strings of a request beside its texts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strings<'a> {
+    pub(super) field: &'static str,
+    pub(super) strings: &'a [String],
+    /// The most of them that are allowed.
+    pub(super) most: usize,
 }

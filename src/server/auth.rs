@@ -1,6 +1,5 @@
 //! Keys of clients, and who a client is.
 
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,6 +12,10 @@ use subtle::{Choice, ConstantTimeEq};
 use super::problem::{Kind, Problem};
 use crate::error::{Error, Result};
 use crate::pipeline::service::Client;
+use crate::small_file::read_text;
+
+/// The largest file of keys.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The SHA-256 of every key. Keys themselves are forgotten as soon as they are read.
 #[derive(Clone, Default)]
@@ -22,12 +25,23 @@ impl Keys {
     /// Reads a file with a key on each line; blank lines and lines that begin with `#` are comments.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Data`] for a file without keys.
+    /// [`Error::Io`]; [`Error::Data`] for a file that is too large or has no keys; [`Error::Line`] for a key that no client can
+    /// send in a header.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-        let lines = text.lines().map(str::trim);
-        let keys = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let keys: Vec<_> = keys.map(|key| Sha256::digest(key).into()).collect();
+        let text = read_text(path, MOST_BYTES)?;
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
+        let mut keys = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let key = line.trim();
+            if key.is_empty() || key.starts_with('#') {
+                continue;
+            }
+            if !key.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+                let problem = "a key has letters, digits and punctuation of ASCII only, since clients send it in a header";
+                return Err(Error::line(path, number + 1, problem));
+            }
+            keys.push(Sha256::digest(key).into());
+        }
         if keys.is_empty() {
             return Err(Error::Data {
                 problem: format!("`{}` contains no keys", path.display()),
@@ -86,6 +100,8 @@ impl Peers {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn keys(text: &str) -> Result<Keys> {
@@ -114,6 +130,18 @@ mod tests {
     #[test]
     fn a_file_without_keys_is_refused() {
         assert!(keys("\n# none\n").is_err());
+    }
+
+    #[test]
+    fn keys_that_no_header_can_carry_are_refused() {
+        for text in ["plain\n# schlüssel\nschlüssel\n", "plain\n\na\tb"] {
+            let Err(error) = keys(text) else {
+                panic!("{text:?} was accepted");
+            };
+            assert!(error.to_string().contains("line 3"), "{error}");
+        }
+        let keys = keys("\u{FEFF}first key\r\n").unwrap();
+        assert!(keys.client(Some("first key")).is_ok());
     }
 
     #[test]

@@ -1,32 +1,37 @@
 //! Bodies of requests.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use http_body_util::BodyExt;
 use hyper::Method;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::limits::Limits;
 use super::problem::{Kind, Problem};
+use super::shares::Share;
 
 /// Reads a JSON body.
 ///
 /// # Errors
 /// A [`Problem`] for a body that is too large, too slow, or not JSON of the right shape.
-pub(super) async fn json<T: DeserializeOwned>(
+pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
     request: Request,
     limits: &Limits,
 ) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    if media_type(&head.headers).is_some_and(|found| found != "application/json") {
+    // A page of another site can make a browser send bodies of other types, and of none, without asking.
+    if media_type(&head.headers).as_deref() != Some("application/json") {
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
     }
-    let bytes = read(&head.headers, body, limits).await?;
-    parse(&bytes)
+    parsed(read(&head, body, limits).await?).await
 }
 
 /// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
@@ -34,26 +39,28 @@ pub(super) async fn json<T: DeserializeOwned>(
 ///
 /// # Errors
 /// Those of [`json`].
-pub(super) async fn json_or_form<T: DeserializeOwned>(
+pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     request: Request,
     limits: &Limits,
     lists: &[&str],
 ) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    let mut fields = form(head.uri.query().unwrap_or_default(), lists)?;
+    let query = head.uri.query().unwrap_or_default();
+    let mut fields = form(query, lists)?;
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
         Some("application/x-www-form-urlencoded") => {
-            let bytes = read(&head.headers, body, limits).await?;
-            form(text(&bytes)?, lists)?
+            let bytes = read(&head, body, limits).await?;
+            let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
+            aside(bytes, move |bytes| form(text(bytes)?, &lists)).await?
         }
         _ if head.method == Method::GET => Map::new(),
         None | Some("application/json") => {
-            let bytes = read(&head.headers, body, limits).await?;
+            let bytes = read(&head, body, limits).await?;
             if bytes.is_empty() {
                 Map::new()
             } else {
-                parse(&bytes)?
+                parsed(bytes).await?
             }
         }
         Some(_) => {
@@ -71,42 +78,97 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// All of a body. One that is declared to be too large is refused before any of it is read.
-async fn read(headers: &HeaderMap, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
-    let too_large = || {
-        let most = limits.body;
-        Problem::new(
-            Kind::TooLarge,
-            format!("the body is larger than {most} bytes"),
-        )
-    };
-    let declared = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    if let Some(declared) = declared {
-        // hyper has refused what is not a number; one that is too long to be read is too large.
-        if declared
-            .parse::<usize>()
-            .map_or(true, |len| len > limits.body)
-        {
-            return Err(too_large());
-        }
+/// JSON, which is parsed beside the server's own threads if there is much of it.
+async fn parsed<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
+    aside(bytes, parse).await
+}
+
+/// What `read` makes of `bytes`, beside the server's own threads if there are many.
+async fn aside<T: Send + 'static>(
+    bytes: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    /// Bytes that are read in an instant.
+    const FEW: usize = 8 << 10;
+    if bytes.len() <= FEW {
+        return read(&bytes);
     }
-    let mut bytes = Vec::new();
+    let failed = |_| Err(Problem::new(Kind::Internal, "the body could not be read"));
+    spawn_blocking(move || read(&bytes))
+        .await
+        .unwrap_or_else(failed)
+}
+
+/// All of a body. One that is declared to be too large is refused before any of it is read.
+async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
+    let encoding = head.headers.get(CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let problem = "the body is compressed";
+        return Err(
+            Problem::new(Kind::MediaType, problem).hint("send it without `Content-Encoding`")
+        );
+    }
+    let mut buffer = Buffer {
+        bytes: Vec::new(),
+        most: limits.body,
+        share: head.extensions.get(),
+    };
+    let declared = head.headers.get(CONTENT_LENGTH);
+    if let Some(declared) = declared.and_then(|value| value.to_str().ok()) {
+        // hyper has refused what is not a number; one that is too long to be read is too large.
+        let len = declared.parse().unwrap_or(usize::MAX);
+        buffer.most = buffer.fits(len).map(|()| len)?;
+    }
     loop {
         let frame = timeout(limits.stall_timeout, body.frame()).await;
         let frame = frame.map_err(|_| Problem::new(Kind::Timeout, "the body came too slowly"))?;
         let Some(frame) = frame else { break };
         let broken = |error| Problem::new(Kind::Malformed, format!("the body is broken: {error}"));
-        let Ok(data) = frame.map_err(broken)?.into_data() else {
-            continue;
-        };
-        if bytes.len() + data.len() > limits.body {
-            return Err(too_large());
+        if let Ok(data) = frame.map_err(broken)?.into_data() {
+            buffer.add(&data)?;
         }
-        bytes.extend_from_slice(&data);
     }
-    Ok(bytes.into())
+    Ok(buffer.bytes.into())
+}
+
+/// Bytes of a body that need not be counted: there are no more bodies than connections.
+const FREE: usize = 16 << 10;
+
+/// What has come of a body.
+struct Buffer<'a> {
+    bytes: Vec<u8>,
+    /// The most bytes that may come.
+    most: usize,
+    /// What the client may have in memory.
+    share: Option<&'a Arc<Share>>,
+}
+
+impl Buffer<'_> {
+    fn fits(&self, len: usize) -> Result<(), Problem> {
+        let most = self.most;
+        let too_large = || format!("the body is larger than {most} bytes");
+        (len <= most)
+            .then_some(())
+            .ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))
+    }
+
+    /// Adds `data`. Memory is counted before it is taken.
+    fn add(&mut self, data: &[u8]) -> Result<(), Problem> {
+        let (len, before) = (self.bytes.len() + data.len(), self.bytes.capacity());
+        self.fits(len)?;
+        if len > before {
+            let after = len.max(2 * before).max(FREE.min(self.most)).min(self.most);
+            let counted = after.saturating_sub(FREE) - before.saturating_sub(FREE);
+            if let Some(share) = self.share {
+                let full =
+                    |_| Problem::new(Kind::Busy, "the bodies of other requests take up all room");
+                share.grow(counted).map_err(full)?;
+            }
+            self.bytes.reserve_exact(after - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, Problem> {
@@ -149,7 +211,7 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
 }
 
 /// The fields of a form. Those in `lists` are lists if they are repeated; of others the last one counts.
-fn form(text: &str, lists: &[&str]) -> Result<Map<String, Value>, Problem> {
+fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
     let encoded = text.to_ascii_uppercase();
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
@@ -160,7 +222,7 @@ fn form(text: &str, lists: &[&str]) -> Result<Map<String, Value>, Problem> {
         let value = Value::String(value.into_owned());
         match fields.get_mut(&*name) {
             Some(Value::Array(values)) => values.push(value),
-            Some(first) if lists.contains(&&*name) => {
+            Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
                 *first = Value::Array(vec![first.take(), value]);
             }
             _ => {
@@ -174,6 +236,8 @@ fn form(text: &str, lists: &[&str]) -> Result<Map<String, Value>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::service::Client;
+    use crate::server::shares::Shares;
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -212,6 +276,33 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_counted_before_it_is_taken() {
+        let shares = Shares::new(100 << 10, 60 << 10);
+        let share = |client| Arc::new(shares.of(Client(client)));
+        let (first, second) = (share(1), share(2));
+        let buffer = |share, most| Buffer {
+            bytes: Vec::new(),
+            most,
+            share: Some(share),
+        };
+        let piece = [b'x'; 10 << 10];
+        let fill = |buffer: &mut Buffer<'_>| (0..100).find_map(|_| buffer.add(&piece).err());
+        let mut large = buffer(&first, 1 << 20);
+        assert_eq!(fill(&mut large).unwrap().kind, Kind::Busy);
+        // 64 KiB hold 60: of the next 64 KiB, the client may have 12.
+        assert_eq!(large.bytes.len(), 60 << 10);
+        assert!(large.bytes.capacity() <= (60 << 10) + FREE);
+        let mut small = buffer(&first, 12 << 10);
+        assert_eq!(fill(&mut small).unwrap().kind, Kind::TooLarge);
+        assert_eq!(small.bytes.capacity(), 12 << 10);
+        let mut other = buffer(&second, 1 << 20);
+        assert_eq!(fill(&mut other).unwrap().kind, Kind::Busy);
+        assert!(!other.bytes.is_empty());
+        drop(first);
+        drop(second);
+    }
+
+    #[test]
     fn forms_repeat_lists_only() {
         let read = |text| Value::Object(form(text, &["q"]).unwrap()).to_string();
         assert_eq!(
@@ -219,7 +310,7 @@ mod tests {
             r#"{"q":["a b","ä"],"x":"2"}"#
         );
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
-        assert!(form("q=%FF", &[]).is_err());
+        assert!(form("q=%FF", &["q"]).is_err());
         assert_eq!(read("q=%ef%bf%bd"), "{\"q\":\"\u{FFFD}\"}");
     }
 }

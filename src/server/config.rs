@@ -1,17 +1,23 @@
 //! What is served, and where.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::hosts;
 use super::language::{Direction, Language};
 use super::limits::{LimitKeys, Limits};
 use crate::engine::Precision;
 use crate::error::{Error, Result};
+use crate::small_file::read_text;
+
+/// The largest file of settings.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The most threads of a model, unless the machine has more CPUs.
+const MOST_THREADS: usize = 64;
 
 /// The address that a server listens on, unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
@@ -33,6 +39,9 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// Whether texts appear in the log.
     pub log_text: bool,
+    /// Names by which requests may call the server, in `Host`, besides `localhost` and addresses; `*` for any. Without names, a
+    /// server that listens on the loopback interface has none but those, and another one any.
+    pub allowed_hosts: Vec<String>,
 }
 
 /// A model to serve.
@@ -86,26 +95,28 @@ impl ServeConfig {
             threads: thread::available_parallelism().map_or(1, usize::from),
             limits: Limits::default(),
             log_text: false,
+            allowed_hosts: Vec::new(),
         }
     }
 
     /// Reads a TOML file. Relative paths in it are resolved against the current directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read, [`Error::Toml`] for anything but known keys with values of the right types.
+    /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for anything but known keys with
+    /// values of the right types, [`Error::Usage`] for times that are none.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = read_text(path, MOST_BYTES)?;
         let file: File = toml::from_str(&text).map_err(|error| Error::Toml {
             path: path.into(),
             problem: located(&text, &error),
         })?;
-        Ok(file.into())
+        file.config()
     }
 
     /// Refuses what cannot be served.
     ///
     /// # Errors
-    /// [`Error::Usage`] for no models, unusable or repeated names, and limits of 0.
+    /// [`Error::Usage`] for no models, unusable or repeated names, and numbers out of range.
     pub fn check(&self) -> Result<()> {
         if self.models.is_empty() {
             return Err(Error::usage(
@@ -120,9 +131,15 @@ impl ServeConfig {
                 return Err(Error::usage(format!("two models are named `{name}`"), hint));
             }
         }
-        if self.threads == 0 {
-            return Err(Error::usage("0 threads", "use at least 1"));
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let most = cpus.max(MOST_THREADS);
+        if !(1..=most).contains(&self.threads) {
+            return Err(Error::usage(
+                format!("{} threads for each model", self.threads),
+                format!("use 1 to {most}"),
+            ));
         }
+        hosts::check_names(&self.allowed_hosts)?;
         self.limits.check()
     }
 }
@@ -161,6 +178,7 @@ struct File {
     precision: Option<Precision>,
     threads: Option<usize>,
     log_text: Option<bool>,
+    allowed_hosts: Option<Vec<String>>,
     #[serde(default)]
     limits: LimitKeys,
     #[serde(default)]
@@ -177,9 +195,9 @@ struct ModelKeys {
     precision: Option<Precision>,
 }
 
-impl From<File> for ServeConfig {
-    fn from(file: File) -> Self {
-        let models = file.models.into_iter().map(|(name, keys)| {
+impl File {
+    fn config(self) -> Result<ServeConfig> {
+        let models = self.models.into_iter().map(|(name, keys)| {
             let named = ServedModel::new(name, keys.dir);
             let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
             let (source, target) = (keys.source.or(source), keys.target.or(target));
@@ -191,29 +209,25 @@ impl From<File> for ServeConfig {
                 dir: named.dir,
             }
         });
-        let defaults = Self::new(models.collect());
-        Self {
-            listen: file.listen.unwrap_or(defaults.listen),
-            api_key_file: file.api_key_file,
-            precision: file.precision,
-            threads: file.threads.unwrap_or(defaults.threads),
-            limits: file.limits.over(defaults.limits),
-            log_text: file.log_text.unwrap_or(defaults.log_text),
+        let defaults = ServeConfig::new(models.collect());
+        Ok(ServeConfig {
+            listen: self.listen.unwrap_or(defaults.listen),
+            api_key_file: self.api_key_file,
+            precision: self.precision,
+            threads: self.threads.unwrap_or(defaults.threads),
+            limits: self.limits.over(defaults.limits)?,
+            log_text: self.log_text.unwrap_or(defaults.log_text),
+            allowed_hosts: self.allowed_hosts.unwrap_or(defaults.allowed_hosts),
             models: defaults.models,
-        }
+        })
     }
-}
-
-/// A duration of `seconds`; the longest that makes sense for more.
-pub(super) fn seconds(seconds: f64) -> Duration {
-    const MOST: f64 = 1e9;
-    // NaN is no time either.
-    let positive = if seconds > 0.0 { seconds } else { 0.0 };
-    Duration::from_secs_f64(positive.min(MOST))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
 
     fn read(text: &str) -> Result<ServeConfig> {
@@ -232,6 +246,7 @@ mod tests {
             precision = "int8"
             threads = 3
             log_text = true
+            allowed_hosts = ["a.example.com"]
             [limits]
             queue = 7
             timeout = 2.5
@@ -248,6 +263,7 @@ mod tests {
         config.check().unwrap();
         assert_eq!((config.listen.as_str(), config.threads), ("0.0.0.0:80", 3));
         assert_eq!(config.precision, Some(Precision::Int8));
+        assert_eq!(config.allowed_hosts, ["a.example.com"]);
         assert_eq!(config.limits.queue, 7);
         assert_eq!(config.limits.timeout, Duration::from_millis(2500));
         assert_eq!(config.limits.batch, Limits::default().batch);
@@ -276,6 +292,23 @@ mod tests {
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn absurd_files_and_numbers_are_refused() {
+        #[cfg(unix)]
+        {
+            let error = ServeConfig::load(Path::new("/dev/zero")).unwrap_err();
+            assert!(error.to_string().contains("larger than"), "{error}");
+        }
+        for threads in [0, 1_000_000_000, usize::MAX] {
+            let models = vec![ServedModel::new("a", "d")];
+            let config = ServeConfig {
+                threads,
+                ..ServeConfig::new(models)
+            };
+            assert!(config.check().is_err(), "{threads}");
         }
     }
 

@@ -4,8 +4,26 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::config::seconds;
+use crate::config::MAX_BEAM_WIDTH;
 use crate::error::{Error, Result};
+
+/// Numbers of things, beyond which a limit is a mistake.
+const MANY: usize = 1_000_000;
+
+/// Tokens and characters, beyond which a limit is a mistake.
+const MOST_TOKENS: usize = 1_000_000_000;
+
+/// Bytes of a body, and of all bodies.
+const MOST_BYTES: [usize; 2] = [1 << 30, 1 << 36];
+
+/// Hypotheses of a thread.
+const MOST_BATCH: usize = 4096;
+
+/// 31 years.
+const MOST_SECONDS: u64 = 1_000_000_000;
+
+/// Bytes of all bodies in memory, unless a single one may be of a comparable size.
+const BODIES: usize = 64 << 20;
 
 /// How much a server does at once. Whatever is over is refused in an instant, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,12 +34,21 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Characters of all texts of a request.
+    /// Bytes of the bodies of all requests in progress, of which a client may have three quarters. 64 MiB unless given, or four of
+    /// the largest bodies if that is more.
+    pub bodies: Option<usize>,
+    /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
+    /// Characters of all requests in progress, unless a single one has more.
+    pub in_progress: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
     pub tokens: usize,
+    /// Phrases that a request may demand of every translation.
+    pub phrases: usize,
+    /// Strings of a request before which texts end.
+    pub stop: usize,
     /// Tokens that a request may ask to be generated.
     pub new_tokens: usize,
     /// Alternative translations, or continuations, of a text.
@@ -30,6 +57,8 @@ pub struct Limits {
     pub beam_width: usize,
     /// Connections.
     pub connections: usize,
+    /// Connections from one address. Three quarters of all unless given.
+    pub connections_per_address: Option<usize>,
     /// Time from a request's head to the end of its response.
     pub timeout: Duration,
     /// Time for the head of a request, and for the next request of a connection that is kept alive.
@@ -46,13 +75,18 @@ impl Default for Limits {
             queue: 4096,
             batch: 32,
             body: 2 << 20,
+            bodies: None,
             characters: 500_000,
+            in_progress: 4_000_000,
             texts: 2048,
             tokens: 200_000,
+            phrases: 256,
+            stop: 16,
             new_tokens: 4096,
             alternatives: 10,
             beam_width: 16,
             connections: 1024,
+            connections_per_address: None,
             timeout: Duration::from_secs(60),
             head_timeout: Duration::from_secs(20),
             stall_timeout: Duration::from_secs(20),
@@ -67,12 +101,22 @@ impl Limits {
     /// # Errors
     /// [`Error::Usage`] for anything but a positive number.
     pub fn set_timeout(&mut self, seconds: f64) -> Result<()> {
-        if !(seconds > 0.0 && seconds.is_finite()) {
-            let hint = "use a positive number of seconds";
-            return Err(Error::usage(format!("a timeout of {seconds}"), hint));
-        }
-        self.timeout = super::config::seconds(seconds);
+        self.timeout = duration("timeout", seconds)?;
         Ok(())
+    }
+
+    /// Bytes of the bodies of all requests in progress, and of those of one client.
+    pub(super) fn all_bodies(&self) -> [usize; 2] {
+        let all = self
+            .bodies
+            .unwrap_or(BODIES.max(self.body.saturating_mul(4)));
+        [all, most_of(all).max(self.body)]
+    }
+
+    /// Connections from one address.
+    pub(super) fn share_of_connections(&self) -> usize {
+        let given = self.connections_per_address;
+        given.unwrap_or(most_of(self.connections))
     }
 
     /// Texts of a request: more than the queue holds would never find a place.
@@ -80,43 +124,73 @@ impl Limits {
         self.texts.min(self.queue)
     }
 
-    /// Refuses limits of 0, with which nothing could be served.
+    /// Refuses limits of 0, with which nothing could be served, and such that no machine could keep.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the limit.
     pub(super) fn check(&self) -> Result<()> {
-        let counts = [
-            ("queue", self.queue),
-            ("batch", self.batch),
-            ("body", self.body),
-            ("characters", self.characters),
-            ("texts", self.texts),
-            ("tokens", self.tokens),
-            ("new_tokens", self.new_tokens),
-            ("alternatives", self.alternatives),
-            ("beam_width", self.beam_width),
-            ("connections", self.connections),
-        ];
-        let times = [
-            ("timeout", self.timeout),
-            ("head_timeout", self.head_timeout),
-            ("stall_timeout", self.stall_timeout),
-        ];
-        let none = counts
-            .iter()
-            .filter(|(_, count)| *count == 0)
-            .map(|(name, _)| name);
-        let never = times
-            .iter()
-            .filter(|(_, time)| time.is_zero())
-            .map(|(name, _)| name);
-        match none.chain(never).next() {
-            None => Ok(()),
-            Some(name) => Err(Error::usage(
-                format!("the limit `{name}` is 0, so nothing could be served"),
-                "use a positive number",
-            )),
+        let [body, bodies] = MOST_BYTES;
+        let [all, each] = [self.all_bodies()[0], self.share_of_connections()];
+        for (name, found, most) in [
+            ("queue", self.queue, MANY),
+            ("batch", self.batch, MOST_BATCH),
+            ("body", self.body, body),
+            ("bodies", all, bodies),
+            ("characters", self.characters, MOST_TOKENS),
+            ("in_progress", self.in_progress, MOST_TOKENS),
+            ("texts", self.texts, MANY),
+            ("tokens", self.tokens, MOST_TOKENS),
+            ("phrases", self.phrases, MANY),
+            ("stop", self.stop, MANY),
+            ("new_tokens", self.new_tokens, MOST_TOKENS),
+            ("alternatives", self.alternatives, MAX_BEAM_WIDTH),
+            ("beam_width", self.beam_width, MAX_BEAM_WIDTH),
+            ("connections", self.connections, MANY),
+            ("connections_per_address", each, MANY),
+        ] {
+            let range = format!("a whole number from 1 to {most}");
+            require((1..=most).contains(&found), name, &range, &found)?;
         }
+        for (name, found, least) in [
+            ("timeout", self.timeout, Duration::from_nanos(1)),
+            ("head_timeout", self.head_timeout, Duration::from_nanos(1)),
+            ("stall_timeout", self.stall_timeout, Duration::from_nanos(1)),
+            ("drain_timeout", self.drain_timeout, Duration::ZERO),
+        ] {
+            let fits = (least..=Duration::from_secs(MOST_SECONDS)).contains(&found);
+            require(fits, name, SECONDS, &found.as_secs_f64())?;
+        }
+        let expected = "at least `body`, or the largest bodies are always refused";
+        require(all >= self.body, "bodies", expected, &all)
+    }
+}
+
+/// Three quarters of `all`, at least one of several.
+fn most_of(all: usize) -> usize {
+    all - all / 4
+}
+
+/// The times that a limit may be.
+const SECONDS: &str = "a positive number of seconds, 1000000000 at most";
+
+/// The duration of `seconds` as the limit `name`.
+///
+/// # Errors
+/// [`Error::Usage`] for a number that is negative, infinite, or not one, and for more than [`MOST_SECONDS`].
+fn duration(name: &str, seconds: f64) -> Result<Duration> {
+    // NaN is in no range.
+    let fits = (0.0..=MOST_SECONDS as f64).contains(&seconds);
+    require(fits, name, SECONDS, &seconds)?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn require(fits: bool, name: &str, expected: &str, found: &dyn std::fmt::Display) -> Result<()> {
+    match fits {
+        true => Ok(()),
+        false => Err(Error::usage(
+            format!("the limit `{name}` is {found}"),
+            format!("use {expected}"),
+        )),
     }
 }
 
@@ -127,13 +201,18 @@ pub(super) struct LimitKeys {
     queue: Option<usize>,
     batch: Option<usize>,
     body: Option<usize>,
+    bodies: Option<usize>,
     characters: Option<usize>,
+    in_progress: Option<usize>,
     texts: Option<usize>,
     tokens: Option<usize>,
+    phrases: Option<usize>,
+    stop: Option<usize>,
     new_tokens: Option<usize>,
     alternatives: Option<usize>,
     beam_width: Option<usize>,
     connections: Option<usize>,
+    connections_per_address: Option<usize>,
     timeout: Option<f64>,
     head_timeout: Option<f64>,
     stall_timeout: Option<f64>,
@@ -142,23 +221,103 @@ pub(super) struct LimitKeys {
 
 impl LimitKeys {
     /// These limits, or else those of `rest`.
-    pub(super) fn over(&self, rest: Limits) -> Limits {
-        let time = |given: Option<f64>, rest| given.map_or(rest, seconds);
-        Limits {
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for times that are none.
+    pub(super) fn over(&self, rest: Limits) -> Result<Limits> {
+        let time = |name, given: Option<f64>, rest| match given {
+            Some(seconds) => duration(name, seconds),
+            None => Ok(rest),
+        };
+        Ok(Limits {
             queue: self.queue.unwrap_or(rest.queue),
             batch: self.batch.unwrap_or(rest.batch),
             body: self.body.unwrap_or(rest.body),
+            bodies: self.bodies.or(rest.bodies),
             characters: self.characters.unwrap_or(rest.characters),
+            in_progress: self.in_progress.unwrap_or(rest.in_progress),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
+            phrases: self.phrases.unwrap_or(rest.phrases),
+            stop: self.stop.unwrap_or(rest.stop),
             new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
             alternatives: self.alternatives.unwrap_or(rest.alternatives),
             beam_width: self.beam_width.unwrap_or(rest.beam_width),
             connections: self.connections.unwrap_or(rest.connections),
-            timeout: time(self.timeout, rest.timeout),
-            head_timeout: time(self.head_timeout, rest.head_timeout),
-            stall_timeout: time(self.stall_timeout, rest.stall_timeout),
-            drain_timeout: time(self.drain_timeout, rest.drain_timeout),
+            connections_per_address: self
+                .connections_per_address
+                .or(rest.connections_per_address),
+            timeout: time("timeout", self.timeout, rest.timeout)?,
+            head_timeout: time("head_timeout", self.head_timeout, rest.head_timeout)?,
+            stall_timeout: time("stall_timeout", self.stall_timeout, rest.stall_timeout)?,
+            drain_timeout: time("drain_timeout", self.drain_timeout, rest.drain_timeout)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with these `[limits]`.
+    fn problem(text: &str) -> Option<String> {
+        let keys: LimitKeys = toml::from_str(text).unwrap();
+        let limits = keys.over(Limits::default());
+        let checked = limits.and_then(|limits| limits.check());
+        checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn limits_are_in_range() {
+        for fine in ["", "timeout = 0.5", "drain_timeout = 0", "body = 536870912"] {
+            assert_eq!(problem(fine), None, "{fine}");
         }
+        let names = [
+            "queue",
+            "batch",
+            "body",
+            "bodies",
+            "characters",
+            "texts",
+            "tokens",
+            "new_tokens",
+            "alternatives",
+            "beam_width",
+            "connections",
+            "connections_per_address",
+        ];
+        for name in names {
+            for value in ["0", "9223372036854775807"] {
+                let problem = problem(&format!("{name} = {value}")).unwrap();
+                assert!(
+                    problem.contains(&format!("`{name}`")),
+                    "{name} {value}: {problem}"
+                );
+            }
+        }
+        for name in ["timeout", "head_timeout", "stall_timeout", "drain_timeout"] {
+            for value in ["nan", "inf", "-inf", "-1.0", "1e300"] {
+                let problem = problem(&format!("{name} = {value}")).unwrap();
+                assert!(
+                    problem.contains(&format!("`{name}`")),
+                    "{name} {value}: {problem}"
+                );
+            }
+        }
+        assert!(problem("timeout = 0").is_some());
+        assert!(problem("body = 2000\nbodies = 1000").is_some());
+    }
+
+    #[test]
+    fn nobody_has_everything() {
+        let limits = |connections, body| Limits {
+            connections,
+            body,
+            ..Limits::default()
+        };
+        assert_eq!(limits(1024, 1).share_of_connections(), 768);
+        assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
+        assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
+        assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);
     }
 }

@@ -1,5 +1,6 @@
 //! What a server has done, for Prometheus.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use metrics::{
@@ -8,6 +9,7 @@ use metrics::{
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::api::Api;
+use super::log::Log;
 use super::models::Model;
 use super::phase::{Phase, Stage};
 
@@ -24,6 +26,7 @@ const ABANDONED: &str = "attentive_requests_abandoned_total";
 const CONNECTIONS: &str = "attentive_connections";
 const REFUSED: &str = "attentive_connections_refused_total";
 const READY: &str = "attentive_ready";
+const DROPPED: &str = "attentive_log_lines_dropped_total";
 const RELOADS: &str = "attentive_reloads_total";
 const WAITING: &str = "attentive_queue_jobs";
 const RUNNING: &str = "attentive_running_jobs";
@@ -35,6 +38,7 @@ const TOKENS: &str = "attentive_tokens_total";
 pub(super) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
+    log: OnceLock<Log>,
 }
 
 impl Metrics {
@@ -45,9 +49,20 @@ impl Metrics {
             .expect("buckets are not empty");
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
-        let metrics = Self { recorder, handle };
+        let log = OnceLock::new();
+        let metrics = Self {
+            recorder,
+            handle,
+            log,
+        };
         metrics.record(describe);
         metrics
+    }
+
+    /// Counts the lines that `log` drops.
+    pub(super) fn watch(&self, log: Log) {
+        // The first one stays.
+        let _ = self.log.set(log);
     }
 
     fn record<T>(&self, what: impl FnOnce() -> T) -> T {
@@ -94,6 +109,7 @@ impl Metrics {
         models: impl IntoIterator<Item = &'a Model>,
     ) -> String {
         self.record(|| {
+            counter!(DROPPED).absolute(self.log.get().map_or(0, Log::dropped));
             gauge!(IN_PROGRESS).set(phase.accepted() as f64);
             gauge!(READY).set(f64::from(u8::from(phase.stage() == Stage::Serving)));
             for model in models {
@@ -142,6 +158,10 @@ fn describe() {
     describe_gauge!(
         READY,
         "1 while requests are answered, 0 while models load or the server drains."
+    );
+    describe_counter!(
+        DROPPED,
+        "Lines of the log that could not be written, or that nobody read."
     );
     describe_counter!(RELOADS, "Times that models were read again.");
     describe_gauge!(WAITING, "Sentences and other jobs that wait for a model.");

@@ -13,20 +13,27 @@ mod app;
 mod auth;
 mod body;
 mod config;
+mod desk;
+mod hosts;
 mod language;
 mod limits;
+mod log;
+mod mailbox;
 mod metrics;
 mod models;
 mod net;
 mod phase;
 mod problem;
+mod shares;
 mod sse;
+mod stamp;
 mod texts;
 mod visit;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Direction, Language};
 pub use limits::Limits;
+pub use log::Log;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -43,11 +50,15 @@ use tokio::time::{interval, timeout};
 use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
+use self::desk::Desk;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
 /// Threads that read and write; models compute on threads of their own.
 const THREADS: usize = 2;
+
+/// Threads that read large bodies of requests, beside those of the [`Desk`].
+const PARSERS: usize = 2;
 
 /// How often metrics are tidied up.
 const TIDYING: Duration = Duration::from_secs(5);
@@ -124,13 +135,15 @@ impl Server {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("server")
+            .max_blocking_threads(Desk::places() + PARSERS)
             .enable_io()
             .enable_time()
             .build()
             .map_err(failed("start"))?;
         let (sender, commands) = unbounded_channel();
+        let address = listener.local_addr().map_err(failed("set up"))?;
         Ok(Self {
-            app: App::new(config)?,
+            app: App::new(config, address)?,
             listener,
             runtime,
             control: Control(sender),
@@ -150,6 +163,11 @@ impl Server {
     /// Controls this server.
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// Shows in the metrics how many lines `log` had to drop.
+    pub fn count_lines_of(&self, log: &Log) {
+        self.app.metrics.watch(log.clone());
     }
 
     /// Loads the models and answers requests until it is told to stop.

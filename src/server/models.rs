@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use super::config::{ServeConfig, ServedModel};
 use super::language::{Direction, Language};
 use super::problem::{Kind, Problem};
+use super::stamp::Stamp;
+use crate::checkpoint::{self, LoadedWeights, files};
 use crate::config::Task;
 use crate::engine::Precision;
 use crate::error::Result;
@@ -19,10 +21,37 @@ use crate::pipeline::service::{self, Load, Service};
 pub(super) struct Model {
     config: ServedModel,
     service: Arc<Service>,
+    source: Source,
     /// When it was loaded.
     loaded: SystemTime,
     /// What earlier services of this name have done, so that counts never fall.
     before: Load,
+}
+
+/// What a service was made of.
+#[derive(Clone, Debug, PartialEq)]
+struct Source {
+    /// The model directory, without links.
+    dir: PathBuf,
+    precision: Option<Precision>,
+    /// Its files when they were read; none if they could not be listed.
+    stamp: Option<Arc<Stamp>>,
+}
+
+impl Source {
+    fn of(served: &ServedModel, config: &ServeConfig) -> Self {
+        let dir = fs::canonicalize(&served.dir).unwrap_or_else(|_| served.dir.clone());
+        Self {
+            stamp: Stamp::of(&dir).ok().map(Arc::new),
+            dir,
+            precision: served.precision.or(config.precision),
+        }
+    }
+
+    /// Whether a service of `other` does what one of this would do.
+    fn is_same(&self, other: &Self) -> bool {
+        self == other && self.stamp.is_some()
+    }
 }
 
 impl Model {
@@ -129,35 +158,36 @@ impl Models {
         find(&exact).or_else(|| find(&near))
     }
 
-    /// Loads all models of `config` and serves them in place of those of before, which first finish what they have accepted.
+    /// Loads all models of `config` and serves them in place of those of before, which first finish what they have accepted. Models
+    /// whose files are those of before stay.
     ///
     /// # Errors
     /// The first model's that cannot be loaded; then nothing has changed.
     pub(super) fn load(&self, config: &ServeConfig) -> Result<()> {
         let before = self.all();
-        // Several names of one model share it.
-        let mut services: Vec<(PathBuf, Option<Precision>, Arc<Service>)> = Vec::new();
-        let mut models = Vec::with_capacity(config.models.len());
+        let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
-            let precision = served.precision.or(config.precision);
-            let path = fs::canonicalize(&served.dir).unwrap_or_else(|_| served.dir.clone());
-            let known = services
-                .iter()
-                .find(|(of, with, _)| *of == path && *with == precision);
+            let source = Source::of(served, config);
+            // Several names of one model share it.
+            let known = models.iter().chain(&*before);
+            let known = known
+                .into_iter()
+                .find(|known| known.source.is_same(&source));
             let service = match known {
-                Some((_, _, service)) => Arc::clone(service),
-                None => {
-                    let service = Arc::new(start(served, precision, config)?);
-                    services.push((path, precision, Arc::clone(&service)));
-                    service
-                }
+                Some(known) => Arc::clone(&known.service),
+                None => Arc::new(start(served, source.precision, config)?),
             };
             let old = before.iter().find(|old| old.name() == served.name);
+            let stays = old.filter(|old| Arc::ptr_eq(&old.service, &service));
             models.push(Arc::new(Model {
                 config: served.clone(),
+                loaded: stays.map_or_else(SystemTime::now, |old| old.loaded),
+                before: match (stays, old) {
+                    (Some(same), _) => same.before,
+                    (None, old) => old.map(|old| old.load()).unwrap_or_default(),
+                },
                 service,
-                loaded: SystemTime::now(),
-                before: old.map(|old| old.load()).unwrap_or_default(),
+                source,
             }));
         }
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
@@ -171,8 +201,20 @@ fn start(
     precision: Option<Precision>,
     config: &ServeConfig,
 ) -> Result<Service> {
-    let pipeline = Arc::new(Pipeline::load_in(&served.dir, precision)?);
+    let stored = checkpoint::load(&served.dir)?;
+    let is_checked = match stored.weights {
+        LoadedWeights::Dense(_) => stored.provenance.sha256_of(files::WEIGHTS).is_some(),
+        // They carry a checksum of their own.
+        LoadedWeights::Packed(_) => true,
+    };
+    let pipeline = Arc::new(Pipeline::from_loaded(stored, precision)?);
     tracing::info!(model = served.name, dir = %served.dir.display(), "loaded");
+    if !is_checked {
+        tracing::warn!(
+            model = served.name,
+            "its provenance has no checksum of the weights, so nobody would notice if they were damaged"
+        );
+    }
     Service::start(
         pipeline,
         service::Limits {

@@ -38,8 +38,10 @@ pub(super) enum Kind {
     Method,
     /// Longer than the server allows.
     TooLarge,
-    /// A body of another type than JSON or a form.
+    /// A body of another type or encoding than the path takes.
     MediaType,
+    /// A host that is not this server.
+    Host,
     /// Too many jobs wait.
     Busy,
     /// The server starts or stops.
@@ -73,6 +75,11 @@ impl Problem {
             hint: Some(hint.into()),
             ..self
         }
+    }
+
+    /// The answer to a connection that is one too many.
+    pub(super) fn crowded() -> Self {
+        Self::new(Kind::Unavailable, "too many connections are open")
     }
 
     /// The answer to whoever comes while the server stops.
@@ -124,6 +131,7 @@ impl Kind {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Host => StatusCode::MISDIRECTED_REQUEST,
             Self::Busy => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::Timeout => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -142,6 +150,7 @@ impl Kind {
             Self::Method => "method_not_allowed",
             Self::TooLarge => "too_large",
             Self::MediaType => "unsupported_media_type",
+            Self::Host => "unknown_host",
             Self::Busy => "busy",
             Self::Unavailable => "unavailable",
             Self::Timeout => "timeout",

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::answers::{Answers, Merge, compute};
-use super::app::{App, aside};
+use super::answers::{Answers, Merge, compute, grouped};
+use super::app::App;
+use super::desk::Stop;
+use super::limits::Limits;
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::decode::SearchOptions;
 use crate::document::{Document, Translated};
-use crate::pipeline::service::{Client, Service};
+use crate::pipeline::service::{Client, Sentences, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
 /// The form of a text.
@@ -44,73 +46,69 @@ pub(super) async fn translate(
     client: Client,
     texts: Texts,
 ) -> Result<Vec<Rendered>, Problem> {
-    let Texts {
-        texts,
-        form,
-        alternatives,
-    } = texts;
-    let limits = app.config.limits;
-    let reader = Arc::clone(model);
-    let documents = aside(move || {
-        let fits = |text: &str| fits(reader.pipeline(), text);
-        let read = |text: &String| match form {
+    let alternatives = texts.alternatives;
+    let (reader, limits) = (Arc::clone(model), app.config.limits);
+    let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
+    let (documents, sentences) = app.desk.ask(client, read).await?;
+    let count = sentences.len();
+    let mut answers = Answers::new(model, Merge::Replace);
+    let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
+    answers.send(0, send)?;
+    let found = answers.all(count).await?;
+    let translated = align(model, client, &documents, found).await?;
+    let render = move |_: &Stop| Ok(render(&documents, &translated, alternatives));
+    app.desk.ask(client, render).await
+}
+
+/// The segments of `texts`, as documents and as sentences of `model`.
+fn read(
+    model: &Model,
+    texts: &Texts,
+    limits: &Limits,
+    stop: &Stop,
+) -> Result<(Vec<Document>, Sentences), Problem> {
+    // Whatever fits need not be divided further, which ends the work.
+    let fits = |text: &str| stop.is_set() || fits(model.pipeline(), text);
+    let document = |text: &String| {
+        stop.check()?;
+        match texts.form {
             Form::Plain => Ok(Document::text(text, fits)),
             Form::Markup => Document::html(text, fits).map_err(|error| Problem::invalid(&error)),
-        };
-        let documents = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        check_tokens(reader.pipeline(), &documents, limits.tokens)?;
-        Ok(documents)
-    })
-    .await?;
-    let segments: Vec<_> = documents.iter().flat_map(Document::segments).collect();
-    let (found, most) = (segments.len(), limits.most_texts());
+        }
+    };
+    let documents = texts.texts.iter().map(document);
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    stop.check()?;
+    let segments = || documents.iter().flat_map(Document::segments);
+    let (found, most) = (segments().count(), limits.most_texts());
     if found > most {
         let problem = format!("{found} lines or sentences; a request has at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }
-    let request = |text: &str| Request {
-        src: text.to_owned(),
-        ..Request::default()
-    };
-    let requests: Vec<_> = segments
-        .iter()
-        .map(|segment| request(&segment.text))
+    let requests: Vec<_> = segments()
+        .map(|segment| Request::from(segment.text.clone()))
         .collect();
-    let options = options(model.pipeline(), alternatives);
-    let mut answers = Answers::new(model, Merge::Replace);
-    let send =
-        |service: &Service, reply| service.translate(client, &requests, &options, false, reply);
-    answers.send(0, send)?;
-    let found = answers.all(requests.len()).await?;
-    let asked: Vec<_> = segments
-        .iter()
-        .map(|segment| segment.needs_alignment)
-        .collect();
-    let sources: Vec<String> = requests.into_iter().map(|request| request.src).collect();
-    let translated = align(model, client, sources, found, asked).await?;
-    Ok(render(&documents, &translated, alternatives))
+    let options = options(model.pipeline(), texts.alternatives);
+    let sentences = model.service().read(&requests, &options);
+    let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+    let (found, most) = (sentences.tokens(), limits.tokens);
+    if found > most {
+        let problem = format!("{found} tokens; a request has at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok((documents, sentences))
 }
 
 /// Whether the model reads all of `text`.
 fn fits(pipeline: &Pipeline, text: &str) -> bool {
-    tokens(pipeline, text) < pipeline.architecture().max_len
-}
-
-fn tokens(pipeline: &Pipeline, text: &str) -> usize {
-    let read = pipeline.tokenizers().src().encode(text);
-    read.map_or(0, |ids| ids.len())
-}
-
-fn check_tokens(pipeline: &Pipeline, documents: &[Document], most: usize) -> Result<(), Problem> {
-    let segments = documents.iter().flat_map(Document::segments);
-    let found: usize = segments
-        .map(|segment| tokens(pipeline, &segment.text))
-        .sum();
-    if found <= most {
-        return Ok(());
-    }
-    let problem = format!("{found} tokens; a request has at most {most}");
-    Err(Problem::new(Kind::TooLarge, problem))
+    /// No text has so many bytes for each token. Longer ones need not be read to know that they do not fit.
+    const LONGEST: usize = 64;
+    let most = pipeline.architecture().max_len;
+    let tokens = |text| {
+        let read = pipeline.tokenizers().src().encode(text);
+        read.map_or(0, |ids| ids.len())
+    };
+    text.len() <= LONGEST.saturating_mul(most) && tokens(text) < most
 }
 
 /// The model's own search; a wider one where more translations are asked for than it finds.
@@ -125,45 +123,72 @@ fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
     }
 }
 
-/// The translations of each segment, aligned with it where markup `needs` that and the model can.
+/// The translations of each segment, aligned with it where its markup needs that and the model can.
 async fn align(
     model: &Arc<Model>,
     client: Client,
-    sources: Vec<String>,
+    documents: &[Document],
     found: Vec<Translation>,
-    needs: Vec<bool>,
 ) -> Result<Vec<Vec<Translated>>, Problem> {
-    let plain = |candidate: Candidate| Translated {
-        text: candidate.text,
-        ..Translated::default()
-    };
-    if !needs.contains(&true) || model.pipeline().align::<&str>(&[]).is_err() {
+    let segments = || documents.iter().flat_map(Document::segments);
+    let needs_alignment = segments().any(|segment| segment.needs_alignment);
+    if !needs_alignment || model.pipeline().align::<&str>(&[]).is_err() {
         let texts = found.into_iter();
         let texts = texts.map(|one| one.hypotheses.into_iter().map(plain).collect());
         return Ok(texts.collect());
     }
-    let work = move |pipeline: &Pipeline| {
-        let segments = sources.iter().zip(found).zip(needs);
-        let aligned = segments.map(|((source, found), needed)| {
-            let pairs: Vec<_> = match needed {
-                true => found
-                    .hypotheses
-                    .iter()
-                    .map(|one| (source, &one.tokens[..]))
-                    .collect(),
-                false => Vec::new(),
-            };
-            let mut alignments = pipeline.align(&pairs)?.into_iter();
-            let candidates = found.hypotheses.into_iter();
-            let translated = candidates.map(|candidate| Translated {
-                text: candidate.text,
-                alignment: alignments.next().unwrap_or_default().0,
-            });
-            Ok(translated.collect())
+    let unaligned = segments().zip(found).map(|(segment, found)| Unaligned {
+        source: segment.needs_alignment.then(|| segment.text.clone()),
+        found,
+    });
+    let chunks = grouped(unaligned, Unaligned::positions, |group| {
+        move |pipeline: &Pipeline| group.into_iter().map(|one| one.align(pipeline)).collect()
+    });
+    let aligned: Vec<Vec<_>> = compute(model, client, chunks).await?;
+    Ok(aligned.into_iter().flatten().collect())
+}
+
+fn plain(candidate: Candidate) -> Translated {
+    Translated {
+        text: candidate.text,
+        ..Translated::default()
+    }
+}
+
+/// Translations of a segment, whose text is there if they are to be aligned with it.
+struct Unaligned {
+    source: Option<String>,
+    found: Translation,
+}
+
+impl Unaligned {
+    /// About how many tokens are read.
+    fn positions(&self) -> usize {
+        let lens = self.found.hypotheses.iter().map(|one| one.tokens.len());
+        match self.source {
+            Some(_) => 2 * lens.sum::<usize>(),
+            None => 0,
+        }
+    }
+
+    fn align(self, pipeline: &Pipeline) -> crate::error::Result<Vec<Translated>> {
+        let Self { source, found } = self;
+        let pairs: Vec<_> = match &source {
+            Some(source) => found
+                .hypotheses
+                .iter()
+                .map(|one| (source, &one.tokens[..]))
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut alignments = pipeline.align(&pairs)?.into_iter();
+        let candidates = found.hypotheses.into_iter();
+        let translated = candidates.map(|candidate| Translated {
+            text: candidate.text,
+            alignment: alignments.next().unwrap_or_default().0,
         });
-        aligned.collect()
-    };
-    compute(model, client, work).await
+        Ok(translated.collect())
+    }
 }
 
 /// Puts documents together again: the best translation of every segment, then the second best, and so on. A segment with too

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -19,14 +21,19 @@ use super::api::Api;
 use super::app::Shared;
 use super::phase::{Accepted, Stage};
 use super::problem::{Kind, Problem};
+use super::shares::Share;
 use crate::pipeline::service::Client;
 
 /// The address that a connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) IpAddr, pub(super) Client);
 
+/// The characters that a request carries.
+#[derive(Debug, Default)]
+pub(super) struct Carried(pub(super) AtomicUsize);
+
 /// A request in progress, for its handler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Visit {
     pub(super) api: Api,
     /// Who asks, if nobody needs a key.
@@ -34,12 +41,14 @@ pub(super) struct Visit {
     pub(super) started: Instant,
     /// The response must have ended by then.
     pub(super) deadline: Instant,
+    /// Counted among those of all requests until this one is over.
+    pub(super) carried: Arc<Carried>,
 }
 
 impl Visit {
     /// The visit of a request that came in through [`enter`].
     pub(super) fn of(request: &Request) -> Result<Self, Problem> {
-        let visit = request.extensions().get::<Self>().copied();
+        let visit = request.extensions().get::<Self>().cloned();
         visit.ok_or_else(|| Problem::new(Kind::Internal, "the request came in by a side door"))
     }
 
@@ -62,8 +71,13 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         peer: peer.map_or(Client(0), |Peer(_, client)| client),
         started,
         deadline: started + app.config.limits.timeout,
+        carried: Arc::default(),
     };
-    request.extensions_mut().insert(visit);
+    request.extensions_mut().insert(visit.clone());
+    // Held until the response has ended, since what was read of a body lives on in jobs.
+    let bytes = Arc::new(app.bodies.of(visit.peer));
+    request.extensions_mut().insert(Arc::clone(&bytes));
+    let known = app.hosts.check(request.uri(), request.headers());
     let route = request.extensions().get::<MatchedPath>();
     let mut record = Record {
         route: route.map_or_else(String::new, |route| route.as_str().to_owned()),
@@ -74,8 +88,9 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         ended: false,
         app,
         accepted: None,
+        _bytes: bytes,
     };
-    let answered = match record.admit() {
+    let answered = match known.and_then(|()| record.admit()) {
         Ok(()) => {
             AssertUnwindSafe(record.answer(request, next))
                 .catch_unwind()
@@ -109,6 +124,8 @@ struct Record {
     /// Whether all of the response was taken.
     ended: bool,
     accepted: Option<Accepted>,
+    /// Those of its body.
+    _bytes: Arc<Share>,
 }
 
 impl Record {
@@ -146,6 +163,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        self.app.put_down(&self.visit.carried);
         let took = self.visit.started.elapsed();
         let abandoned = !self.ended;
         // What nginx logs for clients that close the connection.

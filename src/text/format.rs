@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::boundaries::Boundaries;
 use super::special::UNK;
 use crate::config::{Normalization, TokenizerConfig, TokenizerKind};
 
@@ -28,7 +29,7 @@ pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model
         "padding": null,
         "added_tokens": added_tokens(special),
         "normalizer": {"type": "Sequence", "normalizers": normalizers(config)},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind, special)},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind, config.into(), special)},
         "post_processor": null,
         "decoder": decoder(config.kind),
         "model": model_section(model, special[UNK as usize]),
@@ -75,11 +76,17 @@ pub(super) fn space_normalizers() -> [Value; 2] {
     ]
 }
 
-/// The division of texts into words, without `special` tokens in them.
-pub(super) fn pre_tokenizers(kind: TokenizerKind, special: &[&str]) -> Vec<Value> {
+/// The division of texts into words, without `special` tokens in them, and of words at `boundaries` for subwords.
+pub(super) fn pre_tokenizers(
+    kind: TokenizerKind,
+    boundaries: Boundaries,
+    special: &[&str],
+) -> Vec<Value> {
     match kind {
         TokenizerKind::Bpe | TokenizerKind::Unigram => {
-            vec![metaspace(), special_text_splitter(special)]
+            let mut steps = vec![metaspace(), special_text_splitter(special)];
+            steps.extend(boundaries.pre_tokenizers());
+            steps
         }
         TokenizerKind::Word => vec![
             json!({"type": "WhitespaceSplit"}),

@@ -3,6 +3,7 @@
 //! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
 //! Vocabularies are learned here, so that the same text always gives the same file, byte for byte.
 
+mod boundaries;
 mod charsmap;
 mod contract;
 mod detokenizer;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tokenizers::NormalizedString;
 
+use super::boundaries::Boundaries;
 use super::format;
 use super::tokenizer::{Tokenizer, WORD_MARK};
 use crate::batch::TokenId;
@@ -109,9 +110,9 @@ impl Conditions {
         let special: Vec<&str> = special
             .filter_map(|token| token["content"].as_str())
             .collect();
-        let splits_as = |kind| {
-            let steps = Value::Array(format::pre_tokenizers(kind, &special));
-            document["pre_tokenizer"]["pretokenizers"] == steps
+        let splits_as = |kind, boundaries| {
+            let steps = format::pre_tokenizers(kind, boundaries, &special);
+            document["pre_tokenizer"]["pretokenizers"] == Value::Array(steps)
         };
         let normalizers = document["normalizer"]["normalizers"].as_array()?;
         let is = |step: &Value, names: &[&str]| {
@@ -122,8 +123,10 @@ impl Conditions {
         let spaces = format::space_normalizers();
         let is_known =
             |step: &Value| is(step, &["NFC", "NFKC", "Lowercase"]) || spaces.contains(step);
-        let is_subword = splits_as(TokenizerKind::Bpe) && normalizers.ends_with(&spaces);
-        let is_word = splits_as(TokenizerKind::Word);
+        let mut boundaries = Boundaries::all().into_iter();
+        let is_subword = normalizers.ends_with(&spaces)
+            && boundaries.any(|boundaries| splits_as(TokenizerKind::Bpe, boundaries));
+        let is_word = splits_as(TokenizerKind::Word, Boundaries::default());
         let is_ours = document["post_processor"].is_null()
             && normalizers.iter().all(is_known)
             && (is_subword || is_word);
@@ -160,6 +163,8 @@ mod tests {
         let mut random = Random::new(1, 2);
         let corpus: Vec<String> = (0..300).map(|_| text(&mut random)).collect();
         let corpus: Vec<&str> = corpus.iter().map(String::as_str).collect();
+        // Each choice of boundaries, one after another.
+        let mut split = 0..;
         for kind in [
             TokenizerKind::Bpe,
             TokenizerKind::Unigram,
@@ -168,7 +173,11 @@ mod tests {
         ] {
             for normalization in [Normalization::None, Normalization::Nfc, Normalization::Nfkc] {
                 for lowercase in [false, true] {
+                    let split: usize = split.next().unwrap();
                     let config = TokenizerConfig {
+                        split_punctuation: split & 1 == 0,
+                        split_digits: split & 2 > 0,
+                        split_by_script: split & 4 == 0,
                         kind,
                         normalization,
                         lowercase,

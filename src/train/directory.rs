@@ -80,10 +80,14 @@ pub(super) fn claim(
     atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
     if let Found::Run(_) = found {
         // Limits, validation and search options may change between stops.
-        return atomic::write_file(&dir.join(files::CONFIG), config.to_toml().as_bytes());
+        return checkpoint::sums::replace_config(dir, config);
     }
     let path = dir.join(files::PROVENANCE);
-    atomic::write_file(&path, &checkpoint::to_json(provenance)?)?;
+    let mut provenance = provenance.clone();
+    provenance
+        .sha256
+        .extend(checkpoint::sums::of(config, tokenizers));
+    atomic::write_file(&path, &checkpoint::to_json(&provenance)?)?;
     checkpoint::write_recipe(dir, config, tokenizers)
 }
 

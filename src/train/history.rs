@@ -144,11 +144,15 @@ impl History {
         let updates = self.updates.iter().filter(|entry| entry.step <= last);
         let timed = updates.filter_map(|entry| {
             let tokens = number(entry, "tgt_tokens")?;
-            Some((tokens, tokens / number(entry, "tokens_per_second")?))
+            // Lines of version 0.2 and before are about one update.
+            let updates = number(entry, "updates").unwrap_or(1.0);
+            let seconds = tokens / number(entry, "tokens_per_second")?;
+            Some((tokens, seconds, updates))
         });
-        let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), |sums, (tokens, seconds)| {
-            (sums.0 + tokens, sums.1 + seconds, sums.2 + 1.0)
-        });
+        let add = |sums: (f64, f64, f64), (tokens, seconds, updates)| {
+            (sums.0 + tokens, sums.1 + seconds, sums.2 + updates)
+        };
+        let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), add);
         let run_steps = self.last_step();
         let steps = last.min(run_steps);
         (seconds > 0.0).then(|| Training {
@@ -251,6 +255,17 @@ mod tests {
         let first = training(5).expect("updates were logged");
         assert_eq!((first.steps, first.run_steps, first.seconds), (5, 10, 5.0));
         assert_eq!(training(0), None);
+    }
+
+    #[test]
+    fn a_line_may_be_about_several_updates() {
+        let history = history(
+            "{\"kind\":\"step\",\"step\":1,\"updates\":1,\"tgt_tokens\":100,\"tokens_per_second\":50}\n\
+             {\"kind\":\"step\",\"step\":10,\"updates\":9,\"tgt_tokens\":900,\"tokens_per_second\":100}\n",
+        );
+        let all = history.expect("readable").training(10).expect("logged");
+        assert_eq!((all.steps, all.seconds), (10, 11.0));
+        assert!((all.tokens_per_second - 1000.0 / 11.0).abs() < 1e-9);
     }
 
     #[test]

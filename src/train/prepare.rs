@@ -9,14 +9,16 @@ use super::material::{Known, Material, material};
 use super::memory::Subject;
 use super::report::{Event, Observer};
 use super::source::Source;
-use super::{Existing, Learner, Memory, RunOptions, memory};
+use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
 use crate::config::{Config, Difference, Matmul};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
+use crate::interop::ExportFormat;
 use crate::model::{Model, Parameter};
 use crate::processes::Processes;
+use crate::text::Tokenizers;
 
 /// A prepared run.
 #[derive(Debug)]
@@ -105,6 +107,9 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
+    if let Some(warning) = Schedule::warning(config) {
+        observer.on(&Event::Warning(&warning));
+    }
     let opened = processes
         .is_first()
         .then(|| open(config, options, observer))
@@ -140,6 +145,9 @@ pub(super) fn prepare(
             architecture.n_weights()
         )));
     }
+    if resume_at.is_none() {
+        observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
+    }
     let model = frozen.applied(model);
     let learner = Learner::among(processes.clone(), model, config, device);
     let products = learner.products();
@@ -168,6 +176,21 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// What the model can be exported as, or what keeps it from that: later it cannot be changed.
+fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
+    let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
+    match kinds {
+        [Ok(kind), Ok(other)] => format!("the model can be exported as {kind} and as {other}"),
+        [Ok(kind), Err(_)] | [Err(_), Ok(kind)] => {
+            format!("the model can be exported as {kind}")
+        }
+        [Err(problem), Err(_)] => {
+            let tool = ExportFormat::Hf.tool();
+            format!("the model cannot be exported for `{tool}`: {problem}")
+        }
+    }
 }
 
 /// Checks the configuration, also against those of the other processes.

@@ -7,6 +7,7 @@ use super::material::{Known, material};
 use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
 use super::source::Source;
+use super::span::Span;
 use super::{Learner, Part, Plateau, Schedule, Watch, memory};
 use crate::checkpoint;
 use crate::config::Config;
@@ -92,8 +93,13 @@ pub fn profile(
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;
-        let report = StepReport::new(step, epoch, learning_rate, &update, begin.elapsed());
-        let logged = false;
+        let report = StepReport::new(
+            step,
+            epoch,
+            learning_rate,
+            &Span::of(&update, begin.elapsed()),
+        );
+        let logged = None;
         observer.on(&Event::Step {
             report: &report,
             logged,

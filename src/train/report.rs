@@ -1,11 +1,10 @@
 //! Events of a training run. The library prints nothing; the program shows these as a progress bar or lines.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Update;
+use super::span::Span;
 use crate::checkpoint::Products;
 use crate::data::Progress;
 use crate::metrics::{Score, perplexity};
@@ -37,10 +36,10 @@ pub enum Event<'a> {
     Start(&'a StartReport),
     /// An update is done.
     Step {
-        /// The update.
+        /// The update alone.
         report: &'a StepReport,
-        /// Whether it was written to `metrics.jsonl`, as every `log_every`-th is.
-        logged: bool,
+        /// The mean over it and those before it that was written to `metrics.jsonl`, as after every `log_every`-th.
+        logged: Option<&'a StepReport>,
     },
     /// A validation is done.
     Validation(&'a ValidationReport),
@@ -99,13 +98,15 @@ pub struct StartReport {
     pub processes: usize,
 }
 
-/// One update.
+/// One update, or several: losses and the accuracy are means over all of their tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepReport {
-    /// Its number, from 1.
+    /// The number of the last update, from 1.
     pub step: u64,
     /// The pass over the corpus, from 0.
     pub epoch: u64,
+    /// The number of updates.
+    pub updates: u64,
     /// Label-smoothed loss per real target token.
     pub loss: f64,
     /// Unsmoothed negative log-likelihood per real target token, in nats.
@@ -114,42 +115,38 @@ pub struct StepReport {
     pub perplexity: f64,
     /// Share of target tokens predicted correctly under teacher forcing.
     pub accuracy: f64,
-    /// The learning rate of this update.
+    /// The learning rate of the last update.
     pub learning_rate: f64,
-    /// The global norm of the gradient before clipping.
+    /// The global norm of the gradient before clipping; the mean over the updates.
     pub gradient_norm: f64,
-    /// Real target tokens in this update.
-    pub tgt_tokens: usize,
-    /// Real target tokens per second, for this update alone.
+    /// Real target tokens in these updates.
+    pub tgt_tokens: u64,
+    /// Real target tokens per second, without validations and checkpoints.
     pub tokens_per_second: f64,
 }
 
 impl StepReport {
-    /// The report on an update that took `time`.
-    pub(super) fn new(
-        step: u64,
-        epoch: u64,
-        learning_rate: f64,
-        update: &Update,
-        time: Duration,
-    ) -> Self {
-        let Update {
-            sums,
-            gradient_norm,
-        } = *update;
-        let per_token = |sum: f64| sum / sums.n_tokens.max(1) as f64;
+    /// The report on the updates of `span`, the last of which was update `step`.
+    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, span: &Span) -> Self {
+        let per_token = |sum: f64| sum / span.n_tokens.max(1) as f64;
         Self {
             step,
             epoch,
-            loss: per_token(sums.loss),
-            nll: per_token(sums.nll),
-            perplexity: perplexity(sums.nll, sums.n_tokens as u64),
-            accuracy: per_token(sums.n_correct as f64),
+            updates: span.updates,
+            loss: per_token(span.loss),
+            nll: per_token(span.nll),
+            perplexity: perplexity(span.nll, span.n_tokens),
+            accuracy: per_token(span.n_correct as f64),
             learning_rate,
-            gradient_norm,
-            tgt_tokens: sums.n_tokens,
-            tokens_per_second: sums.n_tokens as f64 / time.as_secs_f64(),
+            gradient_norm: span.gradient_norms / span.updates.max(1) as f64,
+            tgt_tokens: span.n_tokens,
+            tokens_per_second: span.timed_tokens as f64 / span.time.as_secs_f64(),
         }
+    }
+
+    /// The time that the updates took, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.tgt_tokens as f64 / self.tokens_per_second
     }
 }
 

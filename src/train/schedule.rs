@@ -72,6 +72,19 @@ impl Schedule {
         Self::new(&train.schedule, peak, model.d_model, train.max_steps)
     }
 
+    /// Says so if a run with this `config` ends before the learning rate has risen to its peak.
+    pub fn warning(config: &Config) -> Option<String> {
+        let (steps, warmup) = (config.train.max_steps, config.train.schedule.warmup_steps);
+        (steps <= warmup).then(|| {
+            let reached = 100.0 * steps as f64 / warmup.max(1) as f64;
+            let tenth = (steps / 10).max(1);
+            format!(
+                "`train.schedule.warmup_steps` = {warmup} is no less than `train.max_steps` = {steps}: the learning rate ends at \
+                 {reached:.0} % of its peak, and the model learns little; for a run of this length, a warm-up of {tenth} fits"
+            )
+        })
+    }
+
     /// A schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
     /// otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {

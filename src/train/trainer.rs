@@ -1,5 +1,6 @@
 //! The training loop.
 
+mod files;
 mod mean;
 
 use std::borrow::Cow;
@@ -9,9 +10,10 @@ use std::time::Instant;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
-use super::metrics_log::MetricsLog;
+use self::files::Files;
 use super::prepare::Prepared;
 use super::report::{Event, Observer, StepReport, ValidationReport};
+use super::span::Span;
 use super::update::{damaged, not_finite};
 use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary, Unwatched};
 use crate::checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
@@ -38,12 +40,6 @@ pub(super) struct Trainer<'a> {
     observer: &'a mut dyn Observer,
 }
 
-/// The files of a run.
-struct Files {
-    run: Run,
-    log: MetricsLog,
-}
-
 /// The reason for writing a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
@@ -59,6 +55,9 @@ struct Progress {
     plateau: Plateau,
     best: Option<BestReport>,
     validations_without_better: u64,
+    /// The updates since the last line of the log. Checkpoints of older versions have none.
+    #[serde(default)]
+    unlogged: Span,
 }
 
 impl<'a> Trainer<'a> {
@@ -68,9 +67,8 @@ impl<'a> Trainer<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
         let files = setup.processes.is_first().then(|| {
-            let log = MetricsLog::open(&setup.dir, setup.resume_at)?;
-            let run = Run::new(&setup.dir);
-            Ok(Files { run, log })
+            let tensorboard = setup.config.train.tensorboard;
+            Files::open(&setup.dir, setup.resume_at, tensorboard)
         });
         let files = setup
             .processes
@@ -204,7 +202,9 @@ impl<'a> Trainer<'a> {
         let update = update.map_err(|damage| self.damaged(*damage))?;
         self.step = step;
         let time = start.elapsed();
-        Ok(StepReport::new(step, epoch, learning_rate, &update, time))
+        self.progress.unlogged.add(&update, time);
+        let span = Span::of(&update, time);
+        Ok(StepReport::new(step, epoch, learning_rate, &span))
     }
 
     fn damaged(&self, damage: NotFinite) -> Error {
@@ -257,18 +257,22 @@ impl<'a> Trainer<'a> {
         }
     }
 
+    /// Logs the mean over the updates since the last line, after the first update and every `log_every`-th.
     fn record(&mut self, report: &StepReport) -> Result<()> {
         let every = self.setup.config.train.log_every.max(1);
-        let logged = report.step == 1 || report.step.is_multiple_of(every);
-        let written = match &mut self.files {
-            Some(files) if logged => files.log.step(report),
-            _ => Ok(()),
-        };
-        if logged {
+        let is_due = report.step == 1 || report.step.is_multiple_of(every);
+        let mean = is_due.then(|| {
+            let span = std::mem::take(&mut self.progress.unlogged);
+            StepReport::new(report.step, report.epoch, report.learning_rate, &span)
+        });
+        if let Some(mean) = &mean {
+            let files = self.files.as_mut();
+            let written = files.map_or(Ok(()), |files| files.log_step(mean));
             self.setup
                 .processes
                 .agree("an update was logged", written)?;
         }
+        let logged = mean.as_ref();
         self.observer.on(&Event::Step { report, logged });
         Ok(())
     }
@@ -332,7 +336,7 @@ impl<'a> Trainer<'a> {
         }
         self.scores = Some((self.step, recorded(&report)));
         let written = match &mut self.files {
-            Some(files) => files.log.validation(&report),
+            Some(files) => files.log_validation(&report),
             None => Ok(()),
         };
         processes.agree("a validation was logged", written)?;
@@ -424,7 +428,7 @@ impl<'a> Trainer<'a> {
             provenance: &setup.material.provenance,
         };
         // The checkpoint relies on the log lines up to its update.
-        files.log.sync()?;
+        files.sync()?;
         let keep_last = setup.config.train.keep_last;
         files.run.save(&snapshot, best, keep_last).map(drop)
     }

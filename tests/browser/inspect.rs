@@ -1,7 +1,9 @@
 //! The page that `attentive inspect` writes.
 
+use serde_json::json;
+
 use crate::models;
-use crate::page::visit;
+use crate::page::{DOWN, visit};
 use crate::run::Folder;
 
 #[test]
@@ -32,3 +34,37 @@ fn the_page_of_inspect_shows_attention_and_alternatives() {
         }
     });
 }
+
+/// Where the rows of tokens do not fit, tokens stand in columns, and no line crosses one.
+#[test]
+fn lines_run_beside_the_tokens_on_a_phone() {
+    let folder = Folder::new();
+    models::train(&folder, "one", "transformer");
+    let mut command = folder.command("inspect runs/one");
+    let long = "1 2 3 4 5 6 7 8 9 1 2 3 4 5 6";
+    let outcome = command.args([long, "--target", long]).output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    let address = format!("file://{}", folder.path("inspect.html").display());
+    visit(&address, |page| {
+        page.until("document.querySelectorAll('.pair path').length > 0");
+        assert_eq!(page.run(COLUMNS), json!(false));
+        page.resize(390);
+        page.until("document.querySelector('.pair.upright path')");
+        assert_eq!(page.run(COLUMNS), json!(true));
+        page.picture("inspect-long-390");
+        // The keys of columns.
+        page.run("document.querySelector('.pair .token').focus()");
+        page.keys(DOWN);
+        page.until("document.querySelector('.pair .token:nth-child(2)').matches('.chosen')");
+        page.resize(1400);
+        page.until("!document.querySelector('.pair.upright')");
+    });
+}
+
+/// Whether the tokens stand in two columns with all lines between them.
+const COLUMNS: &str = "
+    const [from, to] = [...document.querySelectorAll('.pair .tokens')].map((group) => [...group.children]);
+    const right = Math.max(...from.map((node) => node.getBoundingClientRect().right));
+    const left = Math.min(...to.map((node) => node.getBoundingClientRect().left));
+    const lines = [...document.querySelectorAll('.pair path')].map((line) => line.getBoundingClientRect());
+    return left > right && lines.every((line) => line.left > right - 3 && line.right < left + 3);";

@@ -60,7 +60,11 @@ fn everything_fits_on_a_screen_and_on_a_phone() {
             if model == "lm" {
                 page.press("#actions button");
             }
-            page.press(".attention:not([hidden]) > summary");
+            if model == "one" {
+                page.press(".microscope > summary");
+            } else {
+                page.press(".attention:not([hidden]) > summary");
+            }
             page.until("document.querySelector('.map-frame canvas')");
             for width in [1400, 390] {
                 for scheme in ["light", "dark"] {

@@ -6,16 +6,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod driver;
+mod files;
 mod fill;
 mod generate;
 mod inspect;
 mod keys;
 mod labels;
 mod looks;
+mod microscope;
 mod models;
 mod page;
 #[allow(dead_code, reason = "the other tests need more of it")]
 #[path = "../it/run.rs"]
 mod run;
+mod sentences;
 mod server;
+mod terms;
 mod translate;

@@ -34,8 +34,14 @@ const TAGGER: &str = "
 encoder = 'transformer'
 ";
 
-/// Trains a model of `family` in `folder`; it is `runs/NAME`.
+/// Trains a model of `family` in `folder`, or imports one if that is `imported KIND`; it is `runs/NAME`.
 pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
+    if let Some(kind) = family.strip_prefix("imported ") {
+        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hf");
+        let outcome = folder.run(&format!("import {fixture}/{kind} --out runs/{name}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        return;
+    }
     let mut model = format!("[model]\nfamily = '{family}'\n");
     let mut config = for_family(CONFIG, family);
     if family == "tagger" {

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,9 @@ pub(crate) const ENTER: &str = "\u{e007}";
 pub(crate) const ESCAPE: &str = "\u{e00c}";
 pub(crate) const RIGHT: &str = "\u{e014}";
 pub(crate) const DOWN: &str = "\u{e015}";
+
+/// Control and V, released again.
+pub(crate) const PASTE: &str = "\u{e009}v\u{e000}";
 
 /// Control and A, released again.
 const ALL: &str = "\u{e009}a\u{e000}";
@@ -63,9 +66,18 @@ impl Page {
 
     /// Waits until the expression `condition` is true.
     pub(crate) fn until(&self, condition: &str) {
+        self.wait(condition, PATIENCE);
+    }
+
+    /// The same for what takes long on a slow machine.
+    pub(crate) fn patiently(&self, condition: &str) {
+        self.wait(condition, 6 * PATIENCE);
+    }
+
+    fn wait(&self, condition: &str, patience: Duration) {
         let start = Instant::now();
         while self.run(&format!("return Boolean({condition})")) != true {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > patience {
                 let text = self.run("return document.body.innerText");
                 let text = text.as_str().unwrap_or_default();
                 panic!("in vain: {condition}\n{text}\n{:?}", self.complaints());
@@ -112,6 +124,41 @@ impl Page {
     /// Chooses an option of the list that matches `css`.
     pub(crate) fn choose(&self, css: &str, value: &str) {
         self.press(&format!("{css} option[value={value:?}]"));
+    }
+
+    /// Moves the mouse to the middle of the first element that matches `css`.
+    pub(crate) fn point(&self, css: &str) {
+        self.until(&format!("document.querySelector({css:?})"));
+        let middle = format!(
+            "const box = document.querySelector({css:?}).getClientRects()[0]; \
+             return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)]"
+        );
+        let middle = self.run(&middle);
+        let moved = json!({"type": "pointerMove", "duration": 0, "x": middle[0], "y": middle[1]});
+        let mouse = json!({"type": "pointer", "id": "mouse", "actions": [moved]});
+        self.0.post("actions", json!({"actions": [mouse]}));
+    }
+
+    /// Drops a file of this name and content (an expression) on the page.
+    pub(crate) fn drop_file(&self, name: &str, content: &str) {
+        self.run(&format!(
+            "const dataTransfer = new DataTransfer();
+             dataTransfer.items.add(new File([{content}], {name:?}));
+             const options = {{ dataTransfer, bubbles: true, cancelable: true }};
+             document.getElementById('text').dispatchEvent(new DragEvent('drop', options));"
+        ));
+    }
+
+    /// Lets the page use the clipboard, and saves its files in `folder`.
+    pub(crate) fn trust(&self, folder: &Path) {
+        let folder = folder.to_str().unwrap();
+        let permissions = json!(["clipboardReadWrite", "clipboardSanitizedWrite"]);
+        self.devtools(
+            "Browser.grantPermissions",
+            json!({"permissions": permissions}),
+        );
+        let saved = json!({"behavior": "allow", "downloadPath": folder});
+        self.devtools("Browser.setDownloadBehavior", saved);
     }
 
     fn element(&self, css: &str) -> String {

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
+use serde_json::{Value, json};
+
 use crate::models;
 use crate::run::Folder;
 
@@ -42,6 +44,24 @@ impl Server {
 
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// The first translation of `text`, as one sentence, by `model`.
+    pub(crate) fn translation(&self, model: &str, text: &str) -> String {
+        let request = json!({"model": model, "text": text});
+        let mut answer = ureq::post(format!("{}/api/translate", self.address))
+            .send_json(request)
+            .unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        let text = &answer["results"][0]["translations"][0]["text"];
+        text.as_str().unwrap().to_owned()
     }
 }
 

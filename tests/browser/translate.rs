@@ -1,12 +1,17 @@
 //! Translation.
 
-use crate::page::{DOWN, ENTER, ESCAPE, Page, RIGHT, TAB, visit};
+use serde_json::json;
+
+use crate::page::{Page, visit};
 use crate::server::Server;
 
-const MODELS: [(&str, &str); 2] = [("one", "transformer"), ("two", "transformer")];
+/// Models of a direction and back.
+pub(crate) const BOTH_WAYS: [(&str, &str); 2] =
+    [("en-de", "transformer"), ("de-en", "transformer")];
 
-/// The tokens whose alternatives can be seen.
-const TOKENS: &str = ".token-list .token:not([disabled])";
+/// Whether everything is translated.
+pub(crate) const DONE: &str =
+    "document.querySelector('.result .sentence') && !document.querySelector('[aria-busy]')";
 
 /// Watches the first result: `window.seen` are the texts that it has shown while it was growing.
 const WATCH: &str = "
@@ -16,152 +21,159 @@ const WATCH: &str = "
         if (text && seen.at(-1) !== text) seen.push(text);
     }).observe(document.querySelector('.result'), { childList: true, subtree: true, characterData: true });";
 
-/// The size of the first heat map in weights, and the number of its colours.
-const FIRST_MAP: &str = "
-    const { width, height } = document.querySelector('.all canvas');
-    const context = document.querySelector('.all canvas').getContext('2d');
-    const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
-    return { width, height, colours: new Set(pixels).size };";
+/// The text of the first translation with all its blanks.
+pub(crate) fn translation(page: &Page) -> String {
+    page.until(DONE);
+    let text = page.run("return document.querySelector('.result .text').textContent");
+    text.as_str().unwrap().to_owned()
+}
 
-/// The tokens of the translation without their probabilities.
-fn tokens(page: &Page) -> Vec<String> {
-    page.until(&format!("document.querySelector({TOKENS:?})"));
-    page.texts(".token-list .token bdi")
+/// Puts a long `text` into the field, as pasting does.
+pub(crate) fn paste(page: &Page, text: &str) {
+    page.run(&format!(
+        "const field = document.getElementById('text');
+         field.value = {};
+         field.dispatchEvent(new Event('input'));",
+        json!(text)
+    ));
 }
 
 #[test]
 fn a_translation_grows_while_typing() {
-    let server = Server::start(&MODELS[..1], &[], "");
+    let server = Server::start(&[("one", "transformer")], &[], "");
     visit(server.address(), |page| {
         page.text("h2");
         page.run(WATCH);
         page.write("#text", &"1 2 3 4 5 6 7 8 9 ".repeat(12));
-        page.until("document.querySelector('.result .text:not(.growing)')");
+        let first = translation(page);
         assert!(page.run("return seen.length").as_u64().unwrap() > 0);
-        let first = page.text(".result .text");
-        assert_eq!(page.texts(".candidate").len(), 3);
-        assert!(page.texts(".candidate")[0].starts_with(&first));
-        // Another one of the list.
-        page.press(".candidate:nth-child(2)");
-        page.until("document.querySelector('.candidate:nth-child(2)[aria-checked=true]')");
-        assert_ne!(page.text(".result .text"), first);
-        // What was typed outlasts the page.
-        page.until("location.hash.includes('1+2+3')");
+        assert!(page.text(".status").starts_with("1 sentence in "));
+        // What was typed outlasts reloading the page, but gets neither into the history nor into other tabs.
+        page.until("sessionStorage.getItem('attentive-text')");
+        assert_eq!(
+            page.run("return location.href.includes('1+2')"),
+            json!(false)
+        );
         page.reload();
-        assert_eq!(page.text(".result .text:not(.growing)"), first);
+        assert_eq!(translation(page), first);
+        assert_eq!(page.run("return localStorage.length"), json!(0));
     });
 }
 
 #[test]
-fn the_rest_is_written_anew_after_another_token() {
-    let server = Server::start(&MODELS[..1], &[], "");
-    let address = format!("{}/#text=1+2+3+4+5", server.address());
-    visit(&address, |page| {
-        let before = tokens(page);
-        page.press(&format!("{TOKENS}:nth-child(2)"));
-        let other = page.text(".alternative:not([disabled]) bdi");
-        assert_ne!(other, before[1]);
-        assert!(page.texts(".alternative").len() >= 8);
-        page.press(".alternative:not([disabled])");
-        page.until("document.querySelectorAll('.token.given').length === 2");
-        let after = tokens(page);
-        assert_eq!((&after[0], &after[1]), (&before[0], &other));
-        let first = page.text(".result .text");
-        assert!(
-            first.starts_with(&format!("{} {other}", before[0])),
-            "{first}"
+fn languages_have_names_and_can_be_swapped() {
+    let server = Server::start(&BOTH_WAYS, &[], "");
+    visit(server.address(), |page| {
+        assert_eq!(page.text("#from option:checked"), "English");
+        assert_eq!(page.text("#to option:checked"), "German");
+        page.write("#text", "1 2 3 4");
+        let there = translation(page);
+        page.press("#swap");
+        page.until("document.getElementById('model').value === 'de-en'");
+        assert_eq!(page.text("#from option:checked"), "German");
+        page.until(DONE);
+        assert_eq!(
+            page.run("return document.getElementById('text').value"),
+            json!(there)
         );
-        page.press(".panel section > button");
-        page.until("document.querySelectorAll('.token.given').length === 0");
-        assert_eq!(tokens(page), before);
-    });
-}
-
-#[test]
-fn the_keyboard_is_enough() {
-    let server = Server::start(&MODELS[..1], &[], "");
-    let address = format!("{}/#text=1+2+3+4+5", server.address());
-    visit(&address, |page| {
-        let before = tokens(page);
-        page.run("document.getElementById('text').focus()");
-        for _ in 0..3 {
-            page.keys(TAB);
-        }
-        let focused = "document.activeElement.matches('.token-list .token')";
-        page.until(focused);
-        page.keys(RIGHT);
-        page.keys(ENTER);
-        let open = "document.activeElement.matches('.alternative')";
-        page.until(open);
-        page.keys(ESCAPE);
-        page.until(focused);
-        page.keys(ENTER);
-        page.until(open);
-        page.keys(DOWN);
-        page.keys(ENTER);
-        page.until("document.querySelectorAll('.token.given').length === 2");
-        page.until("document.activeElement.matches('.token.given')");
-        assert_ne!(tokens(page)[1], before[1]);
-    });
-}
-
-#[test]
-fn the_attention_is_shown_as_lines_and_as_heat_maps() {
-    let server = Server::start(&MODELS[..1], &[], "");
-    let address = format!("{}/#text=1+2+3+4+5", server.address());
-    visit(&address, |page| {
-        let tokens = tokens(page);
-        page.press(".attention > summary");
-        page.until("document.querySelectorAll('.pair path').length > 0");
-        // One row a token, one column a source token with `</s>`; some of the weights are large.
-        let [rows, columns] = [tokens.len(), 6];
-        let shown = page.texts(".pair .tokens .token bdi");
-        assert_eq!(shown.len(), rows + columns);
-        let map = page.run(FIRST_MAP);
-        assert!(map["height"] == rows && map["width"] == columns, "{map}");
-        assert!(map["colours"].as_u64().unwrap() > 5, "{map}");
-        assert_eq!(page.texts(".all .small").len(), 2 * 3);
-        page.press(".all .small:nth-of-type(1)");
-        page.until("document.querySelector('.map-frame').previousSibling.previousSibling.textContent.includes('head 1')");
-        page.press(".pair .tokens .token:nth-child(2)");
-        let told = page.text(".readout");
-        assert!(
-            told.contains("attends most to") && told.contains("In place of"),
-            "{told}"
+        assert_eq!(translation(page), server.translation("de-en", &there));
+        // Nothing can be compared: the other model reads another language.
+        assert_eq!(
+            page.run("return document.getElementById('comparison').hidden"),
+            json!(true)
         );
+        page.choose("#from", "en");
+        page.until("document.getElementById('model').value === 'en-de'");
+    });
+    let server = Server::start(&BOTH_WAYS[..1], &[], "");
+    visit(server.address(), |page| {
+        page.until("document.getElementById('swap').disabled");
     });
 }
 
 #[test]
-fn two_models_stand_side_by_side() {
-    let server = Server::start(&MODELS, &[], "");
+fn models_of_the_same_task_stand_side_by_side() {
+    let models = [
+        ("one", "transformer"),
+        ("two", "transformer"),
+        ("lm", "decoder_only"),
+    ];
+    let server = Server::start(&models, &[], "");
     let address = format!("{}/#text=1+2+3+4+5", server.address());
     visit(&address, |page| {
+        page.text("h2");
+        assert_eq!(page.texts("#other option"), ["no other model", "two"]);
         page.choose("#other", "two");
-        page.until("document.querySelectorAll('.panel').length === 2");
-        page.until("document.querySelectorAll('.panel .result .text:not(.growing)').length === 2");
+        page.until("document.querySelectorAll('.result .sentence').length === 2");
         assert_eq!(page.texts("h2"), ["one", "two"]);
+        // Those of one light up with those of the other.
+        page.point(".result .sentence");
+        page.until("document.querySelectorAll('.sentence.lit').length === 3");
+        page.press(".microscope > summary");
+        page.until("document.querySelectorAll('.microscope .map-frame canvas').length === 2");
         page.choose("#model", "two");
-        page.choose("#other", "");
         page.until("document.querySelectorAll('.panel').length === 1");
-        assert_eq!(page.texts("h2"), ["two"]);
+        assert_eq!(page.texts("#other option"), ["no other model", "one"]);
+        page.choose("#model", "lm");
+        page.until("document.getElementById('comparison').hidden");
     });
 }
 
 #[test]
-fn warnings_and_errors_stand_with_their_model() {
-    let server = Server::start(&MODELS[..1], &[], "");
-    let address = format!("{}/#text={}", server.address(), "1+".repeat(300));
-    visit(&address, |page| {
-        assert!(
-            page.text(".panel .warnings li")
-                .contains("too long for the model")
-        );
-        page.write("[name=best]", "60");
+fn a_server_that_is_gone_is_reported_and_nothing_is_lost() {
+    let mut server = Server::start(&[("one", "transformer")], &[], "");
+    visit(&server.address().to_owned(), |page| {
+        page.write("#text", "1 2 3");
+        let before = translation(page);
+        server.stop();
+        page.keys("\n4 5 6");
         let problem = page.text(".panel .problem:not(:empty)");
-        assert!(problem.contains("translations"), "{problem}");
-        page.write("[name=best]", "2");
-        page.until("document.querySelector('.panel .problem').textContent === ''");
-        page.until("document.querySelectorAll('.candidate').length === 2");
+        assert!(problem.contains("cannot be reached"), "{problem}");
+        let shown = page.run("return document.querySelector('.result .text').textContent");
+        assert!(shown.as_str().unwrap().starts_with(&before), "{shown}");
+        page.until("[...document.querySelectorAll('.foot button')].some((one) => one.textContent === 'Go on' && !one.hidden)");
+    });
+}
+
+#[test]
+fn the_command_is_quoted_for_a_shell() {
+    let server = Server::start(&[("one", "transformer")], &[], "");
+    visit(server.address(), |page| {
+        page.write("#text", "it's $1 `x` \"2\"");
+        page.press("#command-box > summary");
+        let command = page.text("#command");
+        let printed = command.replacen("curl", "printf '%s\\n'", 1);
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &printed])
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(shell.stdout).unwrap();
+        let body = json!({"model": "one", "text": "it's $1 `x` \"2\""});
+        let expected = format!("-s\n{}/api/translate\n--json\n{body}\n", server.address());
+        assert_eq!(printed, expected);
+        // A long text comes from a file.
+        paste(page, &"1 2 3 4 5 ".repeat(1000));
+        page.until("document.getElementById('command').textContent.startsWith('jq ')");
+        assert!(page.text("#command").len() < 300);
+    });
+}
+
+#[test]
+fn the_api_is_one_click_away() {
+    let server = Server::start(&[("one", "transformer")], &[], "");
+    visit(server.address(), |page| {
+        page.press("#reference-box > summary");
+        page.until("document.querySelectorAll('#reference dt').length > 20");
+        assert!(
+            page.texts("#reference dt")
+                .contains(&"POST /api/translate".to_owned())
+        );
+        assert!(
+            page.texts("#reference dd")
+                .iter()
+                .all(|text| !text.is_empty())
+        );
+        page.press("#api-link");
+        page.until("location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')");
     });
 }

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::cli_model::{CONFIG, trained};
+use crate::cli_sums::forget_sums;
 use crate::run::{Folder, Outcome};
 
 /// A run with dropout that is long enough to be stopped midway, with pauses for validation and saving.
@@ -317,6 +318,8 @@ fn files_that_do_not_belong_together_are_named() {
     let path = folder.path("runs/c/config.toml");
     let config = fs::read_to_string(&path).unwrap();
     fs::write(&path, config.replacen("d_ff = 32", "d_ff = 48", 1)).unwrap();
+    folder.fails("translate runs/c src", 1, &["config.toml", "SHA-256"]);
+    forget_sums(&folder, "runs/c");
     folder.fails(
         "translate runs/c src",
         1,

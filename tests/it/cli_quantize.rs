@@ -48,6 +48,41 @@ pub(crate) fn names(folder: &Folder, dir: &str) -> Vec<String> {
 }
 
 #[test]
+fn without_a_test_set_there_is_a_model_and_no_receipt() {
+    let folder = quantised();
+    let quick = "quantize runs/c --to int8 --out quick";
+    let outcome = folder.run(quick);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.contains("smaller"), "{outcome:?}");
+    assert!(!outcome.stdout.contains("BLEU"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("note: nothing was measured"),
+        "{outcome:?}"
+    );
+    let mut expected = names(&folder, "small");
+    expected.retain(|name| name != "receipt.json");
+    assert_eq!(names(&folder, "quick"), expected);
+    let of = |model: &str| stdout(&folder, &format!("translate {model} src --scores"));
+    assert_eq!(of("quick"), of("small"));
+    let shown = json(&stdout(&folder, &format!("{quick}-json --json")));
+    assert_eq!(shown["precision"], "int8");
+    assert!(shown["bytes"]["after"].as_u64() < shown["bytes"]["before"].as_u64());
+    assert!(shown.get("receipt").is_none());
+    folder.write("text", "1 2\n3 4 5\n6\n");
+    stdout(
+        &folder,
+        "quantize runs/c --to int8 --out short --shortlist text text",
+    );
+    assert!(names(&folder, "short").contains(&"shortlist.safetensors".to_owned()));
+    folder.fails(
+        "quantize runs/c --to int8 --out new --max-drop 1",
+        2,
+        &["--src"],
+    );
+    assert!(!folder.path("new").exists());
+}
+
+#[test]
 fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
     let folder = with_test_set();
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
@@ -186,7 +221,7 @@ fn the_receipt_holds_what_is_printed() {
     assert_eq!(
         rows,
         [
-            "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU"
+            "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU", "search"
         ]
     );
     let receipt = json(&fs::read_to_string(folder.path("half/receipt.json")).unwrap());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const RULES: &[(&str, &[&str])] = &[
     ("count", &[]),
     ("error", &["count"]),
+    ("small_file", &["error"]),
     ("random", &[]),
     ("device", &[]),
     ("batch", &[]),
@@ -14,7 +15,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("interrupt", &["error"]),
     ("processes", &["count", "error"]),
     ("architecture", &["batch"]),
-    ("config", &["error", "architecture"]),
+    ("config", &["error", "small_file", "architecture"]),
     (
         "text",
         &["count", "error", "architecture", "config", "batch"],
@@ -98,7 +99,16 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "error", "config", "engine", "decode", "document", "pipeline", "page", "text",
+            "error",
+            "small_file",
+            "config",
+            "engine",
+            "checkpoint",
+            "decode",
+            "document",
+            "pipeline",
+            "page",
+            "text",
         ],
     ),
     (
@@ -120,6 +130,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "interop",
             "decode",
             "pipeline",
             "processes",
@@ -151,6 +162,7 @@ const RULES: &[(&str, &[&str])] = &[
             "engine",
             "metrics",
             "checkpoint",
+            "decode",
             "pipeline",
             "evaluate",
         ],

@@ -114,6 +114,11 @@ fn check_resume(name: &str) {
         let [found, expected, before] =
             [&found, &expected, &before].map(|file| fixture::values(file, &stored(file, tensor)));
         let what = format!("{name}, {tensor}");
+        if is_without_gradient(tensor, &config) {
+            let finite = found.iter().all(|value| value.is_finite());
+            assert!(finite && found.len() == expected.len(), "{what}: {found:?}");
+            continue;
+        }
         moved += mean_difference(&before, &expected);
         if bf16 {
             let difference = mean_difference(&found, &expected);
@@ -123,6 +128,13 @@ fn check_resume(name: &str) {
         }
     }
     assert!(moved > 0.0, "{name}: the fixture's weights did not change");
+}
+
+/// Whether the true gradient of the parameter `name` is zero: the bias of keys shifts all scores of a query equally unless keys
+/// are rotated. What is computed for it is a rounding error, which Adam magnifies to whole updates, so that its values say
+/// nothing.
+fn is_without_gradient(name: &str, config: &str) -> bool {
+    name.ends_with("attention.key.bias") && !config.contains("'rotary'")
 }
 
 /// The name in `file` of the tensor that version 0.1.0 called `name`.

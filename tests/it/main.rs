@@ -2,20 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "server")]
+mod bombs;
+mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
 mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;
+mod cli_defaults;
 mod cli_errors;
 mod cli_families;
 mod cli_finetune;
 mod cli_generate;
 mod cli_help;
+mod cli_hints;
 mod cli_import;
 mod cli_inspect;
 mod cli_kill;
 mod cli_label;
+mod cli_log;
 mod cli_masked;
 mod cli_mean;
 mod cli_model;
@@ -31,6 +37,7 @@ mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
 mod cli_significance;
+mod cli_sums;
 mod cli_tokens;
 mod cli_training;
 mod fixture;
@@ -44,17 +51,23 @@ mod multi30k;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]
+mod serve_bounds;
+#[cfg(feature = "server")]
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
 #[cfg(feature = "server")]
 mod serve_fuzz;
 #[cfg(feature = "server")]
+mod serve_log;
+#[cfg(feature = "server")]
 mod serve_models;
 #[cfg(feature = "server")]
 mod serve_network;
 #[cfg(feature = "server")]
 mod serve_operation;
+#[cfg(feature = "server")]
+mod serve_requests;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;

@@ -19,7 +19,7 @@ fn options(seed: u64, number: u64, temperature: f64, max_new_tokens: usize) -> G
             number,
             max_new_tokens,
         },
-        stop: Vec::new(),
+        stop: [].into(),
     }
 }
 
@@ -314,6 +314,8 @@ fn own_tasks_are_those_of_the_commands() {
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
         "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true})
     );
+    let limits = json!({"characters": config().limits.characters, "texts": config().limits.texts});
+    assert_eq!(models["limits"], limits);
 }
 
 #[test]

@@ -1,11 +1,7 @@
 //! `attentive serve`: starting, stopping, reloading.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use attentive::pipeline::Pipeline;
@@ -14,88 +10,10 @@ use serde_json::{Value, json};
 
 use crate::run::Folder;
 use crate::support::http::{Connection, get, post};
+use crate::support::process::{Process, copy, with_run};
 use crate::support::serving::{Running, config, fixture, metric, until};
 
 const JSON: &str = "Content-Type: application/json\r\n";
-
-/// The program as a server.
-struct Process {
-    child: Child,
-    address: SocketAddr,
-    /// Reads the log, which would otherwise fill its pipe and stop the server.
-    log: Option<JoinHandle<String>>,
-}
-
-impl Process {
-    /// A server that is ready.
-    fn start(folder: &Folder, arguments: &str) -> Self {
-        let process = Self::over(folder.command(&format!("serve {arguments}")), "127.0.0.1:0");
-        until("ready", || get(process.address, "/readyz").status == 200);
-        process
-    }
-
-    /// A server that has told its address.
-    fn over(mut command: Command, listen: &str) -> Self {
-        let command = command.args(["--listen", listen]);
-        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        let mut log = child.stderr.take().unwrap();
-        let log = thread::spawn(move || {
-            let mut text = String::new();
-            log.read_to_string(&mut text).unwrap();
-            text
-        });
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("http://").unwrap();
-        let address = address.parse().unwrap();
-        Self {
-            child,
-            address,
-            log: Some(log),
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill")
-            .args(["-s", name, &id])
-            .status()
-            .unwrap();
-        assert!(status.success());
-    }
-
-    /// Waits for its end: the exit code and the log.
-    fn end(mut self) -> (Option<i32>, String) {
-        let log = self.log.take().unwrap().join().unwrap();
-        (self.child.wait().unwrap().code(), log)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-    }
-}
-
-/// A folder with a copy of a fixture as `run`.
-fn with_run(name: &str) -> Folder {
-    let folder = Folder::new();
-    copy(&fixture(name), &folder.path("run"));
-    folder
-}
 
 #[test]
 fn sigterm_drops_no_accepted_request() {
@@ -161,7 +79,7 @@ fn sigterm_drops_no_accepted_request() {
 fn open_streams_end_by_a_deadline() {
     let limits = Limits {
         drain_timeout: Duration::from_millis(300),
-        new_tokens: usize::MAX,
+        new_tokens: 1_000_000_000,
         ..Limits::default()
     };
     let server = Running::start(ServeConfig { limits, ..config() });
@@ -319,7 +237,7 @@ fn a_public_address_without_keys_is_a_warning() {
     process.signal("TERM");
     let (_, log) = process.end();
     assert!(
-        log.contains("warning") && log.contains("--api-key-file"),
+        log.contains("WARN") && log.contains("--api-key-file"),
         "{log}"
     );
 }

@@ -16,7 +16,11 @@ const LOOKS: usize = 1000;
 /// The number of parts into which [`run`] should split work on this thread, including its own; 1 for work that already has
 /// threads of its own.
 pub fn size() -> usize {
-    rayon::current_num_threads().min(1 + team().members.len())
+    match rayon::current_num_threads() {
+        // Work on a single thread needs no team, and must not decide how large it is.
+        0 | 1 => 1,
+        threads => threads.min(1 + team().members.len()),
+    }
 }
 
 /// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough, else one after the
@@ -25,16 +29,19 @@ pub fn size() -> usize {
 /// # Panics
 /// If `work` panics.
 pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
+    if parts <= 1 || parts > size() {
+        return (0..parts).for_each(work);
+    }
     let team = team();
     let turn = match team.turn.try_lock() {
         Ok(turn) => Some(turn),
         Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     };
-    if turn.is_none() || parts <= 1 || parts > size() {
-        return (0..parts).for_each(work);
+    match turn {
+        Some(_turn) => team.share(parts, work),
+        None => (0..parts).for_each(work),
     }
-    team.share(parts, work);
 }
 
 struct Team {
@@ -42,44 +49,39 @@ struct Team {
     turn: Mutex<()>,
     members: Vec<Member>,
     job: UnsafeCell<Job>,
-    /// Counts the jobs; a member that sees a new number has a new job.
-    number: AtomicUsize,
-    /// Members that have not finished the job.
+    /// Members that take part in the job and have not finished it.
     busy: AtomicUsize,
     panicked: AtomicBool,
 }
 
 struct Member {
     thread: OnceLock<Thread>,
+    /// Counts the jobs in which it takes part; a member that sees a new number has a new job.
+    number: AtomicUsize,
     asleep: AtomicBool,
 }
 
-#[derive(Clone, Copy)]
-struct Job {
-    parts: usize,
-    work: Option<&'static (dyn Fn(usize) + Sync)>,
-}
+type Job = Option<&'static (dyn Fn(usize) + Sync)>;
 
-// SAFETY: `job` is only written by the holder of `turn` while no member is busy, and only read by members after they have seen
-// the new `number`, until they are no longer busy.
+// SAFETY: `job` is only written by the holder of `turn` while no member is busy, and only read by members that take part in it,
+// after they have seen their new `number`, until they are no longer busy.
 unsafe impl Sync for Team {}
 
 fn team() -> &'static Team {
     static TEAM: OnceLock<&'static Team> = OnceLock::new();
     TEAM.get_or_init(|| {
-        let members = rayon::current_num_threads().saturating_sub(1);
+        // The pool of this thread may be smaller than that of the next one. Members that are not needed sleep.
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let members = cpus.max(rayon::current_num_threads()) - 1;
         let member = |_| Member {
             thread: OnceLock::new(),
+            number: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
         };
         let team: &'static Team = Box::leak(Box::new(Team {
             turn: Mutex::new(()),
             members: (0..members).map(member).collect(),
-            job: UnsafeCell::new(Job {
-                parts: 0,
-                work: None,
-            }),
-            number: AtomicUsize::new(0),
+            job: UnsafeCell::new(None),
             busy: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
         }));
@@ -97,11 +99,8 @@ fn team() -> &'static Team {
 impl Team {
     /// Does all parts, of which this thread does the first.
     fn share(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
-        if self
-            .members
-            .iter()
-            .any(|member| member.thread.get().is_none())
-        {
+        let members = &self.members[..parts - 1];
+        if members.iter().any(|member| member.thread.get().is_none()) {
             // The system has no more threads.
             return (0..parts).for_each(work);
         }
@@ -109,14 +108,11 @@ impl Team {
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         // SAFETY: this thread holds `turn`, and no member is busy.
         unsafe {
-            *self.job.get() = Job {
-                parts,
-                work: Some(work),
-            };
+            *self.job.get() = Some(work);
         }
-        self.busy.store(self.members.len(), Ordering::Relaxed);
-        self.number.fetch_add(1, Ordering::SeqCst);
-        for member in &self.members {
+        self.busy.store(members.len(), Ordering::Relaxed);
+        for member in members {
+            member.number.fetch_add(1, Ordering::SeqCst);
             if member.asleep.load(Ordering::SeqCst)
                 && let Some(thread) = member.thread.get()
             {
@@ -133,13 +129,12 @@ impl Team {
                 false => thread::yield_now(),
             }
         }
+        // Cleared in any case, or the next job would seem to have panicked.
+        let panicked = self.panicked.swap(false, Ordering::Relaxed);
         if let Err(problem) = own {
             panic::resume_unwind(problem);
         }
-        assert!(
-            !self.panicked.swap(false, Ordering::Relaxed),
-            "a part of the work panicked"
-        );
+        assert!(!panicked, "a part of the work panicked");
     }
 
     /// The life of the member at `place`.
@@ -149,8 +144,8 @@ impl Team {
             self.wait(place, done);
             done += 1;
             // SAFETY: a new number was seen, and this member is still busy.
-            let Job { parts, work } = unsafe { *self.job.get() };
-            if let Some(work) = work.filter(|_| place + 1 < parts) {
+            let job = unsafe { *self.job.get() };
+            if let Some(work) = job {
                 let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(place + 1)));
                 if outcome.is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
@@ -162,19 +157,19 @@ impl Team {
 
     /// Waits for a job after number `done`.
     fn wait(&self, place: usize, done: usize) {
-        let is_new = || self.number.load(Ordering::SeqCst) != done;
+        let member = &self.members[place];
+        let is_new = || member.number.load(Ordering::SeqCst) != done;
         for _ in 0..LOOKS {
             if is_new() {
                 return;
             }
             spin_loop();
         }
-        let asleep = &self.members[place].asleep;
-        asleep.store(true, Ordering::SeqCst);
+        member.asleep.store(true, Ordering::SeqCst);
         while !is_new() {
             thread::park();
         }
-        asleep.store(false, Ordering::SeqCst);
+        member.asleep.store(false, Ordering::SeqCst);
     }
 }
 
@@ -220,9 +215,30 @@ mod tests {
         assert_eq!(count.load(Ordering::Relaxed), 4 * 100 * 2 * 2);
     }
 
+    /// The panic of `work` in two parts, on two threads.
+    fn panic_of(work: impl Fn(usize) + Sync) -> String {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
+        let pool = pool.build().expect("a pool");
+        let run = AssertUnwindSafe(|| pool.install(|| run(2, &work)));
+        let problem = panic::catch_unwind(run).expect_err("a panic");
+        let text = problem
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
+        text.or_else(|| problem.downcast_ref::<String>().cloned())
+            .expect("a text")
+    }
+
     #[test]
-    #[should_panic(expected = "panicked")]
-    fn a_panic_is_passed_on() {
-        run(2, &|part| assert!(part == 0, "this part panicked"));
+    fn a_panic_is_passed_on_and_forgotten() {
+        for _ in 0..20 {
+            let text = panic_of(|part| assert!(part == 0, "part {part} panicked"));
+            assert!(text.contains("panicked"), "{text}");
+            // All parts panic: the flag of the members must not outlive the panic of this thread.
+            let text = panic_of(|part| panic!("part {part} panicked"));
+            assert!(text.contains("panicked"), "{text}");
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
+            let pool = pool.build().expect("a pool");
+            pool.install(|| run(2, &|_| ()));
+        }
     }
 }

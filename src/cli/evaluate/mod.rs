@@ -17,6 +17,7 @@ use attentive::train;
 use serde::Serialize;
 
 use super::message;
+use super::model::ModelArgs;
 use super::output::Output;
 use super::precision::PrecisionArgs;
 use super::search::SearchArgs;
@@ -26,6 +27,7 @@ Examples:
   attentive evaluate runs/multi30k --src test.en --ref test.de
   attentive evaluate runs/multi30k --src test.en --ref test.de --output out.de --beam-width 1
   attentive evaluate runs/multi30k --src test.en --ref a.de --ref b.de --json
+  attentive evaluate runs/multi30k --checkpoint last --src test.en --ref test.de
   attentive evaluate runs/tagger-grammar --valid
   attentive evaluate runs/tagger --src test.tokens --ref test.tags
   attentive evaluate runs/classifier --tsv test.tsv
@@ -48,9 +50,8 @@ predicts all but the first token, in independent windows as long as its context.
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("data").required(true).args(["src", "tsv", "jsonl", "text", "valid"]))]
 pub(super) struct Args {
-    /// The model directory.
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     precision: PrecisionArgs,
     /// The source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
@@ -87,14 +88,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
-    let pipeline = args.precision.load(&args.model);
-    let pipeline = processes.agree("the model was loaded", pipeline)?;
+    let doing = "the model was loaded";
+    let dir = processes.agree(doing, args.model.dir())?;
+    let pipeline = processes.agree(doing, args.precision.load(&dir))?;
     let task = pipeline.config().model.family.task();
     if task != Task::Translate {
         processes.require_alone("evaluation of a model that does not translate")?;
     }
     match task {
-        Task::Translate => translation::run(args, &pipeline, processes),
+        Task::Translate => translation::run(args, &dir, &pipeline, processes),
         Task::Generate => language_model::run(args, &pipeline),
         Task::Tag => tagging::run(args, &pipeline),
         Task::Fill => masked::run(args, &pipeline),

@@ -1,9 +1,12 @@
 //! Evaluation of a translation model.
 
-use attentive::config::Task;
+use std::path::PathBuf;
+
+use attentive::config::{LengthPenalty, Task};
 use attentive::count::count;
+use attentive::decode::SearchOptions;
 use attentive::error::Result;
-use attentive::evaluate::{self, Evaluation};
+use attentive::evaluate::{self, Evaluation, Orders};
 use attentive::metrics::Bleu;
 use attentive::pipeline::Pipeline;
 use attentive::processes::Processes;
@@ -11,9 +14,19 @@ use attentive::processes::Processes;
 use super::{Args, percentage};
 use crate::cli::fingerprint::fingerprint;
 use crate::cli::input;
+use crate::cli::message;
 use crate::cli::output::Output;
+use crate::cli::working::Working;
 
-pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
+/// Translations with a lower brevity penalty are said to be short.
+const LEAST_BREVITY_PENALTY: f64 = 0.97;
+
+pub(super) fn run(
+    args: &Args,
+    dir: &PathBuf,
+    pipeline: &Pipeline,
+    processes: &Processes,
+) -> Result<()> {
     let doing = "the test set was read";
     let (src, references) = processes.agree(doing, test_set(args, pipeline))?;
     let options = || {
@@ -26,18 +39,25 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Re
         })
     };
     let options = processes.agree(doing, options())?;
-    let inputs = args.references.iter().chain(&args.src).chain([&args.model]);
+    let inputs = args.references.iter().chain(&args.src);
+    let inputs = inputs.chain([args.model.given(), dir]);
     let open = || Output::beside_stdout("--output", args.output.as_deref(), inputs);
     let translations = processes.is_first().then(open).transpose();
     let translations = processes.agree(doing, translations)?.flatten();
 
-    processes.require_same("the model", &fingerprint(&args.model))?;
+    processes.require_same("the model", &fingerprint(dir))?;
     processes.require_same("the test set", &src.join("\n"))?;
     processes.limit_waits();
+    let share = processes.share(src.len()).len();
+    let working = processes
+        .is_first()
+        .then(|| Working::shown(pipeline, Some(share)));
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options, processes)?;
+    drop(working);
     if !processes.is_first() {
         return Ok(());
     }
+    warn_of_other_order(pipeline, &src, &references[0], &evaluation)?;
     if let Some(mut file) = translations {
         evaluation
             .translations
@@ -45,7 +65,59 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline, processes: &Processes) -> Re
             .try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
+    if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
+        message::warning(too_short(&evaluation, &options.translate.search));
+    }
     args.print(&evaluation, &lines(&evaluation))
+}
+
+/// Says that source and target seem to be swapped, if the translations are bad and the model expects the other order.
+fn warn_of_other_order(
+    pipeline: &Pipeline,
+    src: &[String],
+    references: &[String],
+    evaluation: &Evaluation,
+) -> Result<()> {
+    /// A BLEU that a model of these languages does not have.
+    const BAD: f64 = 5.0;
+    /// How much better the other order must be.
+    const FACTOR: f64 = 4.0;
+    if evaluation.bleu.value >= BAD {
+        return Ok(());
+    }
+    if let Some(Orders { given, other }) = evaluate::orders(pipeline, src, references)?
+        && given > FACTOR * other
+    {
+        message::warning(format_args!(
+            "source and target seem to be swapped: the model finds the sources far more likely as translations of the references \
+             (perplexity {other:.1}) than the references as translations of the sources ({given:.1}); try `--src` and `--ref` \
+             the other way round"
+        ));
+    }
+    Ok(())
+}
+
+/// What to say of translations that are too short for their references.
+fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
+    let penalty = evaluation.brevity_penalty;
+    let by_length = search.length_penalty == LengthPenalty::Length;
+    let advice = match (search.beam_width, by_length) {
+        (1, _) => {
+            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty length --alpha 1`"
+        }
+        (_, false) => {
+            "the length penalty prefers short ones: try `--length-penalty length --alpha 1`"
+        }
+        (_, true) if search.alpha < 1.0 => "the length penalty is weak: try `--alpha 1`",
+        (_, true) => {
+            "try a larger `--alpha`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
+             writes short translations, and so does one whose training data leave things out"
+        }
+    };
+    format!(
+        "the translations are short: the brevity penalty of {penalty:.3} lowers BLEU by {:.1} %; {advice}",
+        100.0 * (1.0 - penalty)
+    )
 }
 
 /// The source sentences and the streams of their references.
@@ -64,6 +136,7 @@ fn test_set(args: &Args, pipeline: &Pipeline) -> Result<(Vec<String>, Vec<Vec<St
 fn lines(evaluation: &Evaluation) -> Vec<String> {
     let Evaluation {
         bleu,
+        brevity_penalty: _,
         chrf,
         chrf_plus_plus,
         ter,

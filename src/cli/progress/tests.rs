@@ -37,6 +37,7 @@ fn update(step: u64) -> StepReport {
     StepReport {
         step,
         epoch: 0,
+        updates: 1,
         loss: 3.5,
         nll: 2.0,
         perplexity: 7.389,
@@ -71,9 +72,10 @@ fn only_logged_updates_some_time_apart_are_shown() {
     for (between, expected) in [(Duration::MAX, 1), (Duration::ZERO, 3)] {
         let (out, mut progress) = lines(between);
         for step in 1..=30 {
+            let report = update(step);
             progress.on(&Event::Step {
-                report: &update(step),
-                logged: step % 10 == 0,
+                report: &report,
+                logged: (step % 10 == 0).then_some(&report),
             });
         }
         assert_eq!(out.lines().len(), expected);
@@ -84,12 +86,17 @@ fn only_logged_updates_some_time_apart_are_shown() {
 fn a_line_summarizes_an_update() {
     let (out, mut progress) = lines(Duration::ZERO);
     progress.on(&Event::Start(&start()));
+    // The line shows the mean, not the last update alone.
+    let mean = StepReport {
+        loss: 3.25,
+        updates: 10,
+        ..update(400)
+    };
     progress.on(&Event::Step {
         report: &update(400),
-        logged: true,
+        logged: Some(&mean),
     });
-    let expected =
-        "update 400  loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
+    let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4  gradient 1.000";
     assert_eq!(out.lines()[1], expected);
     assert!(
         out.lines()[0]
@@ -150,10 +157,12 @@ fn fields_that_do_not_fit_are_left_out_whole() {
     let mut rate = Rate::default();
     rate.add(&update(400));
     let text = |columns| step_text(&update(400), &rate, 1000, columns);
-    let whole = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4";
-    assert_eq!(text(whole.len()), whole);
     let without_rate = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left";
-    assert_eq!(text(whole.len() - 1), without_rate);
+    let with_rate = format!("{without_rate}  rate 3.0e-4");
+    let whole = format!("{with_rate}  gradient 1.000");
+    assert_eq!(text(whole.len()), whole);
+    assert_eq!(text(whole.len() - 1), with_rate);
+    assert_eq!(text(with_rate.len() - 1), without_rate);
     assert_eq!(text(50), "loss 3.500  2,000 tokens/s  00:20:00 left");
     assert_eq!(text(30), "loss 3.500  00:20:00 left");
     assert_eq!(text(10), "loss 3.500");

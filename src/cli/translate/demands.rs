@@ -1,10 +1,11 @@
 //! Files that say what translations must contain.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use attentive::count::count;
 use attentive::error::{Error, Result};
-use attentive::pipeline::{Prefix, Request};
+use attentive::pipeline::{self, Prefix, Request};
 
 use crate::cli::input::{self, DASH};
 
@@ -48,8 +49,10 @@ impl Demands {
                 .filter(|phrase| !phrase.trim().is_empty());
             Ok(Request {
                 src: src.clone(),
-                prefix: Prefix::Text(line(&self.prefixes, number)?),
-                phrases: phrases.map(str::to_owned).collect(),
+                demands: Arc::new(pipeline::Demands {
+                    prefix: Prefix::Text(line(&self.prefixes, number)?),
+                    phrases: phrases.map(str::to_owned).collect(),
+                }),
             })
         };
         numbered.map(request).collect()

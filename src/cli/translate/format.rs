@@ -62,7 +62,7 @@ struct Found<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     alignment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unmet: Option<&'a [String]>,
+    unmet: Option<Vec<&'a str>>,
 }
 
 impl Writer<'_> {
@@ -101,9 +101,7 @@ impl Writer<'_> {
         found: &[Candidate],
         alignments: &[Alignment],
     ) -> Result<()> {
-        if self.style == Style::LineScoreText {
-            message::warnings(cut_off(line, found).as_slice());
-        }
+        message::warnings(cut_off(line, found).as_slice());
         let numbered = found.iter().enumerate();
         let numbered = numbered.map(|(number, found)| (found, alignments.get(number)));
         if matches!(self.style, Style::Json | Style::Jsonl) {
@@ -139,7 +137,8 @@ impl Writer<'_> {
             tokens: tokens.then(|| self.spelled(&found.tokens)),
             token_log_probs: tokens.then_some(&found.token_log_probs),
             alignment: alignment.map(Alignment::to_string),
-            unmet: (everything && self.constrained).then_some(&found.unmet),
+            unmet: (everything && self.constrained)
+                .then(|| found.unmet.iter().map(|phrase| &**phrase).collect()),
         }
     }
 

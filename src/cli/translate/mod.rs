@@ -7,7 +7,7 @@ mod sampling;
 mod shared;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::config::Task;
 use attentive::engine::profile::profiled;
@@ -21,6 +21,7 @@ use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
 use super::output::Output;
 use super::search::SearchArgs;
+use super::working::Working;
 use demands::Demands;
 use format::{Format, Style, Writer};
 use sampling::SamplingArgs;
@@ -37,6 +38,7 @@ Examples:
   attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
   attentive translate runs/a in.en --with runs/b --with runs/c
+  attentive translate runs/multi30k in.en --checkpoint 4000
   attentive translate runs/multi30k in.en --format jsonl --alignments
 
 Output:
@@ -44,7 +46,8 @@ Output:
 above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
 which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
 translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
-come after all finished ones, whatever their score, and a warning on standard error names the line.
+come after all finished ones, whatever their score. A warning on standard error names each line with a translation that was cut \
+off, whatever the form of the output; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
   `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities, one more than \
 tokens for a finished translation, which is that of its end. `--alignments` adds one more: pairs `i-j` of words separated by \
 blanks, counted from 0, which say that word j of the translation belongs to word i of the source (Pharaoh format). A token \
@@ -158,12 +161,13 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 /// Translates all of the input, and returns the model.
 fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let doing = "the model was loaded";
-    let (pipeline, options) = processes.agree(doing, load(args))?;
+    let dir = processes.agree(doing, args.lines.model.dir())?;
+    let (pipeline, options) = processes.agree(doing, load(args, &dir))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
-    processes.require_same("the model", &fingerprint(&args.lines.model))?;
+    processes.require_same("the model", &fingerprint(&dir))?;
     let others = args.prefix.iter().chain(&args.constraints);
-    let others = others.chain(args.ensemble.models());
+    let others = others.chain(args.ensemble.models()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
     let mut shared = Shared {
@@ -180,13 +184,16 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         out: Output::memory(),
     };
     processes.limit_waits();
+    // Without a file, the translations may be on the same terminal.
+    let shown = processes.is_first() && args.lines.has_output();
+    let _working = shown.then(|| Working::shown(&pipeline, None));
     translate_lines(&options, demands.as_ref(), &mut shared, writer)?;
     Ok(pipeline)
 }
 
 /// The model, and how it is asked to translate.
-fn load(args: &Args) -> Result<(Pipeline, TranslateOptions)> {
-    let pipeline = args.ensemble.load(&args.lines.model)?;
+fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
+    let pipeline = args.ensemble.load(dir)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
     if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
         pipeline = pipeline.with_shortlist(None);

@@ -136,6 +136,12 @@ fn labels(config: &Config) -> Result<()> {
 fn tags(config: &Config) -> Result<()> {
     let tokenizer = &config.tokenizer;
     require(
+        tokenizer.from.is_none(),
+        "tokenizer.from",
+        "to be left out, since a tagger labels the words of its training data",
+        "a tokenizer",
+    )?;
+    require(
         tokenizer.kind == TokenizerKind::Word || config.model.word_pieces,
         "tokenizer.kind",
         "`word`, since a tagger labels tokens separated by blanks, unless `model.word_pieces` is true",

@@ -5,7 +5,7 @@ use toml::Value;
 use super::refuse;
 use crate::config::{
     Config, Family, ModelConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, Task,
-    Units,
+    TokenizerKind, Units,
 };
 use crate::error::Result;
 
@@ -59,6 +59,13 @@ const HEADS: &[&str] = &[
     "model.attention_scale",
 ];
 
+/// Where words are divided.
+const SPLITS: &[&str] = &[
+    "tokenizer.split_punctuation",
+    "tokenizer.split_digits",
+    "tokenizer.split_by_script",
+];
+
 /// Whether these keys are unused, and the reason.
 type Rule = (bool, &'static [&'static str], &'static str);
 
@@ -69,6 +76,7 @@ fn unused(config: &Config) -> Vec<(&'static str, &'static str)> {
         &transformer(model)[..],
         &stacks(model),
         &family(model),
+        &tokenizer(config),
         &training(config),
     ];
     let unused = rules.concat().into_iter().filter(|(unused, ..)| *unused);
@@ -257,20 +265,57 @@ fn family(model: &ModelConfig) -> [Rule; 11] {
     ]
 }
 
-fn training(config: &Config) -> [Rule; 5] {
+fn tokenizer(config: &Config) -> [Rule; 5] {
+    let is_given = config.tokenizer.from.is_some();
+    let is_learned = config.model.from.is_none() && !is_given;
+    let has_subwords = matches!(
+        config.tokenizer.kind,
+        TokenizerKind::Bpe | TokenizerKind::Unigram
+    );
     [
         (
-            config.model.from.is_none(),
+            is_learned,
             &[
                 "tokenizer.special.pad",
                 "tokenizer.special.unk",
                 "tokenizer.special.bos",
                 "tokenizer.special.eos",
                 "tokenizer.special.mask",
-                "tokenizer.special.unknown_from",
             ],
-            "only imported vocabularies have other special tokens",
+            "only vocabularies that are given have other special tokens",
         ),
+        (
+            config.model.from.is_none(),
+            &["tokenizer.special.unknown_from"],
+            "only imported vocabularies have such tokens",
+        ),
+        (
+            is_given,
+            &[
+                "tokenizer.kind",
+                "tokenizer.vocab_size",
+                "tokenizer.min_frequency",
+                "tokenizer.lowercase",
+                "tokenizer.normalization",
+                "tokenizer.sample_lines",
+            ],
+            "`tokenizer.from` names a tokenizer that is taken as it is",
+        ),
+        (
+            is_given,
+            SPLITS,
+            "`tokenizer.from` names a tokenizer that is taken as it is",
+        ),
+        (
+            !is_given && !has_subwords,
+            SPLITS,
+            "only subwords (`bpe`, `unigram`) are learned within such limits",
+        ),
+    ]
+}
+
+fn training(config: &Config) -> [Rule; 4] {
+    [
         (
             config.data.units == Units::Stream,
             &["model.decoder_start"],

@@ -152,6 +152,7 @@ fn sizes_have_a_maximum() {
         ("model.n_encoder_layers", 1000),
         ("model.n_decoder_layers", 1000),
         ("model.max_len", 1_048_576),
+        ("train.accumulate", 65_536),
         ("decode.beam_width", 1000),
     ] {
         let found = most * 1_000_000;

@@ -64,7 +64,9 @@ fn network_tokenizer_and_search_are_taken_over() {
     model.dropout = 0.1;
     assert_eq!(config.model, model);
     // Not how it was trained; its longest texts are a limit.
-    assert_eq!(config.train, Config::default().train);
+    let mut train = Config::default().train;
+    (train.optimizer.learning_rate, train.schedule.warmup_steps) = (3e-4, 500);
+    assert_eq!(config.train, train);
     assert_eq!(config.data.max_len, 100);
     // What is written down is read again, even without the model.
     fs::remove_dir_all(&dir).expect("removed");
@@ -183,9 +185,50 @@ fn a_run_that_is_resumed_needs_no_source() {
     let text = format!("model.from = '{}'\n{CORPUS}", dir.display());
     fs::write(&file, text).expect("a file");
     let draft = || Draft::load(&file, &[]).expect("a draft");
-    let source = draft().source(Some(&run)).expect("the run's");
-    let again = draft().resolve(source.as_ref()).expect("a configuration");
+    let known = draft().known(Some(&run)).expect("the run's");
+    let again = draft().resolve(&known).expect("a configuration");
     assert_eq!(again, config);
-    assert!(draft().source(None).is_err());
-    assert!(draft().source(Some(folder.path())).is_err());
+    assert!(draft().known(None).is_err());
+    assert!(draft().known(Some(folder.path())).is_err());
+}
+
+#[test]
+fn a_model_that_is_trained_already_needs_less_warmup() {
+    let (_folder, dir) = source(TRANSLATES);
+    let rates = |lines: &str| {
+        let train = from(&dir, lines).expect("a configuration").train;
+        (train.optimizer.learning_rate, train.schedule.warmup_steps)
+    };
+    assert_eq!(rates(""), (3e-4, 500));
+    assert_eq!(rates("train.max_steps = 300"), (3e-4, 30));
+    assert_eq!(rates("train.max_steps = 3"), (3e-4, 1));
+    let set = "train.max_steps = 300\ntrain.optimizer.learning_rate = 0.1";
+    assert_eq!(rates(set), (0.1, 30));
+    assert_eq!(rates("train.schedule.warmup_steps = 7"), (3e-4, 7));
+    let cosine = "train.schedule.kind = 'cosine'\ntrain.max_steps = 1";
+    assert_eq!(rates(cosine), (3e-4, 0));
+    // There, the rate is a factor.
+    let noam = "train.schedule.kind = 'noam'\ntrain.max_steps = 300";
+    assert_eq!(rates(noam), (1e-3, 30));
+}
+
+#[test]
+fn raising_a_limit_does_not_change_the_warmup_of_a_run() {
+    let (folder, dir) = source(TRANSLATES);
+    let text = |steps: u64| {
+        format!(
+            "model.from = '{}'\n{CORPUS}\ntrain.max_steps = {steps}",
+            dir.display()
+        )
+    };
+    let run = folder.path().join("run");
+    let begun = parse(&text(300), &[]).expect("a configuration");
+    write(&run, &begun);
+    let file = folder.path().join("c.toml");
+    fs::write(&file, text(600)).expect("a file");
+    let draft = Draft::load(&file, &[]).expect("a draft");
+    let known = draft.known(Some(&run)).expect("the run's");
+    let config = draft.resolve(&known).expect("a configuration");
+    assert_eq!(config.train.schedule.warmup_steps, 30);
+    assert_eq!(begun.difference_that_matters(&config), None);
 }

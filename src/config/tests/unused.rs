@@ -108,8 +108,13 @@ fn a_stream_has_no_start_token() {
 fn a_learned_vocabulary_has_its_own_special_tokens() {
     let read = |setting| parse(CORPUS, &[setting]);
     let problem = message(read("tokenizer.special.pad=[PAD]"));
-    assert!(problem.contains("only imported vocabularies"), "{problem}");
+    assert!(
+        problem.contains("only vocabularies that are given"),
+        "{problem}"
+    );
     read("tokenizer.special.pad=<pad>").unwrap();
+    let given = ["tokenizer.from=my.model", "tokenizer.special.pad=[PAD]"];
+    parse(CORPUS, &given).unwrap();
     let tagger = [
         "model.family=tagger",
         "tokenizer.kind=word",
@@ -121,4 +126,36 @@ fn a_learned_vocabulary_has_its_own_special_tokens() {
         "{problem}"
     );
     read("model.source_first=<s>").unwrap();
+}
+
+#[test]
+fn a_tokenizer_that_is_given_is_not_learned() {
+    let from = "tokenizer.from = 'my.model'";
+    for line in [
+        "tokenizer.kind = 'unigram'",
+        "tokenizer.vocab_size = 90",
+        "tokenizer.lowercase = true",
+        "tokenizer.split_punctuation = false",
+        "tokenizer.split_digits = true",
+    ] {
+        let (key, _) = line.split_once(" = ").unwrap();
+        refuses(&[(
+            &format!("{from}\n{line}"),
+            key,
+            "since `tokenizer.from` names a tokenizer that is taken as it is",
+        )]);
+    }
+    accepts(&[from]);
+}
+
+#[test]
+fn only_subwords_are_divided() {
+    for kind in ["word", "char"] {
+        refuses(&[(
+            &format!("tokenizer.kind = '{kind}'\ntokenizer.split_by_script = false"),
+            "tokenizer.split_by_script",
+            "only subwords",
+        )]);
+    }
+    accepts(&["tokenizer.kind = 'unigram'\ntokenizer.split_by_script = false"]);
 }

@@ -116,10 +116,23 @@ impl StoreKey {
         self.sources.iter().map(|source| source.bytes).sum()
     }
 
+    /// What the name of the folder stands for. Up to version 0.2 words were not divided, and the corpora of that time are found.
+    fn text(&self) -> String {
+        let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
+        let splits = ["split_punctuation", "split_digits", "split_by_script"];
+        if let Some(tokenizer) = text["tokenizer"].as_object_mut()
+            && splits.iter().all(|key| tokenizer[*key] == false)
+        {
+            splits
+                .iter()
+                .for_each(|key| drop(tokenizer.shift_remove(*key)));
+        }
+        text.to_string()
+    }
+
     /// The name of the folder of such a corpus.
     pub(super) fn folder(&self) -> String {
-        let text = serde_json::to_string(self).expect("a key has only text and numbers");
-        let hash = Sha256::digest(text.as_bytes());
+        let hash = Sha256::digest(self.text().as_bytes());
         let hash = hexadecimal(&hash[..8]);
         let first = self
             .sources
@@ -197,5 +210,29 @@ impl Manifest {
             true => Ok(()),
             false => Err(format!("{n} examples in {} shards", shards.len())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What version 0.2 wrote.
+    const BEFORE: &str = concat!(
+        r#"{"version":2,"parts":[["tsv",1]],"sources":[{"path":"/a","bytes":7,"modified":1790000000000000000}],"#,
+        r#""task":"Translate","tokenizer":{"kind":"bpe","vocab_size":8000,"vocabulary":"shared","min_frequency":2,"#,
+        r#""lowercase":false,"normalization":"nfkc","sample_lines":1000000,"special":{"pad":"<pad>","unk":"<unk>","#,
+        r#""bos":"<s>","eos":"</s>","mask":"<mask>","unknown_from":0}},"given":null,"max_len":256,"max_ratio":0.0,"#,
+        r#""drop_repeated":false,"drop_copies":false}"#,
+    );
+
+    #[test]
+    fn corpora_of_earlier_versions_are_found_by_their_runs() {
+        let mut key: StoreKey = serde_json::from_str(BEFORE).unwrap();
+        assert!(key.text().contains(r#""split_punctuation":true"#));
+        key.tokenizer.split_punctuation = false;
+        assert!(key.text().contains(r#""split_punctuation":false"#));
+        key.tokenizer.split_by_script = false;
+        assert_eq!(key.text(), BEFORE);
     }
 }

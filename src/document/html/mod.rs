@@ -5,6 +5,7 @@ mod blanks;
 mod builder;
 mod elements;
 mod markup;
+mod pausing;
 mod placer;
 mod run;
 mod target;

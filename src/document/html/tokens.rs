@@ -6,6 +6,7 @@ use std::ops::Range;
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token as Gum, Tokenizer};
 
 use super::elements;
+use super::pausing::Pausing;
 
 /// A part of the source. The ranges of all tokens cover the source without gaps.
 #[derive(Debug)]
@@ -49,8 +50,8 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     let mut emitter = DefaultEmitter::<usize>::new_with_span();
     emitter.naively_switch_states(true);
     let mut tokens = Tokens::default();
-    for token in Tokenizer::new_with_emitter(source, emitter) {
-        let Ok(token) = token;
+    for token in Tokenizer::new_with_emitter(Pausing::new(source), emitter) {
+        let Ok(token) = token else { continue };
         let (kind, span) = match token {
             Gum::String(text) => (Kind::Text(visible(&text.value)), text.span),
             Gum::StartTag(tag) => (Kind::Start(start(&tag)), tag.span),

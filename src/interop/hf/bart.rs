@@ -255,9 +255,8 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     Ok(described)
 }
 
-/// MarianMT's equal of a model of ours.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
-    let model = &loaded.config.model;
+/// Refuses a model of ours that has no equal in MarianMT.
+pub(super) fn check(model: &ModelConfig) -> Result<()> {
     let sinusoidal = matches!(
         model.positions,
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
@@ -285,7 +284,13 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
         model.tie_embeddings == TieEmbeddings::All,
         "`model.tie_embeddings` is not `all`",
     );
-    differences.refuse("MarianMT")?;
+    differences.refuse("MarianMT")
+}
+
+/// MarianMT's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    check(model)?;
     let vocab = export::vocab(&loaded.architecture);
     let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
     Ok(Equal {

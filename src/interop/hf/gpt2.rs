@@ -104,9 +104,8 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     })
 }
 
-/// GPT-2's equal of a model of ours.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
-    let model = &loaded.config.model;
+/// Refuses a model of ours that has no equal in GPT-2.
+pub(super) fn check(model: &ModelConfig) -> Result<()> {
     let mut differences = Differences::of(model);
     differences.unless(
         model.decoder_mixing == MixingKind::Attention,
@@ -131,7 +130,13 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
         "`model.positions` is `learned_relative`",
     );
     differences.unless(!model.output_bias, "`model.output_bias` is true");
-    differences.refuse("GPT-2")?;
+    differences.refuse("GPT-2")
+}
+
+/// GPT-2's equal of a model of ours.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    check(model)?;
     let table = export::positions(&loaded.architecture);
     let table = table.map(|table| ("wpe.weight", vec![model.max_len, model.d_model], table));
     Ok(Equal {

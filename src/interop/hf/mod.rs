@@ -20,7 +20,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::export::export;
+pub(super) use self::export::{export, kind};
 use self::generation::Generation;
 use self::labels::Head;
 use super::Foreign;

@@ -14,7 +14,7 @@ use super::vocab::N_CONTROL;
 use crate::architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel};
-use crate::config::{LengthPenalty, MixingKind, ModelConfig, Stopping};
+use crate::config::{Config, LengthPenalty, MixingKind, ModelConfig, Stopping, Task};
 use crate::error::{Error, Result};
 use crate::interop::export::{Differences, Exported};
 use crate::interop::recipe::Names;
@@ -29,27 +29,48 @@ const VOCABULARY: &str = "vocab.yml";
 /// The version whose options are written.
 const VERSION: &str = "v1.12.0";
 
+/// The kind that a model of this configuration becomes, as far as can be told without its weights.
+///
+/// # Errors
+/// [`Error::Usage`] if it has no equal.
+pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+    let task = config.model.family.task();
+    if task != Task::Translate {
+        return Err(Error::usage(
+            format!("the model {}, and those of {KIND} translate", task.verb()),
+            "export it in another form",
+        ));
+    }
+    let tokenizer = shared(tokenizers)?;
+    let start = tokenizers.contract(&config.model)?.start;
+    check(&config.model, start as usize + 1 == tokenizer.vocab_size())?;
+    Ok(KIND)
+}
+
+/// The vocabulary of both sides.
+fn shared(tokenizers: &Tokenizers) -> Result<&Tokenizer> {
+    match tokenizers {
+        Tokenizers::Shared(both) => Ok(both),
+        Tokenizers::Separate { .. } => Err(Error::usage(
+            "a model with separate vocabularies cannot be exported",
+            "train it with `tokenizer.vocabulary = \"shared\"`",
+        )),
+    }
+}
+
 /// Writes the directory `out`.
 pub(in crate::interop) fn export(
     loaded: &LoadedModel,
     parameters: &[Parameter],
     out: &Path,
 ) -> Result<Exported> {
-    let Tokenizers::Shared(tokenizer) = &loaded.tokenizers else {
-        return Err(Error::usage(
-            "a model with separate vocabularies cannot be exported",
-            "train it with `tokenizer.vocabulary = \"shared\"`",
-        ));
-    };
+    let tokenizer = shared(&loaded.tokenizers)?;
     let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
         .map(|parameter| (parameter.name.as_str(), parameter))
         .collect();
     let start = loaded.tokenizers.contract(&loaded.config.model)?.start;
-    check(
-        &loaded.config.model,
-        by_name.get("src.embedding.weight").copied(),
-        start,
-    )?;
+    let table = by_name.get("src.embedding.weight").copied();
+    check(&loaded.config.model, starts_with_zeros(table, start))?;
     let (reversed, options) = (
         reversed(loaded)?,
         options(&loaded.config.model, start as usize),
@@ -85,8 +106,19 @@ pub(in crate::interop) fn export(
     Ok(Exported { kind: KIND, notes })
 }
 
+/// Whether the decoder reads the last token first, and its vector is zero.
+fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
+    table.is_some_and(|table| {
+        let [rows, d] = table.shape[..] else {
+            return false;
+        };
+        let row = &table.values[start as usize * d..][..d];
+        start as usize + 1 == rows && row.iter().all(|&x| x == 0.0)
+    })
+}
+
 /// Refuses a model without an equal.
-fn check(model: &ModelConfig, table: Option<&Parameter>, start: TokenId) -> Result<()> {
+fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<()> {
     let mut differences = Differences::of(model);
     let attends = matches!(
         model.decoder_mixing,
@@ -96,13 +128,6 @@ fn check(model: &ModelConfig, table: Option<&Parameter>, start: TokenId) -> Resu
         model.activation,
         ActivationKind::Relu | ActivationKind::Silu
     );
-    let starts_with_zeros = table.is_some_and(|table| {
-        let [rows, d] = table.shape[..] else {
-            return false;
-        };
-        let row = &table.values[start as usize * d..][..d];
-        start as usize + 1 == rows && row.iter().all(|&x| x == 0.0)
-    });
     for (equal, difference) in [
         (
             attends,

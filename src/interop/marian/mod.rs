@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::export::export;
+pub(super) use self::export::{export, kind};
 pub(super) use self::files::recognises;
 
 use self::files::{Files, Vocabs};

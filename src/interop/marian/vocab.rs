@@ -88,7 +88,7 @@ pub(super) fn read(
             vocab_size: sizes[1] + 1,
             vocabulary,
             special,
-            ..TokenizerConfig::default()
+            ..TokenizerConfig::foreign()
         },
         tokenizers,
         start: start.to_owned(),

@@ -108,15 +108,12 @@ fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("own");
     let write = |path: &Path| checkpoint::weights::write(path, &parameters(pipeline.model()));
-    let provenance = serde_json::to_vec(&checkpoint::Provenance::default()).unwrap();
-    let provenance = |path: &Path| fs::write(path, &provenance);
-    let files: [(&str, &checkpoint::atomic::Content<'_>); 2] = [
-        (checkpoint::files::WEIGHTS, &write),
-        (checkpoint::files::PROVENANCE, &provenance),
-    ];
+    let files: [(&str, &checkpoint::atomic::Content<'_>); 1] =
+        [(checkpoint::files::WEIGHTS, &write)];
     let mut config = pipeline.config().clone();
     config.data.max_len = config.model.max_len;
-    checkpoint::write_model(&dir, &config, pipeline.tokenizers(), &files).unwrap();
+    let provenance = checkpoint::Provenance::default;
+    checkpoint::write_model(&dir, &config, pipeline.tokenizers(), &files, &provenance).unwrap();
     (folder, dir)
 }
 

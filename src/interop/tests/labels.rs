@@ -94,17 +94,33 @@ fn long_lines_are_tagged_in_parts() {
     let (_folder, dir) = imported("bert_tagger");
     let pipeline = Pipeline::load(&dir).unwrap();
     let line = ["w5a w6 w7ab"; 30].join(" ");
-    let found = pipeline.tag(1, &[&line]).unwrap();
-    assert_eq!(found[0].tags.len(), 90);
+    let found = pipeline.tag(1, &[&line]).unwrap().remove(0);
+    assert_eq!(found.tags.len(), 90);
+    assert_eq!(found.warnings.len(), 1);
     assert!(
-        found[0].warnings[0]
+        found.warnings[0]
             .problem
-            .contains("180 tokens were read in parts of 38")
+            .contains("reads 40 tokens at once")
     );
-    // A part is tagged as if it were a line.
-    let first = ["w5a w6 w7ab"; 6].join(" ") + " w5a";
-    let alone = pipeline.tag(1, &[&first]).unwrap();
-    assert_eq!(alone[0].tags[..], found[0].tags[..19]);
+    // A part is tagged as if it were a line: 38 tokens, and then, behind 40 words, the next.
+    let words: Vec<&str> = line.split(' ').collect();
+    let alone = pipeline.tag(1, &[words[..19].join(" "), words[40..59].join(" ")]);
+    let alone = alone.unwrap();
+    assert!(alone.iter().all(|one| one.warnings.is_empty()));
+    assert_eq!(alone[0].tags[..], found.tags[..19]);
+    assert_eq!(alone[1].tags[..], found.tags[40..59]);
+    // As the server reads it.
+    let pieces: Vec<&str> = pipeline
+        .pieces_to_tag(&line)
+        .into_iter()
+        .map(|range| &line[range])
+        .collect();
+    assert_eq!(pieces.len(), 3);
+    let joined = pipeline.join_tagged(&line, pipeline.tag(1, &pieces).unwrap());
+    assert_eq!(joined, found);
+    let short = "w5a w6";
+    let alone = pipeline.tag(1, &[short]).unwrap();
+    assert_eq!(pipeline.join_tagged(short, alone.clone()), alone[0]);
 }
 
 #[test]

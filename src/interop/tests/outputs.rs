@@ -156,7 +156,7 @@ fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
             max_new_tokens: LONGEST,
             ..SampleOptions::default()
         },
-        stop: Vec::new(),
+        stop: [].into(),
     };
     for expected in expected {
         let prompt = pipeline.prompt(&expected.text).unwrap();

@@ -1,6 +1,6 @@
 //! The page that visualizes attention.
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::{explanation, shared};
 use crate::pipeline::Inspection;
@@ -17,14 +17,15 @@ pub fn attention(title: &str, inspection: &Inspection) -> String {
 }
 
 /// JSON for a script element: without `<`, no text can end the element or open a comment.
-fn embedded(data: &Value) -> String {
-    data.to_string().replace('<', "\\u003c")
+fn embedded(data: &impl Serialize) -> String {
+    let data = serde_json::to_string(data).unwrap_or_default();
+    data.replace('<', "\\u003c")
 }
 
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::nn::{AttentionMap, AttentionSite};

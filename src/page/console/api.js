@@ -2,11 +2,11 @@
 
 const KEY = "attentive-key"; // In the session's storage.
 
-// A failure that the server describes.
+// A failure that the server describes: `code` is its word for programs, `after` the seconds to wait before trying again.
 class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, code, message, after) {
     super(message);
-    this.status = status;
+    Object.assign(this, { status, code, after });
   }
 }
 
@@ -31,21 +31,27 @@ async function send(path, body, signal) {
 
 async function refused(response) {
   const { status } = response;
-  if (status === 401 || status === 403) {
-    askForKey();
-  }
   const text = await response.text();
-  let message = text;
+  let [code, message] = ["", text];
   try {
     const { error } = JSON.parse(text);
-    message = error.hint ? `${error.message}. Hint: ${error.hint}` : (error.message ?? error);
+    code = error.code ?? "";
+    message = described(error);
   } catch {
     // Not JSON: the text itself.
   }
-  const again = response.headers.get("Retry-After");
-  const later = again ? ` Try again in ${again} s.` : "";
-  return new Refused(status, `${message || `The server answered with status ${status}.`}${later}`);
+  if (status === 401 || status === 403) {
+    askForKey(status === 403 ? message : "");
+  }
+  const after = Number(response.headers.get("Retry-After")) || 0;
+  const later = after ? ` Try again in ${after} s.` : "";
+  return new Refused(status, code, `${message || `The server answered with status ${status}.`}${later}`, after);
 }
+
+const described = (error) => (error.hint ? `${error.message}. Hint: ${error.hint}` : (error.message ?? error));
+
+// Whether the form for the key says already what is wrong.
+const isAboutKey = (error) => error.status === 401 || error.status === 403;
 
 async function ask(path, body, signal) {
   return (await send(path, body, signal)).json();
@@ -57,13 +63,27 @@ async function* events(path, body, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await piece(reader);
     if (done) {
       return;
     }
     const parts = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
     rest = parts.pop();
-    yield* parts.map(event).filter((one) => one !== null);
+    for (const part of parts) {
+      signal.throwIfAborted(); // What came before the end is not wanted any more.
+      const one = event(part);
+      if (one) {
+        yield one;
+      }
+    }
+  }
+}
+
+async function piece(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Error("The connection to the server broke.");
   }
 }
 
@@ -84,7 +104,8 @@ function event(lines) {
   }
   const value = JSON.parse(data.join("\n"));
   if (name === "error") {
-    throw new Error(value.error.message);
+    const { error } = value;
+    throw new Refused(0, error.code ?? "", described(error), 0);
   }
   return [name, value];
 }

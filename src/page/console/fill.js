@@ -23,7 +23,7 @@ function gapList(text, guesses, gap, gaps) {
   const title = make("h3", { id: unique("gap") }, gaps > 1 ? `Gap ${gap + 1}` : "Candidates");
   const rows = guesses.map((guess) => alternative({ ...guess, token: `${guess.joined ? "##" : ""}${guess.token}` }, false, () => setText(fillIn(text, gap, guess))));
   const list = make("div", { role: "group", "aria-labelledby": title.id }, ...rows);
-  rove(list, "ArrowUp", "ArrowDown");
+  rove(list, COLUMN);
   return make("section", {}, title, make("p", { class: "quiet" }, "Choose one to write it into the text."), list);
 }
 

@@ -47,7 +47,10 @@ function numbers(names) {
   return Object.fromEntries(given.map(([key, name]) => [key, Number(settings[name])]));
 }
 
-// The beam is at least as wide as the list is long.
+// How the model searches for the translations of the whole text.
+const beamOption = () => numbers({ beam_width: "beam" });
+
+// How it searches for the best translations of a sentence: the beam is at least as wide as the list is long.
 const translateOptions = (model) => {
   const { beam_width = model.beam_width, n_best = 1 } = numbers({ beam_width: "beam", n_best: "best" });
   return { beam_width: Math.max(beam_width, n_best), n_best };

@@ -2,6 +2,7 @@
 
 // A panel for `model`. `begin(panel)` starts its task; it may be called at any time.
 function panelOf(model) {
+  const translates = model.task === "translate";
   const title = make("h2", { id: unique("panel") }, model.name);
   const facts = make("p", { class: "quiet" }, factsOf(model));
   const status = make("p", { class: "status quiet", role: "status" });
@@ -9,28 +10,66 @@ function panelOf(model) {
   const warnings = make("ul", { class: "warnings", "aria-label": "Warnings" });
   const result = make("div", { class: "result", "aria-live": "polite" });
   const body = make("div");
-  const attention = make("details", { class: "attention", hidden: true, open: settings.attention !== "" }, make("summary", {}, "Attention"));
-  const root = make("section", { class: "panel", "aria-labelledby": title.id }, title, facts, problem, warnings, result, status, body, attention);
-  const panel = { model, root, status, problem, warnings, result, body, attention, view: null, kept: null, explained: null, stop: new AbortController() };
+  const attention = make("details", { class: "attention", hidden: true, open: translates || settings.attention !== "" }, make("summary", {}, "Attention"));
+  const panel = { model, status, problem, warnings, result, body, attention, view: null, kept: null, explained: null, stop: new AbortController() };
   attention.ontoggle = () => {
-    set("attention", attention.open ? "1" : "");
+    if (!translates) {
+      set("attention", attention.open ? "1" : "");
+    }
     showAttention(panel);
   };
+  panel.root = make("section", { class: translates ? "pane panel" : "panel", "aria-labelledby": title.id });
+  if (translates) {
+    translator(panel, title);
+  } else {
+    panel.root.append(title, facts, problem, warnings, result, status, body, attention);
+  }
   return panel;
 }
 
+// Makes `panel` the pane of a translation, with a microscope.
+function translator(panel, title) {
+  Object.assign(panel, { parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
+  Object.assign(panel, { changed: new Set(), showing: 0, shown: 0, pace: 0 });
+  const stop = button("Stop", () => stopTranslation(panel));
+  const again = button("Go on", () => begin(panel));
+  const copy = copyButton("Copy", () => wholeTranslation(panel));
+  const save = button("Download", () => download(fileNameFor(panel.model), wholeTranslation(panel)));
+  Object.assign(panel, { buttons: { stop, again, copy, save }, microscope: microscopeOf(panel) });
+  const foot = make("div", { class: "foot row" }, copy, save, stop, again, panel.status);
+  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.warnings, foot);
+  listenToSentences(panel.result, chooseSentence);
+  showButtons(panel);
+}
+
+function stopTranslation(panel) {
+  showNow(panel);
+  halt(panel);
+  panel.status.textContent = "Stopped.";
+}
+
+// Shows the buttons that can do something.
+function showButtons({ root, parts, buttons: { stop, again, copy, save } }) {
+  const busy = root.hasAttribute("aria-busy");
+  const missing = parts.some(({ blank, found }) => !blank && !found);
+  stop.hidden = !busy;
+  again.hidden = busy || !missing;
+  copy.disabled = save.disabled = !parts.some(({ found }) => found);
+}
+
 function factsOf({ task, source, target, parameters, max_len }) {
-  const does = { translate: "translates", generate: "continues text", fill: "fills gaps", tag: "tags tokens", classify: "classifies text" }[task];
-  const pair = source && target ? ` ${source} → ${target}` : "";
+  const does = { translate: "translates", generate: "continues text", fill: "fills gaps", tag: "tags tokens", classify: "classifies text", embed: "compares texts" }[task];
+  const pair = source && target ? ` ${languageName(source)} to ${languageName(target)}` : "";
   const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString("en");
   return `${does}${pair} · ${size} parameters · reads up to ${max_len} tokens`;
 }
 
-const BEGIN = { translate: beginTranslation, generate: beginGeneration, fill: beginFilling, tag: beginTagging, classify: beginClassification };
+const BEGIN = { translate: beginTranslation, generate: beginGeneration, fill: beginFilling, tag: beginTagging, classify: beginClassification, embed: beginEmbedding };
 
 // Runs the task of the panel's model, after ending what the panel was doing. `more` is for the task.
 async function begin(panel, more) {
   panel.stop.abort();
+  panel.microscope?.stop.abort();
   const stop = new AbortController();
   panel.stop = stop;
   panel.problem.textContent = "";
@@ -39,31 +78,56 @@ async function begin(panel, more) {
     clear(panel);
     return;
   }
-  panel.root.setAttribute("aria-busy", "true");
+  busy(panel, true);
   try {
     await BEGIN[panel.model.task](panel, stop.signal, more);
-    done(panel, stop);
   } catch (error) {
     if (stop.signal.aborted) {
       return;
     }
-    clear(panel);
-    panel.problem.textContent = error.message;
-    done(panel, stop);
+    fail(panel, error);
+  }
+  if (panel.stop === stop) {
+    busy(panel, false);
   }
 }
 
-function done(panel, stop) {
-  if (panel.stop === stop) {
-    panel.root.removeAttribute("aria-busy");
+function busy(panel, is) {
+  panel.root.toggleAttribute("aria-busy", is);
+  if (is) {
+    panel.root.setAttribute("aria-busy", "true");
   }
+  if (panel.buttons) {
+    showButtons(panel);
+  }
+}
+
+// What is translated already stays.
+function fail(panel, error) {
+  if (panel.model.task === "translate") {
+    showNow(panel);
+    panel.status.textContent = "";
+  } else {
+    clear(panel);
+  }
+  panel.problem.textContent = isAboutKey(error) ? "" : error.message;
+}
+
+function halt(panel) {
+  panel.stop.abort();
+  panel.microscope?.stop.abort();
+  busy(panel, false);
 }
 
 function clear(panel) {
   panel.result.replaceChildren();
   panel.body.replaceChildren();
   panel.status.textContent = "";
-  panel.root.removeAttribute("aria-busy");
+  if (panel.microscope) {
+    layOut(panel);
+    examine(panel);
+  }
+  busy(panel, false);
   explained(panel, null);
 }
 

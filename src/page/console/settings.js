@@ -1,24 +1,35 @@
-// What the user has chosen; kept in the address, so that reloading the page keeps it.
+// What the user has chosen, kept in the address, and what the user has written, kept in the tab: both outlast reloading the
+// page, but texts get into no history and end with the tab.
 
-const DEFAULTS = {
+const CHOICES = {
   model: "",
   other: "",
-  text: "",
   beam: "",
   best: "3",
   temperature: "0.8",
   top_p: "1",
   most: "100",
   seed: "0",
+  inside: "", // Not blank if the microscope is open.
   attention: "", // Not blank if it is unfolded.
 };
-const settings = { ...DEFAULTS };
+const WRITTEN = { text: "", terms: "" };
+const LONGEST_KEPT = 500_000; // In characters; browsers limit what a tab may keep.
+const settings = { ...CHOICES, ...WRITTEN };
 
+const keptAs = (name) => `attentive-${name}`; // In the session's storage.
+
+// The address may bring texts along, as links do.
 function readSettings() {
   const given = new URLSearchParams(location.hash.slice(1));
-  for (const name of Object.keys(DEFAULTS)) {
-    settings[name] = given.get(name) ?? DEFAULTS[name];
+  for (const name of Object.keys(CHOICES)) {
+    settings[name] = given.get(name) ?? CHOICES[name];
   }
+  for (const name of Object.keys(WRITTEN)) {
+    settings[name] = given.get(name) ?? sessionStorage.getItem(keptAs(name)) ?? WRITTEN[name];
+    keep(name);
+  }
+  writeSettings();
 }
 
 // The text for models that read one line.
@@ -30,12 +41,25 @@ function set(name, value) {
   settings[name] = value;
   clearTimeout(writing);
   writing = setTimeout(writeSettings, 200);
+  if (name in WRITTEN) {
+    keep(name);
+  }
+}
+
+function keep(name) {
+  const text = settings[name];
+  try {
+    sessionStorage.setItem(keptAs(name), text.length > LONGEST_KEPT ? "" : text);
+  } catch {
+    sessionStorage.removeItem(keptAs(name));
+  }
 }
 
 // Browsers limit how often the address may change.
 function writeSettings() {
-  const changed = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
-  history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
+  const changed = Object.keys(CHOICES).filter((name) => settings[name] !== CHOICES[name]);
+  const hash = new URLSearchParams(changed.map((name) => [name, settings[name]]));
+  history.replaceState(null, "", `#${hash}`);
 }
 
 const THEME = "attentive-theme"; // In the browser's storage.

@@ -3,15 +3,18 @@
 const DELAY = 250; // Milliseconds after the last key.
 const element = (id) => document.getElementById(id);
 let models = [];
+let limits = { characters: 100_000, texts: 64 };
 let panels = [];
 let waiting = 0;
 
+// Label and hint of the text; how the task is called in the list of models.
 const LABELS = {
-  translate: ["Text to translate", "It is translated while you type."],
-  generate: ["Text to continue", "Press Control and Enter to continue it."],
-  fill: ["Text with gaps", `${MASK} stands for a missing token.`],
-  tag: ["Tokens to tag", "Tokens are separated by blanks."],
-  classify: ["Text to classify", "It is classified while you type."],
+  translate: ["Text to translate", "", "Translation"],
+  generate: ["Text to continue", "Press Control and Enter to continue it.", "Continuing text"],
+  fill: ["Text with gaps", `${MASK} stands for a missing token.`, "Filling gaps"],
+  tag: ["Tokens to tag", "Tokens are separated by blanks.", "Tagging"],
+  classify: ["Text to classify", "It is classified while you type.", "Classification"],
+  embed: ["Texts to compare", "One to a line.", "Comparing texts"],
 };
 
 const tasks = () => new Set(panels.map(({ model }) => model.task));
@@ -23,21 +26,30 @@ function changed() {
 }
 
 function start(wanted = () => true) {
+  showCommand();
   for (const panel of panels.filter(({ model }) => wanted(model.task))) {
     begin(panel);
   }
 }
 
-function setText(text) {
+// Puts `text` into the field.
+function writeText(text) {
   element("text").value = text;
   set("text", text);
+  showSource();
+  showCount();
+}
+
+function setText(text) {
+  writeText(text);
   changed();
 }
 
-function button(text, pressed) {
-  const node = make("button", { type: "button" }, text);
-  node.onclick = pressed;
-  return node;
+function showCount() {
+  const words = settings.text.match(/\S+/gu)?.length ?? 0;
+  const count = words ? `${words.toLocaleString("en")} ${words === 1 ? "word" : "words"}` : "";
+  element("count").textContent = [fileName, count].filter((part) => part).join(" · ");
+  element("clear").disabled = settings.text === "";
 }
 
 function actions() {
@@ -59,11 +71,6 @@ function another() {
   start();
 }
 
-function halt(panel) {
-  panel.stop.abort();
-  panel.root.removeAttribute("aria-busy");
-}
-
 function maskSelection() {
   const field = element("text");
   const { selectionStart, selectionEnd } = field;
@@ -72,8 +79,10 @@ function maskSelection() {
   field.focus();
 }
 
+// Translations have theirs in the microscope.
 function showOptions() {
-  element("options").replaceChildren(...optionFields(panels.map(({ model }) => model), changed));
+  const others = panels.filter(({ model }) => model.task !== "translate");
+  element("options").replaceChildren(...optionFields(others.map(({ model }) => model), changed));
 }
 
 // Makes the panels of the chosen models.
@@ -81,45 +90,96 @@ function showPanels() {
   panels.forEach(halt);
   const chosen = [settings.model, settings.other].map((name) => models.find((model) => model.name === name));
   panels = chosen.filter((model) => model).map(panelOf);
-  element("panels").replaceChildren(...panels.map(({ root }) => root));
-  element("panels").classList.toggle("two", panels.length > 1);
-  const [label, hint] = LABELS[chosen[0].task];
+  const [{ task }] = chosen;
+  const translates = task === "translate";
+  document.body.classList.toggle("translating", translates);
+  const roots = panels.map(({ root }) => root);
+  element("desk").replaceChildren(element("source"), ...(translates ? roots : []));
+  element("panels").replaceChildren(...(translates ? [] : roots));
+  element("microscopes").replaceChildren(...panels.flatMap(({ microscope }) => (microscope ? [microscope.root] : [])));
+  for (const id of ["desk", "panels", "microscopes"]) {
+    element(id).classList.toggle("two", panels.length > 1);
+  }
+  panels.forEach(({ microscope, model }) => microscope && (microscope.name.textContent = panels.length > 1 ? model.name : ""));
+  element("terms-box").hidden = !translates;
+  const [label, hint] = LABELS[task];
   element("text-label").textContent = label;
   element("text-hint").textContent = hint;
+  element("text").placeholder = translates ? "Type or paste text, or drop a text file here." : "";
+  element("text").lang = chosen[0].source ?? "";
+  showLanguages(chosen[0]);
   showOptions();
+  showSource();
   element("actions").replaceChildren(...actions());
   start((task) => task !== "generate");
 }
 
+// Models of the same task can be compared, and those that translate only if they read the same language.
+function comparable(model) {
+  const reads = ({ source }) => !source || !model.source || source === model.source;
+  return models.filter((one) => one !== model && one.task === model.task && reads(one));
+}
+
 function fillModels() {
-  const known = (name) => models.some((model) => model.name === name);
-  const first = known(settings.model) ? settings.model : models[0].name;
-  settings.model = first;
-  settings.other = known(settings.other) ? settings.other : "";
-  const names = models.map(({ name }) => [name, name]);
-  fillSelect(element("model"), names, settings.model);
-  fillSelect(element("other"), [["", "no other model"], ...names], settings.other);
-  element("text").value = settings.text;
+  const first = models.find(({ name }) => name === settings.model) ?? models[0];
+  settings.model = first.name;
+  const others = comparable(first).map(({ name }) => name);
+  settings.other = others.includes(settings.other) ? settings.other : "";
+  const groups = [...new Set(models.map(({ task }) => task))].map((task) => {
+    const own = models.filter((model) => model.task === task).map(({ name }) => new Option(name, name));
+    return make("optgroup", { label: LABELS[task][2] }, ...own);
+  });
+  element("model").replaceChildren(...(groups.length > 1 ? groups : groups[0].children));
+  element("model").value = first.name;
+  fillSelect(element("other"), [["", "no other model"], ...others.map((name) => [name, name])], settings.other);
+  element("comparison").hidden = others.length === 0;
+}
+
+function chooseModel({ name }) {
+  set("model", name);
+  fillModels();
+  set("other", settings.other);
+  showPanels();
 }
 
 function listenToInput() {
-  element("input").onsubmit = (event) => event.preventDefault();
-  element("text").oninput = () => {
-    set("text", element("text").value);
+  const field = element("text");
+  field.oninput = () => {
+    set("text", field.value);
+    if (!field.value) {
+      fileName = "";
+    }
+    showSource();
+    showCount();
     changed();
   };
-  element("text").onkeydown = (event) => {
+  field.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       start();
     }
   };
-  for (const name of ["model", "other"]) {
-    element(name).onchange = () => {
-      set(name, element(name).value);
-      showPanels();
-    };
-  }
+  element("clear").onclick = () => {
+    fileName = "";
+    setText("");
+    field.focus();
+  };
+  element("model").onchange = () => chooseModel({ name: element("model").value });
+  element("other").onchange = () => {
+    set("other", element("other").value);
+    showPanels();
+  };
+  element("terms").oninput = () => {
+    set("terms", element("terms").value);
+    showTerms();
+    changed();
+  };
+  element("command-box").ontoggle = showCommand;
+  element("reference-box").ontoggle = showReference;
+  element("copy-command").replaceWith(copyButton("Copy the command", () => element("command").textContent));
+}
+
+function listenToKey() {
   element("key-form").onsubmit = (event) => {
     event.preventDefault();
     sessionStorage.setItem(KEY, element("key").value);
@@ -128,26 +188,36 @@ function listenToInput() {
   };
 }
 
-function askForKey() {
+// Asks for a key; `problem` is what is wrong with the one that was given.
+function askForKey(problem) {
+  sessionStorage.removeItem(KEY);
+  element("key-problem").textContent = problem;
   element("key-form").hidden = false;
-  element("key").focus();
+  element("key").select();
 }
 
 // Asks for the models and shows them.
 async function open() {
   element("problem").textContent = "";
   try {
-    ({ models } = await ask("api/models"));
+    const known = await ask("api/models");
+    ({ models } = known);
+    element("key").value = "";
+    limits = known.limits ?? limits;
     readSettings();
     if (!models.length) {
       throw new Error("The server has no models.");
     }
     element("input").hidden = false;
+    element("text").value = settings.text;
+    element("terms").value = settings.terms;
     fillModels();
+    showTerms();
+    showCount();
     showPanels();
   } catch (error) {
     element("input").hidden = true;
-    element("problem").textContent = error.message;
+    element("problem").textContent = isAboutKey(error) ? "" : error.message;
     // It may still be loading its models.
     if (error.status === 503) {
       setTimeout(open, 1000);
@@ -157,6 +227,10 @@ async function open() {
 
 addEventListener("hashchange", open);
 listenToInput();
+listenToKey();
+listenToLanguages();
+listenToFiles();
+listenToSource();
 listenToTheme(() => panels.forEach(({ view }) => view && redraw(view)));
 element("main").hidden = false;
 open();

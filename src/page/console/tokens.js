@@ -12,7 +12,7 @@ function tokenList(label, tokens, given, choose) {
     button.onclick = () => openAlternatives(menu, button, tokens[place], (token) => choose(place, token));
   });
   list.append(...buttons, menu);
-  rove(list, "ArrowLeft", "ArrowRight");
+  rove(list, ROW);
   return make("div", { class: "token-list" }, list);
 }
 
@@ -46,12 +46,12 @@ function openAlternatives(menu, button, written, choose) {
   const all = [written, ...written.alternatives].sort((a, b) => b.probability - a.probability);
   const rows = all.map((one) => alternative(one, one === written, choose));
   const list = make("div", { role: "group", "aria-label": `Alternatives to ${visible(written.token)}` }, ...rows);
-  menu.replaceChildren(make("p", { class: "quiet" }, "Choose another token, and the rest is written anew."), list);
+  menu.replaceChildren(make("div", {}, make("p", { class: "quiet" }, "Choose another token, and the rest is written anew."), list));
   menu.hidden = false;
   // Below the row of the token.
   const row = [...menu.parentElement.querySelectorAll(":scope > button")].filter((one) => one.offsetTop === button.offsetTop);
   row.at(-1).after(menu);
-  rove(list, "ArrowUp", "ArrowDown");
+  rove(list, COLUMN);
   menu.onkeydown = (event) => {
     if (event.key === "Escape") {
       event.stopPropagation();

@@ -1,87 +1,118 @@
-// Translation: the text as it grows, then the best translations, their tokens and the attention.
+// Translation of a text of any length: in requests that the server accepts, one after the other, each part as it grows.
 
-async function beginTranslation(panel, signal, prefix = []) {
-  const request = { model: panel.model.name, text: inputLine(), ...translateOptions(panel.model) };
-  if (prefix.length) {
-    request.prefix_tokens = prefix;
+const CHUNK = 3000; // Characters of a request, unless a part is longer.
+const FEWEST = 50; // Characters; a request that is too much for the server even so is given up.
+
+async function beginTranslation(panel, signal) {
+  const started = performance.now();
+  const options = JSON.stringify(beamOption());
+  if (panel.knownWith !== options) {
+    panel.known.clear();
+    panel.knownWith = options;
   }
-  const growing = make("p", { class: "text growing", dir: "auto" });
-  let result = null;
-  for await (const [name, data] of events("api/translate", request, signal)) {
-    if (name === "text" && !data.index) {
-      growing.textContent = data.text;
-      if (!growing.isConnected) {
-        panel.result.replaceChildren(growing);
+  layOut(panel);
+  const asked = nextChunk(panel, Infinity).length > 0;
+  await translateAll(panel, signal);
+  showNow(panel);
+  await applyTerms(panel, signal);
+  warnOfTranslation(panel);
+  tabStop(panel.result, null);
+  const count = sentencesIn(panel).length;
+  const seconds = asked ? ` in ${((performance.now() - started) / 1000).toFixed(2)} s` : "";
+  panel.status.textContent = `${count} ${count === 1 ? "sentence" : "sentences"}${seconds}`;
+  examine(panel);
+}
+
+async function translateAll(panel, signal) {
+  let most = CHUNK;
+  for (;;) {
+    const chunk = nextChunk(panel, most);
+    if (!chunk.length) {
+      return;
+    }
+    showProgress(panel);
+    try {
+      await translateChunk(panel, signal, chunk);
+    } catch (error) {
+      const tooMuch = [413, 429, 503].includes(error.status) || ["busy", "timeout", "unavailable"].includes(error.code);
+      if (signal.aborted || !tooMuch || most < FEWEST) {
+        throw error;
       }
-    } else if (name === "result") {
-      result = data;
+      panel.status.textContent = "The server is busy; trying again …";
+      most /= 2;
+      await pause(1000 * (error.after || 1), signal);
     }
   }
-  if (!result) {
+}
+
+// The next texts that are not translated yet, up to `most` characters of them.
+function nextChunk(panel, most) {
+  const missing = [...panel.twins.keys()].filter((text) => text.trim() && !panel.known.has(text));
+  const chunk = [];
+  let size = 0;
+  for (const text of missing.slice(0, limits.texts)) {
+    size += text.length;
+    if (chunk.length && size > Math.min(most, limits.characters)) {
+      break;
+    }
+    chunk.push(text);
+  }
+  return chunk;
+}
+
+function showProgress(panel) {
+  const size = (texts) => texts.reduce((sum, text) => sum + text.length, 0);
+  const all = [...panel.twins.keys()].filter((text) => text.trim());
+  const done = size([...panel.known.keys()]) / size(all);
+  // In steps, because it is read aloud.
+  const told = all.length > 1 ? `${10 * Math.floor(10 * done)} % translated …` : "";
+  if (panel.status.textContent !== told) {
+    panel.status.textContent = told;
+  }
+}
+
+async function translateChunk(panel, signal, chunk) {
+  const request = { model: panel.model.name, text: chunk, ...beamOption() };
+  let missing = chunk.length;
+  for await (const [name, data] of events("api/translate", request, signal)) {
+    signal.throwIfAborted();
+    const text = chunk[data.index];
+    const parts = panel.twins.get(text) ?? [];
+    if (name === "text") {
+      parts.forEach((part) => (part.growing = data.text));
+    } else if (name === "result") {
+      missing -= 1;
+      panel.known.set(text, foundIn(text, data));
+      showProgress(panel);
+    }
+    showSoon(panel, parts);
+  }
+  if (missing) {
     throw new Error("The server ended its answer too early.");
   }
-  warn(panel, result.warnings);
-  panel.status.textContent = "";
-  await showTranslation(panel, signal, { ...result, prefix }, 0);
 }
 
-// Shows translation number `number` of a result.
-async function showTranslation(panel, signal, result, number) {
-  const chosen = result.translations[number];
-  const unfinished = chosen.finished === false ? [make("p", { class: "quiet" }, "Cut off: the translation is as long as the model allows.")] : [];
-  panel.result.replaceChildren(make("p", { class: "text", dir: "auto" }, chosen.text), ...unfinished);
-  const list = result.translations.length > 1 ? [bestList(panel, signal, result, number)] : [];
-  const show = (tokens) => keepFocus(panel, () => panel.body.replaceChildren(translationTokens(panel, tokens, result.prefix), ...list));
-  show(scoredTokens(chosen.tokens));
-  const tokens = withoutEnd(chosen.tokens.map(({ token }) => token));
-  const request = { model: panel.model.name, text: inputLine(), target_tokens: tokens };
-  const explanation = await ask("api/explain", request, signal);
-  show(explanation.written);
-  explained(panel, explanation);
-  focusChoice(panel);
+// What the server's `result` tells of the piece `text`.
+function foundIn(text, result) {
+  const after = result.after ?? text.slice(text.trimEnd().length);
+  const cut = result.translations[0]?.finished === false ? ["A translation was cut off: it is as long as the model allows."] : [];
+  return { sentences: sentencesOf(text, result), after, warnings: [...result.warnings, ...cut] };
 }
 
-// Replaces the body of `panel`; the chosen translation keeps the focus if one had it.
-function keepFocus(panel, replace) {
-  const had = document.activeElement?.closest(".best") && panel.body.contains(document.activeElement);
-  replace();
-  if (had) {
-    panel.body.querySelector("[aria-checked=true]").focus();
-  }
+const MOST_WARNINGS = 20;
+
+function warnOfTranslation(panel) {
+  const all = [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)];
+  const counts = new Map();
+  all.forEach((text) => counts.set(text, (counts.get(text) ?? 0) + 1));
+  const told = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count} times)` : text));
+  const more = told.length - MOST_WARNINGS;
+  warn(panel, [...told.slice(0, MOST_WARNINGS), ...(more > 0 ? [`There are ${more} more warnings.`] : [])]);
 }
 
-function translationTokens(panel, tokens, prefix) {
-  const spelled = tokens.map(({ token }) => token);
-  const given = prefix.every((token, place) => spelled[place] === token) ? prefix.length : 0;
-  const choose = (place, token) => begin(panel, [...spelled.slice(0, place), token]);
-  const list = tokenList("Tokens of the translation", tokens, given, choose);
-  const free = make("button", { type: "button", hidden: !given }, "Undo the choice");
-  free.onclick = () => begin(panel);
-  const title = make("h3", {}, "Tokens");
-  const hint = make("p", { class: "quiet" }, "The stronger the shade, the less likely the token. Press one to see its alternatives.");
-  return make("section", {}, title, hint, list, free);
-}
-
-function bestList(panel, signal, result, number) {
-  const rows = result.translations.map(({ text, score, log_prob }, at) => {
-    const numbers = `score ${score.toFixed(3)}, log-probability ${log_prob.toFixed(3)}`;
-    const row = make("button", { type: "button", role: "radio", class: "candidate", "aria-checked": `${at === number}` });
-    row.append(make("span", { dir: "auto" }, text || "(empty)"), make("small", {}, numbers));
-    row.onclick = () => showAnother(panel, signal, result, at);
-    return row;
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => reject(signal.reason));
   });
-  const title = make("h3", { id: unique("best") }, "Best translations");
-  const list = make("div", { class: "best", role: "radiogroup", "aria-labelledby": title.id }, ...rows);
-  rove(list, "ArrowUp", "ArrowDown");
-  return make("section", {}, title, list);
-}
-
-async function showAnother(panel, signal, result, number) {
-  try {
-    await showTranslation(panel, signal, result, number);
-  } catch (error) {
-    if (!signal.aborted) {
-      panel.problem.textContent = error.message;
-    }
-  }
 }

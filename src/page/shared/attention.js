@@ -1,5 +1,5 @@
 // The attention of a model for one sentence: what is shown, and its controls. A view is `{ data, sites, state, matrix,
-// picture, layout, parts }`.
+// picture, layout, wraps, upright, parts }`.
 
 const MEAN = -1; // Used as a head number for the mean of all heads.
 const ORDER = ["cross", "decoder_self", "encoder_self"];
@@ -13,6 +13,8 @@ function attentionView(data) {
     matrix: null, // The selected weights: { rows, columns, weights, most }.
     picture: null, // The same, one pixel per weight.
     layout: null, // Of the enlarged map.
+    wraps: false, // Whether the tokens need more than one row.
+    upright: false, // Whether they stand in columns.
     parts: viewParts(),
   };
   listen(view);
@@ -125,6 +127,7 @@ function choose(view) {
     const { layer, head } = button.dataset;
     button.setAttribute("aria-pressed", `${+layer === state.layer && +head === state.head}`);
   }
+  arrange(view);
   measure(view);
   mark(view, state.row, state.column);
 }

@@ -14,23 +14,41 @@ function make(tag, properties = {}, ...children) {
   return node;
 }
 
+function button(text, pressed) {
+  const node = make("button", { type: "button" }, text);
+  node.onclick = pressed;
+  return node;
+}
+
 let made = 0;
 const unique = (name) => `${name}-${++made}`;
 
-// Makes the buttons right in `group` one tab stop; `back` and `on` are the keys that move between them.
-function rove(group, back, on) {
+// Steps of the arrow keys in a row, and in a list or column.
+const ROW = { ArrowLeft: -1, ArrowRight: 1 };
+const COLUMN = { ArrowUp: -1, ArrowDown: 1 };
+
+// Makes the buttons right in `group` one tab stop; `steps` are the keys that move between them, beside Home and End.
+function rove(group, steps) {
   const buttons = () => [...group.querySelectorAll(":scope > button:not([disabled])")];
   const select = (chosen) => buttons().forEach((button) => (button.tabIndex = button === chosen ? 0 : -1));
   select(buttons()[0]);
   group.addEventListener("focusin", (event) => buttons().includes(event.target) && select(event.target));
   group.addEventListener("keydown", (event) => {
     const all = buttons();
-    const at = all.indexOf(document.activeElement);
-    const to = { [back]: at - 1, [on]: at + 1, Home: 0, End: all.length - 1 }[event.key];
-    if (at >= 0 && to !== undefined) {
-      event.preventDefault();
+    const to = moved(event, all.indexOf(document.activeElement), all.length, steps);
+    if (to !== null) {
       event.stopPropagation();
-      all[Math.min(Math.max(to, 0), all.length - 1)].focus();
+      all[to].focus();
     }
   });
+}
+
+// The place to which a key moves from place `at` of `count`, `null` for other keys.
+function moved(event, at, count, steps) {
+  const to = { Home: 0, End: count - 1, ...(event.key in steps ? { [event.key]: at + steps[event.key] } : {}) }[event.key];
+  if (at < 0 || to === undefined || event.ctrlKey || event.metaKey || event.altKey) {
+    return null;
+  }
+  event.preventDefault();
+  return Math.min(Math.max(to, 0), count - 1);
 }

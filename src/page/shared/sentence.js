@@ -2,6 +2,7 @@
 
 const FAINTEST = 0.08; // Smaller shares of the largest weight have no line.
 const CROWD = 1000; // More weights have lines for the selected token only.
+const TALLEST = 60; // Tokens of a column.
 
 function buildSentence(view) {
   const { parts } = view;
@@ -10,8 +11,19 @@ function buildSentence(view) {
   parts.keysTitle.textContent = site.keys;
   parts.queries.replaceChildren(...site.rows.map((label, row) => chip(label, () => mark(view, row, null))));
   parts.keys.replaceChildren(...site.columns.map((label, column) => chip(label, () => mark(view, null, column))));
-  rove(parts.queries, "ArrowLeft", "ArrowRight");
-  rove(parts.keys, "ArrowLeft", "ArrowRight");
+  rove(parts.queries, { ...ROW, ...COLUMN });
+  rove(parts.keys, { ...ROW, ...COLUMN });
+}
+
+// Puts the tokens into two rows, or into two columns if the rows do not fit side by side. Lines between rows that wrap would
+// run across tokens: those of texts that are too long for columns are drawn for the selected token only.
+function arrange(view) {
+  const { pair, queries, keys } = view.parts;
+  const wraps = ({ firstChild, lastChild }) => firstChild && lastChild.offsetTop > firstChild.offsetTop;
+  pair.classList.remove("upright");
+  view.wraps = wraps(queries) || wraps(keys);
+  view.upright = view.wraps && Math.max(queries.children.length, keys.children.length) <= TALLEST;
+  pair.classList.toggle("upright", view.upright);
 }
 
 // Shades the keys of the selected query, or the queries of the selected key.
@@ -30,17 +42,12 @@ function shadeSentence(view) {
 
 // Lines from each query, or the selected one, to the keys, or the selected one; the wider, the larger the weight.
 function drawLines(view) {
-  const { parts, matrix, state } = view;
-  const box = parts.pair.getBoundingClientRect();
-  const places = (group, edge) =>
-    [...group.children].map((node) => {
-      const own = node.getBoundingClientRect();
-      return [own.left + own.width / 2 - box.left, own[edge] - box.top];
-    });
-  const [from, to] = [places(parts.queries, "bottom"), places(parts.keys, "top")];
+  const { parts, matrix, state, upright } = view;
+  const { from, to } = ends(parts, upright);
   const [few, many] = [state.row, state.column].map((at) => at !== null);
   const paths = [];
-  if (!few && !many && matrix.rows * matrix.columns > CROWD) {
+  const crowded = matrix.rows * matrix.columns > CROWD || (view.wraps && !upright);
+  if (!few && !many && crowded) {
     parts.lines.replaceChildren();
     return;
   }
@@ -49,17 +56,35 @@ function drawLines(view) {
       const share = weight(view, row, column) / (matrix.most || 1);
       const wanted = (!few || row === state.row) && (!many || column === state.column);
       if (wanted && share >= FAINTEST && from[row] && to[column]) {
-        paths.push(line(parts.lines, from[row], to[column], share));
+        paths.push(line(parts.lines, curve(from[row], to[column], upright), share));
       }
     }
   }
   parts.lines.replaceChildren(...paths);
 }
 
-function line(lines, [x1, y1], [x2, y2], share) {
+// Where lines leave the queries and reach the keys.
+function ends({ pair, queries, keys }, upright) {
+  const box = pair.getBoundingClientRect();
+  const places = (group, edge) =>
+    [...group.children].map((node) => {
+      const own = node.getBoundingClientRect();
+      const [x, y] = [own.left + own.width / 2 - box.left, own.top + own.height / 2 - box.top];
+      return upright ? [own[edge] - box.left, y] : [x, own[edge] - box.top];
+    });
+  const [last, first] = upright ? ["right", "left"] : ["bottom", "top"];
+  return { from: places(queries, last), to: places(keys, first) };
+}
+
+// A curve that leaves and arrives straight.
+function curve([x1, y1], [x2, y2], upright) {
+  const [right, down] = upright ? [(x2 - x1) / 2, 0] : [0, (y2 - y1) / 2];
+  return `M${x1} ${y1}C${x1 + right} ${y1 + down} ${x2 - right} ${y2 - down} ${x2} ${y2}`;
+}
+
+function line(lines, curve, share) {
   const path = document.createElementNS(lines.namespaceURI, "path");
-  const bend = (y2 - y1) / 2;
-  path.setAttribute("d", `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`);
+  path.setAttribute("d", curve);
   path.setAttribute("stroke-width", (0.5 + 3.5 * share).toFixed(2));
   path.setAttribute("stroke-opacity", (0.15 + 0.75 * share).toFixed(2));
   return path;

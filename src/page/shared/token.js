@@ -5,7 +5,7 @@ function visible(token) {
 }
 
 function percent(probability) {
-  return probability === null ? "?" : `${(100 * probability).toFixed(probability < 0.0995 ? 1 : 0)} %`;
+  return probability === null ? "?" : `${(100 * probability).toFixed(probability < 0.0995 ? 1 : 0)}\u00a0%`;
 }
 
 const named = ({ label, probability }) => `${visible(label)} ${percent(probability)}`;

@@ -43,6 +43,17 @@ impl Ticket {
     }
 }
 
+impl Job {
+    /// Work for whoever holds `ticket`.
+    pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
+        Self {
+            cancelled: ticket.cancelled(),
+            cost: work.cost(),
+            work,
+        }
+    }
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Release);
@@ -65,10 +76,91 @@ impl Cancelled {
     }
 }
 
+/// What a job takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Hypotheses that are decoded at once, at most.
+    pub(super) rows: usize,
+    /// About how many tokens are read and written for each of them.
+    pub(super) positions: usize,
+}
+
+impl Cost {
+    /// What is counted when clients take turns.
+    pub(super) fn total(self) -> u64 {
+        self.rows.saturating_mul(self.positions).max(1) as u64
+    }
+
+    /// Of a sentence in translation. Its translation is taken to be as long as itself.
+    fn of_sentence(read: &Read, options: &SearchOptions) -> Self {
+        /// Tokens of phrases that take as long as one more pass over the hypotheses.
+        const PHRASES: usize = 16;
+        let (src, terms) = (read.source.ids.len(), &read.terms);
+        let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
+        let positions = 2 * src + terms.prefix.len() + phrases;
+        Self {
+            rows: options.rows(),
+            positions: positions.saturating_mul(1 + phrases / PHRASES),
+        }
+    }
+}
+
+/// Work with a pipeline that is not decoding, in a piece after which others have their turn.
+pub struct Chunk<T> {
+    /// About how many tokens are read.
+    pub positions: usize,
+    /// What is done.
+    pub work: Box<dyn FnOnce(&Pipeline) -> Result<T> + Send>,
+}
+
+impl<T> Chunk<T> {
+    /// A chunk that reads about so many tokens.
+    pub fn new(
+        positions: usize,
+        work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
+    ) -> Self {
+        Self {
+            positions,
+            work: Box::new(work),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Chunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chunk of {} positions", self.positions)
+    }
+}
+
+/// Sentences to translate, as [`Service::read`](super::Service::read) returns them.
+#[derive(Debug)]
+pub struct Sentences {
+    pub(super) options: SearchOptions,
+    pub(super) jobs: Vec<Read>,
+}
+
+impl Sentences {
+    /// The number of sentences.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The number of source tokens of all of them.
+    pub fn tokens(&self) -> usize {
+        self.jobs.iter().map(|read| read.source.ids.len()).sum()
+    }
+}
+
 /// A sentence, a text, or other work.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) cancelled: Cancelled,
+    pub(super) cost: Cost,
     pub(super) work: Work,
 }
 
@@ -76,7 +168,10 @@ pub(super) struct Job {
 pub(super) enum Work {
     Translate(Translating),
     Generate(Writing),
-    Compute(Box<dyn FnOnce(&Pipeline) + Send>),
+    Compute {
+        positions: usize,
+        work: Box<dyn FnOnce(&Pipeline) + Send>,
+    },
 }
 
 /// A sentence to translate.
@@ -92,10 +187,32 @@ pub(super) struct Translating {
 
 /// A text to continue.
 pub(super) struct Writing {
-    pub(super) prompt: Prompt,
+    pub(super) prompt: Arc<Prompt>,
     pub(super) rules: TextRules,
     pub(super) options: GenerateOptions,
     pub(super) reply: Reply<Generation>,
+}
+
+impl Work {
+    /// What it takes; other work says so itself.
+    pub(super) fn cost(&self) -> Cost {
+        match self {
+            Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),
+            Self::Generate(Writing {
+                prompt, options, ..
+            }) => Cost {
+                rows: 1,
+                positions: prompt
+                    .ids
+                    .len()
+                    .saturating_add(options.sample.max_new_tokens),
+            },
+            Self::Compute { positions, .. } => Cost {
+                rows: 1,
+                positions: *positions,
+            },
+        }
+    }
 }
 
 impl fmt::Debug for Work {
@@ -103,7 +220,7 @@ impl fmt::Debug for Work {
         f.write_str(match self {
             Self::Translate(_) => "Translate",
             Self::Generate(_) => "Generate",
-            Self::Compute(_) => "Compute",
+            Self::Compute { .. } => "Compute",
         })
     }
 }

@@ -41,35 +41,21 @@ impl Counters {
         }
     }
 
-    /// A job that reads so many tokens, and runs until the result is dropped.
-    pub(super) fn begin(&self, src_tokens: usize) -> Running<'_> {
+    /// Begins a job that reads so many tokens.
+    pub(super) fn begin(&self, src_tokens: usize) {
         self.running.fetch_add(1, Relaxed);
         self.src_tokens.fetch_add(src_tokens as u64, Relaxed);
-        Running {
-            counters: self,
-            tgt_tokens: 0,
-        }
+    }
+
+    /// Ends a job that wrote so many tokens.
+    pub(super) fn end(&self, tgt_tokens: usize) {
+        self.running.fetch_sub(1, Relaxed);
+        self.tgt_tokens.fetch_add(tgt_tokens as u64, Relaxed);
     }
 
     /// A decoding step of `rows` rows.
     pub(super) fn step(&self, rows: usize) {
         self.steps.fetch_add(1, Relaxed);
         self.rows.fetch_add(rows as u64, Relaxed);
-    }
-}
-
-/// A job that is being worked on.
-#[derive(Debug)]
-pub(super) struct Running<'a> {
-    counters: &'a Counters,
-    /// Tokens of its result.
-    pub(super) tgt_tokens: usize,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.counters.running.fetch_sub(1, Relaxed);
-        let tgt_tokens = self.tgt_tokens as u64;
-        self.counters.tgt_tokens.fetch_add(tgt_tokens, Relaxed);
     }
 }

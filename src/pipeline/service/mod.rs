@@ -11,7 +11,7 @@ mod queue;
 mod tests;
 mod worker;
 
-pub use job::{Event, Reply, Ticket};
+pub use job::{Chunk, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Limits {
     pub queue: usize,
 }
 
-/// Who asks: clients take turns, sentence by sentence.
+/// Who asks: clients take turns, by the hypotheses and tokens of their jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Client(pub u64);
 
@@ -96,7 +96,7 @@ impl Service {
         }
         let contract = pipeline.contract()?;
         let shared = Arc::new(Shared {
-            queue: Queue::new(queue, workers),
+            queue: Queue::new(limits),
             counters: Counters::default(),
         });
         let mut service = Self {
@@ -122,31 +122,45 @@ impl Service {
         &self.pipeline
     }
 
-    /// Translates each of `requests`, which are the lines of one text: warnings and random numbers are those of the lines 1, 2,
-    /// …. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
+    /// Reads `requests`, which are the lines of one text: warnings and random numbers are those of the lines 1, 2, …. The longer
+    /// they are the longer it takes, on the calling thread.
     ///
     /// # Errors
-    /// [`Refused::Invalid`] where [`Pipeline::translate_requests`] fails before it translates; [`Refused::Full`] and
-    /// [`Refused::Closed`].
+    /// Where [`Pipeline::translate_requests`] fails before it translates.
+    pub fn read(&self, requests: &[Request], options: &SearchOptions) -> Result<Sentences> {
+        // A search without demands is the one of `Pipeline::translate_with`.
+        let options = SearchOptions {
+            guided: !without_demands(requests),
+            ..*options
+        };
+        Ok(Sentences {
+            options,
+            jobs: self.pipeline.jobs(1, requests, &options)?,
+        })
+    }
+
+    /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
+    ///
+    /// # Errors
+    /// [`Refused::Full`] and [`Refused::Closed`].
     pub fn translate(
         &self,
         client: Client,
-        requests: &[Request],
-        options: &SearchOptions,
+        sentences: Sentences,
         watch: bool,
         reply: Reply<Translation>,
     ) -> Result<Ticket, Refused> {
-        let (search, jobs) = self.pipeline.read_requests(requests, options)?;
+        let Sentences { options, jobs } = sentences;
         let ticket = Ticket::new();
-        let job = |(number, read): (usize, Read)| Job {
-            cancelled: ticket.cancelled(),
-            work: Work::Translate(Translating {
+        let job = |(number, read): (usize, Read)| {
+            let work = Translating {
                 number,
                 read,
-                options: search,
+                options,
                 watch,
                 reply: Arc::clone(&reply),
-            }),
+            };
+            Job::new(&ticket, Work::Translate(work))
         };
         let (blank, jobs): (Vec<_>, Vec<_>) = (0..)
             .zip(jobs)
@@ -170,36 +184,46 @@ impl Service {
     pub fn generate(
         &self,
         client: Client,
-        prompt: Prompt,
+        prompt: Arc<Prompt>,
         options: GenerateOptions,
         reply: Reply<Generation>,
     ) -> Result<Ticket, Refused> {
         options.check()?;
         self.pipeline.require(Task::Generate)?;
         let rules = self.pipeline.text_rules()?;
-        self.add(
-            client,
-            Work::Generate(Writing {
-                prompt,
-                rules,
-                options,
-                reply,
-            }),
-        )
+        let ticket = Ticket::new();
+        let writing = Writing {
+            prompt,
+            rules,
+            options,
+            reply,
+        };
+        let job = Job::new(&ticket, Work::Generate(writing));
+        self.shared.queue.add(client, vec![job])?;
+        Ok(ticket)
     }
 
-    /// Does any other work with the pipeline, on a worker's thread and between two decoding steps.
+    /// Does any other work with the pipeline, on the workers' threads. Each of `chunks` has a turn of its own, and is done
+    /// between two decoding steps.
     ///
     /// # Errors
     /// [`Refused::Full`] and [`Refused::Closed`].
     pub fn compute<T: Send + 'static>(
         &self,
         client: Client,
-        work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
+        chunks: Vec<Chunk<T>>,
         reply: Reply<T>,
     ) -> Result<Ticket, Refused> {
-        let work = move |pipeline: &Pipeline| reply(0, Event::Done(work(pipeline)));
-        self.add(client, Work::Compute(Box::new(work)))
+        let ticket = Ticket::new();
+        let job = |(number, Chunk { positions, work }): (usize, Chunk<T>)| {
+            let reply = Arc::clone(&reply);
+            let work = move |pipeline: &Pipeline| reply(number, Event::Done(work(pipeline)));
+            let work = Box::new(work);
+            Job::new(&ticket, Work::Compute { positions, work })
+        };
+        let jobs = chunks.into_iter().enumerate().map(job).collect();
+        self.shared.queue.add(client, jobs)?;
+        Ok(ticket)
     }
 
     /// What the service is doing, and has done.
@@ -210,17 +234,6 @@ impl Service {
     /// Accepts no more requests; what was accepted is finished.
     pub fn close(&self) {
         self.shared.queue.close();
-    }
-
-    /// Adds a request of a single job.
-    fn add(&self, client: Client, work: Work) -> Result<Ticket, Refused> {
-        let ticket = Ticket::new();
-        let job = Job {
-            cancelled: ticket.cancelled(),
-            work,
-        };
-        self.shared.queue.add(client, vec![job])?;
-        Ok(ticket)
     }
 }
 
@@ -234,19 +247,8 @@ impl Drop for Service {
     }
 }
 
-impl Pipeline {
-    /// The jobs of `requests`, which are the lines of a text, and how they are searched. A search without demands is the one
-    /// of [`Pipeline::translate_with`].
-    fn read_requests(
-        &self,
-        requests: &[Request],
-        options: &SearchOptions,
-    ) -> Result<(SearchOptions, Vec<Read>)> {
-        let search = SearchOptions {
-            guided: requests.iter().any(Request::has_demands),
-            ..*options
-        };
-        let jobs = self.jobs(1, requests, &search)?;
-        Ok((search, jobs))
-    }
+/// Whether any translation of `requests` will do. Those that share their demands are looked at once.
+fn without_demands(requests: &[Request]) -> bool {
+    let mut groups = requests.chunk_by(|one, next| Arc::ptr_eq(&one.demands, &next.demands));
+    groups.all(|group| group[0].demands.is_blank())
 }

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
-use crate::pipeline::tests::{of, untrained, untrained_language_model};
-use crate::pipeline::{Prefix, TranslateOptions};
+use crate::pipeline::tests::{of, untrained, untrained_language_model, with};
+use crate::pipeline::{Demands, Prefix, TranslateOptions};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -93,9 +93,8 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
             let (reply, news) = news();
             let client = Client(round as u64 % 3);
             let watch = round % 2 == 0;
-            let ticket = service
-                .translate(client, &requests(&lines), &options, watch, reply)
-                .unwrap();
+            let sentences = service.read(&requests(&lines), &options).unwrap();
+            let ticket = service.translate(client, sentences, watch, reply).unwrap();
             waiting.push((options, lines, watch, ticket, news));
         }
         for (options, lines, watch, _ticket, news) in waiting {
@@ -121,12 +120,19 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].prefix = Prefix::Text("over".into());
-    requests[3].phrases = vec!["field".into()];
+    requests[1].demands = Arc::new(Demands {
+        prefix: Prefix::Text("over".into()),
+        ..Demands::default()
+    });
+    requests[3].demands = Arc::new(Demands {
+        phrases: vec!["field".into()],
+        ..Demands::default()
+    });
     let options = search(4, 2);
     let (reply, news) = news();
+    let sentences = service.read(&requests, &options).unwrap();
     let _ticket = service
-        .translate(Client(1), &requests, &options, false, reply)
+        .translate(Client(1), sentences, false, reply)
         .unwrap();
     let expected = TranslateOptions {
         search: options,
@@ -149,12 +155,16 @@ fn texts_are_those_of_the_pipeline() {
             options.sample.number = number;
             options.sample.max_new_tokens = 10 + number as usize;
             if number == 4 {
-                options.stop = vec!["e".into()];
+                options.stop = ["e".into()].into();
             }
-            let prompt = pipeline.prompt("Ein Hund").unwrap();
+            let prompt = Arc::new(pipeline.prompt("Ein Hund").unwrap());
             let (reply, news) = news();
-            let ticket =
-                service.generate(Client(number % 2), prompt.clone(), options.clone(), reply);
+            let ticket = service.generate(
+                Client(number % 2),
+                Arc::clone(&prompt),
+                options.clone(),
+                reply,
+            );
             waiting.push((prompt, options, ticket.unwrap(), news));
         }
         for (prompt, options, _ticket, news) in waiting {
@@ -175,7 +185,7 @@ fn a_dropped_ticket_frees_its_rows() {
         let mut options = GenerateOptions::default();
         options.sample.max_new_tokens = usize::MAX;
         let (reply, news) = news();
-        let prompt = pipeline.prompt("Ein").unwrap();
+        let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
         let ticket = service.generate(Client(1), prompt, options, reply).unwrap();
         (ticket, news)
     };
@@ -200,19 +210,23 @@ fn a_dropped_ticket_frees_its_rows() {
 fn other_work_has_its_turn() {
     let service = translator(limits(1, 4));
     let (reply, news) = news();
-    let _ticket = service.compute(Client(1), |pipeline| pipeline.translate(&["a dog"]), reply);
+    let translate = Chunk::new(9, |pipeline: &Pipeline| pipeline.translate(&["a dog"]));
+    let _ticket = service.compute(Client(1), vec![translate], reply);
     let found = collect(&news, 1).remove(0).1;
     assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
     // Whoever waits for work that panics is not left waiting, and the worker goes on.
     let (reply, panicked) = self::news::<()>();
-    let _ticket = service.compute(Client(1), |_| panic!("as the test wants"), reply);
+    let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
+    let _ticket = service.compute(Client(1), vec![panic], reply);
     assert!(matches!(
         panicked.recv_timeout(PATIENCE),
         Err(RecvTimeoutError::Disconnected)
     ));
     let (reply, news) = self::news();
-    let _ticket = service.compute(Client(1), |_| Ok(5), reply);
-    assert_eq!(collect(&news, 1).remove(0).1, 5);
+    let chunks = (0..5).map(|number| Chunk::new(1, move |_: &Pipeline| Ok(number)));
+    let _ticket = service.compute(Client(1), chunks.collect(), reply);
+    let found = collect(&news, 5).into_iter().map(|(_, found)| found);
+    assert_eq!(found.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
 
 #[test]
@@ -227,7 +241,8 @@ fn what_cannot_be_done_is_refused_at_once() {
     )
     .unwrap();
     let ask = |requests: &[Request], options: &SearchOptions| {
-        service.translate(Client(1), requests, options, false, news().0)
+        let sentences = service.read(requests, options)?;
+        service.translate(Client(1), sentences, false, news().0)
     };
     let three = requests(&lines(1, 3));
     assert!(matches!(
@@ -239,7 +254,10 @@ fn what_cannot_be_done_is_refused_at_once() {
         Err(Refused::Invalid(_))
     ));
     let mut demanding = three[..1].to_vec();
-    demanding[0].prefix = Prefix::Text("cats ".repeat(500));
+    demanding[0].demands = Arc::new(Demands {
+        prefix: Prefix::Text("cats ".repeat(500)),
+        ..Demands::default()
+    });
     let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
         panic!("a prefix that is too long");
     };
@@ -256,9 +274,76 @@ fn closing_finishes_what_was_accepted() {
     let service = translator(limits(2, 2));
     let lines = lines(0, 30);
     let (reply, news) = news();
+    let sentences = service.read(&requests(&lines), &search(2, 1)).unwrap();
     let _ticket = service
-        .translate(Client(1), &requests(&lines), &search(2, 1), false, reply)
+        .translate(Client(1), sentences, false, reply)
         .unwrap();
     drop(service);
     assert_eq!(collect(&news, 30).len(), 30);
+}
+
+#[test]
+fn chunks_take_turns_and_end_with_their_client() {
+    let service = translator(limits(1, 4));
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let (open, gate) = channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let chunks = |client: u64, count: usize| -> Vec<Chunk<()>> {
+        let chunk = |_| {
+            let (done, gate) = (Arc::clone(&done), Arc::clone(&gate));
+            Chunk::new(10, move |_: &Pipeline| {
+                let _ = gate.lock().unwrap().recv();
+                done.lock().unwrap().push(client);
+                Ok(())
+            })
+        };
+        (0..count).map(chunk).collect()
+    };
+    let (reply, first_news) = news();
+    let long = service.compute(Client(1), chunks(1, 1000), reply).unwrap();
+    let (reply, second_news) = news();
+    let _short = service.compute(Client(2), chunks(2, 2), reply).unwrap();
+    for _ in 0..4 {
+        open.send(()).unwrap();
+    }
+    collect(&second_news, 2);
+    let before = done.lock().unwrap().clone();
+    assert_eq!(before, [1, 2, 1, 2]);
+    drop(long);
+    // The one that is being done is finished, and no other is begun.
+    drop(open);
+    while first_news.recv_timeout(PATIENCE).is_ok() {}
+    let after = done.lock().unwrap().len();
+    assert!(after <= 5, "{after} chunks");
+    let begun = Instant::now();
+    while service.load().running + service.load().waiting > 0 {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
+    // The long sentence exceeds the positions of a lane together with any other.
+    let pipeline = Arc::new(with(|model| model.max_len = 400));
+    let service = Service::start(Arc::clone(&pipeline), limits(1, 2)).unwrap();
+    let long = vec!["dog ".repeat(300)];
+    let options = search(1, 1);
+    let ask = |client: u64, lines: &[String]| {
+        let (reply, news) = news();
+        let sentences = service.read(&requests(lines), &options).unwrap();
+        let ticket = service.translate(Client(client), sentences, false, reply);
+        (ticket.unwrap(), news)
+    };
+    let asked: Vec<_> = (0..6)
+        .map(|client| match client {
+            2 => (long.clone(), ask(client, &long)),
+            _ => (lines(3, 9), ask(client, &lines(3, 9))),
+        })
+        .collect();
+    for (lines, (_ticket, news)) in asked {
+        let found = collect(&news, lines.len()).into_iter();
+        let texts: Vec<String> = found.map(|(_, found)| found.into_best()).collect();
+        assert_eq!(texts, pipeline.translate(&lines).unwrap());
+    }
 }

@@ -4,13 +4,11 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::super::Pipeline;
-use super::super::batches::SEARCH_POSITIONS;
 use super::super::generate::Growing;
 use super::super::share::one_thread;
 use super::super::translate::all_candidates;
 use super::job::{Cancelled, Event, Job, Reply, Translating, Work, Writing};
-use super::load::Running;
-use super::{Generation, Limits, Shared};
+use super::{Client, Generation, Limits, Shared};
 use crate::architecture::TokenContract;
 use crate::decode::{
     Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
@@ -25,12 +23,8 @@ pub(super) struct Worker<'p> {
     shared: &'p Shared,
     /// Maximum number of rows.
     batch: usize,
-    /// Maximum number of source positions in a lane.
-    positions: usize,
-    /// Sentences, by how they are searched.
+    /// Sentences, by how they are searched. There is another lane for those that are too long for the others.
     lanes: Vec<Lane<'p>>,
-    /// Sentences that found no room in their lane, since they are long.
-    held: Vec<Sought<'p>>,
     texts: Option<Texts<'p, Engine, Written<'p>>>,
 }
 
@@ -38,6 +32,22 @@ pub(super) struct Worker<'p> {
 struct Lane<'p> {
     options: SearchOptions,
     decoding: Decoding<'p, Engine, Sought<'p>>,
+}
+
+/// A job in work, which is counted until this is dropped.
+struct Running<'p> {
+    shared: &'p Shared,
+    client: Client,
+    rows: usize,
+    /// Tokens of its result.
+    tgt_tokens: usize,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.shared.counters.end(self.tgt_tokens);
+        self.shared.queue.release(self.client, self.rows);
+    }
 }
 
 /// A sentence in translation.
@@ -82,16 +92,13 @@ impl<'p> Worker<'p> {
         shared: &'p Shared,
         limits: Limits,
     ) -> Self {
-        let Limits { workers, batch, .. } = limits;
         Self {
             number,
             pipeline,
             contract,
             shared,
-            batch,
-            positions: SEARCH_POSITIONS.div_ceil(workers),
+            batch: limits.batch,
             lanes: Vec::new(),
-            held: Vec::new(),
             texts: None,
         }
     }
@@ -105,17 +112,9 @@ impl<'p> Worker<'p> {
 
     /// Begins jobs while there is room and this worker has fewer rows than the others. Breaks once there is nothing left to do.
     fn take_jobs(&mut self) -> ControlFlow<()> {
-        for sought in std::mem::take(&mut self.held) {
-            self.seek(sought);
-        }
-        while let rows = self.rows()
-            && rows < self.batch
-        {
-            let Some(job) = self.shared.queue.take(self.number, rows)? else {
-                break;
-            };
-            let is_decoded = !matches!(job.work, Work::Compute(_));
-            self.begin(job);
+        while let Some((client, job)) = self.shared.queue.take(self.number, self.rows())? {
+            let is_decoded = !matches!(job.work, Work::Compute { .. });
+            self.begin(client, job);
             // One job of other work between two steps.
             if !is_decoded {
                 break;
@@ -128,64 +127,88 @@ impl<'p> Worker<'p> {
     fn rows(&self) -> usize {
         let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.rows();
         let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
-        let held = self.held.iter().map(|sought| sought.job.options.rows());
-        in_lanes + held.sum::<usize>() + self.texts.as_ref().map_or(0, Texts::len)
+        in_lanes + self.texts.as_ref().map_or(0, Texts::len)
     }
 
-    fn begin(&mut self, job: Job) {
-        let Job { cancelled, work } = job;
+    fn begin(&mut self, client: Client, job: Job) {
+        let Job {
+            cancelled,
+            cost,
+            work,
+        } = job;
         if cancelled.get() {
+            self.shared.queue.release(client, cost.rows);
             return;
         }
+        self.shared.counters.begin(match &work {
+            Work::Translate(job) => job.read.source.ids.len(),
+            Work::Generate(writing) => writing.prompt.ids.len(),
+            Work::Compute { .. } => 0,
+        });
+        let running = Running {
+            shared: self.shared,
+            client,
+            rows: cost.rows,
+            tgt_tokens: 0,
+        };
         match work {
-            Work::Translate(job) => {
-                let running = self.shared.counters.begin(job.read.source.ids.len());
-                self.seek(Sought {
-                    job,
-                    cancelled,
-                    running,
-                });
-            }
-            Work::Generate(writing) => self.write(writing, cancelled),
-            Work::Compute(work) => {
-                let _running = self.shared.counters.begin(0);
+            Work::Translate(job) => self.seek(Sought {
+                job,
+                cancelled,
+                running,
+            }),
+            Work::Generate(writing) => self.write(writing, cancelled, running),
+            Work::Compute { work, .. } => {
                 // Whoever waits for it notices that its reply was dropped.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
             }
         }
     }
 
-    /// Adds a sentence to its lane.
+    /// Adds a sentence to the first lane of its search that has room for it, which a new one always has.
     fn seek(&mut self, sought: Sought<'p>) {
         let options = sought.job.options;
-        let known = (self.lanes.iter()).position(|lane| lane.options == options);
-        let number = known.unwrap_or_else(|| {
-            let setting = Setting {
-                contract: self.contract,
-                options: all_candidates(options),
-                capacity: Capacity {
-                    sentences: self.batch.div_ceil(options.rows()),
-                    positions: self.positions,
-                },
-            };
-            let decoding = Decoding::new(self.pipeline.engine(), setting);
-            self.lanes.push(Lane { options, decoding });
-            self.lanes.len() - 1
-        });
+        let (read, number) = (&sought.job.read, sought.job.number);
         let sentence = Sentence {
-            src: sought.job.read.source.ids.clone(),
-            prefix: sought.job.read.demands.prefix.clone(),
-            constraints: sought.job.read.demands.constraints.clone(),
+            src: read.source.ids.clone(),
+            prefix: read.terms.prefix.clone(),
+            constraints: read.terms.constraints.clone(),
             // Lines are counted from 1.
-            stream: sought.job.number as u64 + 1,
+            stream: number as u64 + 1,
         };
-        if let Err((sought, _)) = self.lanes[number].decoding.offer(sought, sentence) {
-            self.held.push(sought);
+        let mut offered = (sought, sentence);
+        for lane in &mut self.lanes {
+            if lane.options == options {
+                match lane.decoding.offer(offered.0, offered.1) {
+                    Ok(()) => return,
+                    Err(refused) => offered = refused,
+                }
+            }
         }
+        let mut lane = self.lane(options);
+        // The first sentence is never refused.
+        let _ = lane.decoding.offer(offered.0, offered.1);
+        self.lanes.push(lane);
+    }
+
+    /// An empty lane.
+    fn lane(&self, options: SearchOptions) -> Lane<'p> {
+        /// Source positions of each row of a lane, on average.
+        const POSITIONS: usize = 256;
+        let setting = Setting {
+            contract: self.contract,
+            options: all_candidates(options),
+            capacity: Capacity {
+                sentences: self.batch.div_ceil(options.rows()),
+                positions: self.batch * POSITIONS,
+            },
+        };
+        let decoding = Decoding::new(self.pipeline.engine(), setting);
+        Lane { options, decoding }
     }
 
     /// Adds a text.
-    fn write(&mut self, writing: Writing, cancelled: Cancelled) {
+    fn write(&mut self, writing: Writing, cancelled: Cancelled, running: Running<'p>) {
         let pipeline = self.pipeline;
         let Writing {
             prompt,
@@ -200,13 +223,12 @@ impl<'p> Worker<'p> {
             growing: Growing::new(pipeline, &prompt, &options),
             reply,
             cancelled,
-            running: self.shared.counters.begin(prompt.ids.len()),
+            running,
         };
         texts.add(written, &prompt.ids, &options.sample);
     }
 
     fn step_lanes(&mut self) {
-        self.held.retain(|sought| !sought.cancelled.get());
         for lane in &mut self.lanes {
             lane.decoding.retain(|sought| !sought.cancelled.get());
             let ended = lane.decoding.advance();

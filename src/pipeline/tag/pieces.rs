@@ -10,7 +10,7 @@ use crate::pipeline::batches::batches;
 use crate::pipeline::source::Source;
 use crate::pipeline::{Pipeline, Warning};
 
-/// The tokens of each word of a line.
+/// The tokens of each of some words.
 type Words = Vec<Vec<TokenId>>;
 
 /// Words that are read together.
@@ -22,23 +22,24 @@ struct Part {
 }
 
 impl Pipeline {
-    /// [`Pipeline::tag`] for a model that reads the pieces of words. A line that is too long is read in parts.
+    /// [`Pipeline::tag`] for a model that reads the pieces of words. A line of more than `model.max_len` words is divided there, as by
+    /// [`Pipeline::pieces_to_tag`], and what then has too many tokens is read in parts.
     pub(super) fn tag_pieces<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
         lines: &[L],
     ) -> Result<Vec<Tagged>> {
         let read = lines.par_iter().enumerate();
-        let read: Vec<(Tagged, Words)> = read
+        let read: Vec<(Tagged, Vec<Words>)> = read
             .map(|(index, line)| self.read_pieces(first_line + index, line.as_ref()))
             .collect::<Result<_>>()?;
-        let (mut tagged, lines): (Vec<Tagged>, Vec<Words>) = read.into_iter().unzip();
+        let (mut tagged, lines): (Vec<Tagged>, Vec<Vec<Words>>) = read.into_iter().unzip();
         let special = self.tokenizers.src().special();
         let (mut parts, mut examples) = (Vec::new(), Vec::new());
-        for (line, words) in lines.iter().enumerate() {
-            for words in divided(words, self.room()) {
-                let example = Example::in_pieces(&words, &[], special, parts.len());
-                let firsts = firsts(&words, special.n_first());
+        for (line, read) in lines.iter().enumerate() {
+            for words in read {
+                let example = Example::in_pieces(words, &[], special, parts.len());
+                let firsts = firsts(words, special.n_first());
                 examples.push(example);
                 parts.push(Part { line, firsts });
             }
@@ -62,21 +63,28 @@ impl Pipeline {
         self.config.model.max_len.saturating_sub(frame).max(1)
     }
 
-    /// Line number `line` before tagging, and the tokens of its words.
-    fn read_pieces(&self, line: usize, text: &str) -> Result<(Tagged, Words)> {
+    /// The warning for a line that is read in parts.
+    pub(super) fn in_parts(&self) -> Warning {
+        let most = self.config.model.max_len;
+        Warning::new(format!(
+            "too long for the model, which reads {most} tokens at once, so it was read in parts"
+        ))
+    }
+
+    /// Line number `line` before tagging, and the tokens of its words, in parts that are read together.
+    fn read_pieces(&self, line: usize, text: &str) -> Result<(Tagged, Vec<Words>)> {
         let tokenizer = self.tokenizers.src();
-        let (mut tokens, mut words): (Vec<String>, Words) = Default::default();
+        let (mut tokens, mut parts): (Vec<String>, Vec<Words>) = Default::default();
         let source = Source::whole(text, |text| {
             tokens = text.split_whitespace().map(str::to_owned).collect();
-            words = tokenizer.encode_pieces(&tokens)?;
-            Ok(words.concat())
+            for words in tokens.chunks(self.config.model.max_len) {
+                parts.extend(divided(&tokenizer.encode_pieces(words)?, self.room()));
+            }
+            Ok(parts.concat().concat())
         })?;
         let Source { ids, mut warnings } = source.on_line(line);
-        if ids.len() > self.room() {
-            let (all, most) = (ids.len(), self.room());
-            let problem =
-                format!("{all} tokens were read in parts of {most} or fewer, the model's maximum");
-            warnings.push(Warning::new(problem).on_line(line));
+        if parts.len() > 1 {
+            warnings.push(self.in_parts().on_line(line));
         }
         let unk = tokenizer.special().unk;
         let tagged = Tagged {
@@ -85,7 +93,7 @@ impl Pipeline {
             warnings,
             ..Tagged::default()
         };
-        Ok((tagged, words))
+        Ok((tagged, parts))
     }
 }
 

@@ -6,8 +6,10 @@ use crate::decode::{Sampling, SearchOptions};
 fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
     Request {
         src: src.into(),
-        prefix: Prefix::Text(prefix.into()),
-        phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
+        demands: Arc::new(Demands {
+            prefix: Prefix::Text(prefix.into()),
+            phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
+        }),
     }
 }
 
@@ -43,6 +45,33 @@ fn translations_begin_and_contain_what_they_must() {
             assert!((f64::from(*found) - scored).abs() < 1e-3);
         }
     }
+}
+
+#[test]
+fn what_lines_share_is_read_once() {
+    let pipeline = untrained();
+    let shared = request("a dog", "over", &["two", "two ", "\u{7}field"]);
+    let requests: Vec<Request> = ["a dog", "", "two cats"]
+        .map(|src| Request {
+            src: src.into(),
+            ..shared.clone()
+        })
+        .into();
+    let search = options(pipeline, 1).search;
+    let jobs = pipeline.jobs(1, &requests, &search).unwrap();
+    assert!(Arc::ptr_eq(&jobs[0].terms, &jobs[2].terms));
+    assert_eq!(jobs[0].terms.constraints.len(), 2, "equal phrases are one");
+    let warnings = |line: usize| jobs[line].source.warnings[0].to_string();
+    assert_eq!(
+        warnings(0),
+        "line 1: 1 control character was read as a blank"
+    );
+    assert!(warnings(1).contains("blank, so its prefix"));
+    // A line with other demands is not affected.
+    let mut requests = requests;
+    requests[1] = request("a dog", "x", &[]);
+    let error = pipeline.jobs(7, &requests, &search).unwrap_err();
+    assert!(error.to_string().starts_with("line 8: "), "{error}");
 }
 
 #[test]
@@ -94,8 +123,11 @@ fn a_prefix_of_tokens_is_taken_as_it_is() {
     let pipeline = untrained();
     let src = "the dog barks at two cats";
     let tokens = |tokens: &[&str]| Request {
-        prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
-        ..request(src, "", &[])
+        src: src.into(),
+        demands: Arc::new(Demands {
+            prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
+            ..Demands::default()
+        }),
     };
     let (found, warnings) = best(pipeline, tokens(&["over", "the"]));
     let of_text = best(pipeline, request(src, "over the", &[]));
@@ -132,7 +164,7 @@ fn a_phrase_that_is_not_found_causes_a_warning() {
         warning.starts_with("line 3: the translation lacks `two two`"),
         "{warning}"
     );
-    assert_eq!(found[0].hypotheses[0].unmet, ["two two"]);
+    assert_eq!(*found[0].hypotheses[0].unmet, ["two two".into()]);
 }
 
 #[test]

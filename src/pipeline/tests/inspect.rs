@@ -1,6 +1,36 @@
 //! Inspection of attention and predictions.
 
 use super::*;
+use crate::pipeline::Target;
+
+#[test]
+fn the_number_of_weights_is_known_before_they_are_computed() {
+    let recurrent = with(|model| {
+        model.family = Family::Seq2seq;
+        model.init = Init::Pytorch;
+        model.recurrent.attention = AttentionKind::Dot;
+    });
+    let blind = with(|model| {
+        model.family = Family::Seq2seq;
+        model.recurrent.attention = AttentionKind::None;
+    });
+    let classifier = of(Family::Classifier, 0);
+    let written = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
+    for (pipeline, target) in [
+        (untrained(), Target::Text("a dog over the field")),
+        (untrained(), Target::Own),
+        (&recurrent, Target::Text("a dog")),
+        (&blind, Target::Own),
+        (&classifier, Target::Own),
+        (&written, Target::Own),
+    ] {
+        let shown = pipeline.show("a dog runs over", target).unwrap();
+        let predicted = shown.weights(pipeline);
+        let maps = shown.inspect(pipeline).unwrap().maps;
+        let weights = maps.iter().map(|map| map.weights.shape().num_elements());
+        assert_eq!(predicted, weights.sum::<usize>());
+    }
+}
 
 #[test]
 fn an_inspection_shows_the_result_of_the_search() {

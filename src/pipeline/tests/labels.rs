@@ -260,3 +260,25 @@ fn gaps_that_cannot_be_filled_are_refused() {
     assert_eq!(untrained().fill("<mask>", 1).unwrap_err().exit_code(), 2);
     assert_eq!(untrained().tag(1, &["a"]).unwrap_err().exit_code(), 2);
 }
+
+#[test]
+fn a_text_in_pieces_has_the_tags_of_the_whole() {
+    for tagger in [
+        of(Family::Tagger, 0),
+        with(|model| {
+            model.family = Family::Tagger;
+            model.encoder = Some(StackKind::Transformer);
+        }),
+    ] {
+        let long = " a \u{1}dog\n runs".repeat(30);
+        for text in ["", " \u{7} ", "a dog", "a\u{7}dog", &long] {
+            let expected = tagger.tag(1, &[text]).unwrap().remove(0);
+            let pieces = tagger.pieces_to_tag(text).into_iter();
+            let pieces: Vec<&str> = pieces.map(|piece| &text[piece]).collect();
+            assert_eq!(pieces.concat(), text);
+            assert!(pieces.len() >= expected.tags.len().div_ceil(24));
+            let found = tagger.tag(1, &pieces).unwrap();
+            assert_eq!(tagger.join_tagged(text, found), expected);
+        }
+    }
+}

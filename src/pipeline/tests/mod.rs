@@ -5,7 +5,7 @@ mod profile;
 mod rescore;
 mod tokens;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::source::Source;
 use super::translate::longest_first;

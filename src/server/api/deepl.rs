@@ -14,6 +14,7 @@ use super::{OneOrMany, reply};
 use crate::pipeline::service::Client;
 use crate::server::app::{App, Shared};
 use crate::server::body::json_or_form;
+use crate::server::desk::Stop;
 use crate::server::language::{Language, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::Problem;
@@ -88,24 +89,33 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         .map(|code| language("source_lang", &code))
         .transpose()?;
     let (texts, _) = asked.text.into_texts();
-    app.admit("text", &texts)?;
-    let chosen = texts
-        .iter()
-        .map(|text| choose(&app, source.as_ref(), &target, text));
-    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
-    let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
+    app.admit(&visit, "text", &texts)?;
+    let chooser = Arc::clone(&app);
+    let choose = move |stop: &Stop| {
+        let chosen = texts.iter().map(|text| {
+            stop.check()?;
+            choose(&chooser, source.as_ref(), &target, text)
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+        let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
+        Ok((texts, chosen, billed))
+    };
+    let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
     let translated = translate_each(&app, client, texts, models, form).await?;
-    let results = translated.into_iter().zip(chosen).zip(billed);
-    let results = results.map(|((text, (_, source)), billed)| {
-        let code = source.code().to_uppercase();
-        let mut result = json!({"detected_source_language": code, "text": text});
-        if asked.show_billed_characters {
-            result["billed_characters"] = billed.into();
-        }
-        result
-    });
-    Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+    let write = move |_: &Stop| {
+        let results = translated.into_iter().zip(chosen).zip(billed);
+        let results = results.map(|((text, (_, source)), billed)| {
+            let code = source.code().to_uppercase();
+            let mut result = json!({"detected_source_language": code, "text": text});
+            if asked.show_billed_characters {
+                result["billed_characters"] = billed.into();
+            }
+            result
+        });
+        Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+    };
+    app.desk.ask(client, write).await
 }
 
 /// Translates each text with its own model.

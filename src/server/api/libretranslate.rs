@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 use super::{OneOrMany, reply};
 use crate::server::app::Shared;
 use crate::server::body::json_or_form;
+use crate::server::desk::Stop;
 use crate::server::language::{Detected, Language, detect, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::{Kind, Problem};
@@ -94,20 +95,24 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         let problem = format!("{alternatives} alternatives; the server allows {most}");
         return Err(Problem::field("alternatives", problem));
     }
-    app.admit("q", &texts)?;
-    let (model, detected) = choose(&app, &source, &target, &texts)?;
+    app.admit(&visit, "q", &texts)?;
+    let chooser = Arc::clone(&app);
+    let choose = move |_: &Stop| {
+        let chosen = choose(&chooser, &source, &target, &texts)?;
+        Ok((texts, chosen))
+    };
+    let (texts, (model, detected)) = app.desk.ask(client, choose).await?;
     let asked = Texts {
         texts,
         form,
         alternatives,
     };
     let rendered = translate(&app, &model, client, asked).await?;
-    Ok(reply(&answer(
-        rendered,
-        is_list,
-        detected,
-        alternatives > 0,
-    )))
+    let write = move |_: &Stop| {
+        let answer = answer(rendered, is_list, detected, alternatives > 0);
+        Ok(reply(&answer))
+    };
+    app.desk.ask(client, write).await
 }
 
 /// The model for the languages, and the detected one if `source` is `auto`.
@@ -171,10 +176,11 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Detect = json_or_form(request, &app.config.limits, &["q"]).await?;
-    app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
     let (texts, _) = required(asked.q, "q")?.into_texts();
-    app.admit("q", &texts)?;
-    let guess = detect(&texts.join("\n"));
+    app.admit(&visit, "q", &texts)?;
+    let guess = move |_: &Stop| Ok(detect(&texts.join("\n")));
+    let guess = app.desk.ask(client, guess).await?;
     Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
 }
 

@@ -1,6 +1,8 @@
 //! Connections.
 
 mod framing;
+mod linger;
+mod reserve;
 mod stall;
 
 use std::convert::Infallible;
@@ -10,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
@@ -17,33 +20,36 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::framing::Heads;
+use self::linger::Lingering;
+use self::reserve::Reserve;
 use self::stall::Stalling;
 use super::api::Api;
 use super::app::Shared;
 use super::auth::Peers;
 use super::phase::Stage;
 use super::problem::{Kind, Problem};
+use super::shares::{Share, Shares};
 use super::visit::Peer;
 
 /// Bytes of a request's head.
 const HEAD: usize = 32 << 10;
 
-/// The answer to a connection that is one too many.
-const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: text/plain\r\n\
-    Content-Length: 21\r\n\r\ntoo many connections\n";
-
 /// Time for connections to end when nothing is in progress any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Time for the head of a request on a connection that is one too many.
+const HASTE: Duration = Duration::from_secs(1);
+
 /// Answers the connections of `listener` until the server drains, and then ends them in an orderly way.
 pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
-    let peers = Arc::new(Peers::default());
-    let places = Arc::new(Semaphore::new(app.config.limits.connections));
+    let peers = Peers::default();
+    let limits = &app.config.limits;
+    let places = Shares::new(limits.connections, limits.share_of_connections());
+    let mut reserve = Reserve::default();
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -52,17 +58,22 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
             () = app.phase.reached(Stage::Ending) => break,
         };
         match accepted {
-            Ok((stream, address)) => match Arc::clone(&places).try_acquire_owned() {
-                Ok(place) => {
-                    let peer = Peer(address.ip(), peers.client(address.ip()));
-                    let (app, router) = (Arc::clone(&app), router.clone());
-                    connections.spawn(converse(app, router, stream, peer, place));
+            Ok((stream, address)) => {
+                let client = peers.client(address.ip());
+                let place = places.of(client);
+                let place = place.grow(1).ok().map(|()| place);
+                let has_place = place.is_some();
+                let line = Line {
+                    app: Arc::clone(&app),
+                    router: router.clone(),
+                    peer: Peer(address.ip(), client),
+                    place,
+                };
+                let task = connections.spawn(line.converse(stream));
+                if !has_place {
+                    reserve.admit(task);
                 }
-                Err(_) => {
-                    app.metrics.refused_connection();
-                    tokio::spawn(timeout(FAREWELL, turn_away(stream)));
-                }
-            },
+            }
             Err(error) => {
                 // Out of file descriptors, or the client has gone already.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -84,60 +95,98 @@ fn ambiguous() -> Response {
     response
 }
 
-/// Says that there is no room. The few bytes fit into the buffer of a new connection, so this does not wait.
-async fn turn_away(stream: TcpStream) {
-    if stream.writable().await.is_ok() {
-        let _ = stream.try_write(CROWDED);
+/// The response to a request on a connection that is one too many.
+fn crowded(app: &Shared, api: Api) -> Response {
+    app.metrics.refused_connection();
+    let mut response = api.refuse(&Problem::crowded());
+    api.decorate(response.headers_mut());
+    response
+}
+
+/// A connection.
+struct Line {
+    app: Shared,
+    router: Router,
+    peer: Peer,
+    /// A connection that is one too many has none: it is for operators alone, and for one request.
+    place: Option<Share>,
+}
+
+impl Line {
+    /// Answers the requests of the connection.
+    async fn converse(self, stream: TcpStream) {
+        let limits = self.app.config.limits;
+        let (has_place, peer) = (self.place.is_some(), self.peer);
+        let head_timeout = match has_place {
+            true => limits.head_timeout,
+            false => limits.head_timeout.min(HASTE),
+        };
+        // Small answers should not wait; where the system cannot do that, they do.
+        let _ = stream.set_nodelay(true);
+        let _open = Open::count(&self.app);
+        let heads = Heads::default();
+        let io = TokioIo::new(Stalling::new(stream, limits.stall_timeout, heads.clone()));
+        let inner = TowerToHyperService::new(self.router);
+        let app = Arc::clone(&self.app);
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let is_clear = heads.is_clear(&request);
+            let api = Api::of(request.uri().path());
+            let (head, body) = request.into_parts();
+            let response = if !is_clear {
+                Err(ambiguous())
+            } else {
+                let body = Lingering::new(&head.headers, body);
+                let mut request = Request::from_parts(head, Body::new(body));
+                request.extensions_mut().insert(peer);
+                match has_place || api == Api::Operation {
+                    true => Ok(inner.call(request)),
+                    false => Err(crowded(&app, api)),
+                }
+            };
+            async move {
+                match response {
+                    Ok(response) => response.await,
+                    Err(response) => Ok::<_, Infallible>(response),
+                }
+            }
+        });
+        let mut connection = std::pin::pin!(
+            http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(head_timeout)
+                .max_buf_size(HEAD)
+                .keep_alive(has_place)
+                .serve_connection(io, answer)
+        );
+        let ended = tokio::select! {
+            ended = &mut connection => Some(ended),
+            () = self.app.phase.reached(Stage::Ending) => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, peer = %peer.0, "a connection broke off");
+        }
     }
 }
 
-/// Answers the requests of a connection.
-async fn converse(
-    app: Shared,
-    router: Router,
-    stream: TcpStream,
-    peer: Peer,
-    place: OwnedSemaphorePermit,
-) {
-    let limits = app.config.limits;
-    // Small answers should not wait; where the system cannot do that, they do.
-    let _ = stream.set_nodelay(true);
-    app.metrics.connections(1.0);
-    let heads = Heads::default();
-    let io = TokioIo::new(Stalling::new(stream, limits.stall_timeout, heads.clone()));
-    let inner = TowerToHyperService::new(router);
-    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
-        let is_clear = heads.is_clear(&request);
-        request.extensions_mut().insert(peer);
-        let response = is_clear.then(|| inner.call(request.map(Body::new)));
-        async move {
-            match response {
-                Some(response) => response.await,
-                None => Ok::<_, Infallible>(ambiguous()),
-            }
-        }
-    });
-    let mut connection = std::pin::pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.head_timeout)
-            .max_buf_size(HEAD)
-            .serve_connection(io, answer)
-    );
-    let ended = tokio::select! {
-        ended = &mut connection => Some(ended),
-        () = app.phase.reached(Stage::Ending) => None,
-    };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, peer = %peer.0, "a connection broke off");
+/// An open connection in the metrics.
+struct Open<'a>(&'a Shared);
+
+impl<'a> Open<'a> {
+    fn count(app: &'a Shared) -> Self {
+        app.metrics.connections(1.0);
+        Self(app)
     }
-    app.metrics.connections(-1.0);
-    drop(place);
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.connections(-1.0);
+    }
 }

@@ -1,5 +1,6 @@
 //! Tokenizers and encoded data of a run.
 
+mod given;
 mod on_disk;
 
 use std::borrow::Cow;
@@ -14,7 +15,7 @@ use super::source::Source;
 use super::validate::ValidationSet;
 use super::{Learner, Memory};
 use crate::checkpoint::{DataFile, Origin, Provenance};
-use crate::config::{Config, CorpusSource, Task};
+use crate::config::{Config, CorpusSource, Task, TokenizerConfig, TokenizerKind};
 use crate::count::count;
 use crate::data::{
     self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, Masking, Parts,
@@ -44,7 +45,7 @@ impl Known<'_> {
         match (self.run, self.source) {
             (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
             (None, Some(source)) => source.tokenizers(config, labels).map(Some),
-            (None, None) => Ok(None),
+            (None, None) => given::tokenizers(config, labels),
         }
     }
 
@@ -217,7 +218,34 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
         Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
         Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
     };
-    learned?.for_model(&config.model)
+    let learned = learned?;
+    let is_labelled = matches!(config.model.family.task(), Task::Tag | Task::Classify);
+    if let Some(note) = fewer_tokens(tokenizer, &learned, is_labelled) {
+        observer.on(&Event::Note(&note));
+    }
+    learned.for_model(&config.model)
+}
+
+/// Says that a vocabulary of subwords came out smaller than asked for. Those of words and characters have what occurs.
+fn fewer_tokens(
+    asked: &TokenizerConfig,
+    learned: &Tokenizers,
+    is_labelled: bool,
+) -> Option<String> {
+    if !matches!(asked.kind, TokenizerKind::Bpe | TokenizerKind::Unigram) {
+        return None;
+    }
+    let (src, tgt) = (learned.src().vocab_size(), learned.tgt().vocab_size());
+    let found = if is_labelled { src } else { src.min(tgt) };
+    (found < asked.vocab_size).then(|| {
+        format!(
+            "the vocabulary has {}, fewer than `tokenizer.vocab_size` = {}: the text has no more pieces that occur {} times; \
+             add text, or ask for a smaller vocabulary",
+            count(found, "token"),
+            asked.vocab_size,
+            asked.min_frequency
+        )
+    })
 }
 
 /// Batches of `train`, and the number of its examples.

@@ -9,6 +9,9 @@ use serde_json::Value;
 /// No test waits longer for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Time for an answer that may not come.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// A connection that is kept alive.
 pub(crate) struct Connection(BufReader<TcpStream>);
 
@@ -60,7 +63,7 @@ impl Connection {
     pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> bool {
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: test\r\n{headers}Content-Length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n"
         );
         self.send(head + body)
     }
@@ -123,6 +126,13 @@ impl Connection {
             let _ = self.0.read_to_end(&mut answer);
         }
         String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Whether the next response has `status`, and does not take longer than a moment.
+    pub(crate) fn is_refused(&mut self, status: u16) -> bool {
+        let stream = self.0.get_ref();
+        stream.set_read_timeout(Some(MOMENT)).unwrap();
+        self.reply().is_some_and(|reply| reply.status == status)
     }
 
     /// Whether the server has closed the connection, or does so without another byte.

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::interop::export::Differences;
 use crate::interop::hf::{bert, distilbert, mpnet, roberta};
 use crate::interop::recipe::Names;
+use crate::text::Tokenizers;
 
 /// A kind of encoder there.
 struct Form {
@@ -185,12 +186,18 @@ impl Form {
     }
 }
 
+/// The kind that is most like `model`; an error for a model that differs from it.
+pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str> {
+    let form = Form::of(model);
+    form.check(model, tokenizers.src().special().pad)?;
+    Ok(form.kind)
+}
+
 /// The equal of an encoder of ours.
 pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     let form = Form::of(model);
-    let src = loaded.tokenizers.src().special();
-    form.check(model, src.pad)?;
+    check(model, &loaded.tokenizers)?;
     let (vocab, d) = (vocab(&loaded.architecture), model.d_model);
     let rows = model.position_offset + model.max_len;
     let mut config = form.sizes(model, rows);

@@ -16,12 +16,14 @@ use serde_json::Value;
 use super::{bart, gpt2, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::checkpoint::{self, LoadedModel, weights};
+use crate::config::Config;
 use crate::error::Result;
 use crate::interop::export::Exported;
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::model::Parameter;
 use crate::nn::sinusoids;
+use crate::text::Tokenizers;
 
 /// A kind of model with an equal of ours.
 pub(super) struct Equal {
@@ -40,6 +42,23 @@ pub(super) struct Equal {
     pub(super) labels: Option<&'static str>,
     /// Whether the features of positions are in another order there: first all sines, then all cosines.
     pub(super) permuted: bool,
+}
+
+/// The kind that a model of this configuration becomes.
+///
+/// # Errors
+/// [`Error::Usage`] if it has no equal.
+pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+    let model = &config.model;
+    let kind = match model.family.task() {
+        Task::Translate => bart::check(model).map(|()| "MarianMT")?,
+        Task::Generate => gpt2::check(model).map(|()| "GPT-2")?,
+        Task::Fill | Task::Embed => encoder::check(model, tokenizers)?,
+        // The other vocabulary is that of the labels.
+        Task::Tag | Task::Classify => return encoder::check(model, tokenizers),
+    };
+    tokenizer::check(tokenizers)?;
+    Ok(kind)
 }
 
 /// Writes the directory `out`.

@@ -26,20 +26,13 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
         };
         serde_json::from_slice(tokenizer.to_json()).map_err(damaged)
     };
-    let (src, tgt) = match &loaded.tokenizers {
+    let src = match &loaded.tokenizers {
         Tokenizers::Shared(both) => return read(both),
         Tokenizers::Separate { src, .. } if has_labels(loaded) => return read(src),
-        Tokenizers::Separate { src, tgt } => (src, tgt),
+        Tokenizers::Separate { src, .. } => src,
     };
-    let n = src.vocab_size();
-    let mut ids = 0..n as TokenId;
-    if n != tgt.vocab_size() || !ids.all(|id| src.token(id) == tgt.token(id)) {
-        return Err(Error::usage(
-            "a model with separate vocabularies cannot be exported",
-            "train it with `tokenizer.vocabulary = \"shared\"`",
-        ));
-    }
-    if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > n) {
+    check(&loaded.tokenizers)?;
+    if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > src.vocab_size()) {
         return Err(Error::usage(
             "the tokenizer of the source has pieces that the model does not know, which has no equal in `transformers`",
             "export a model whose vocabulary has all pieces",
@@ -60,6 +53,22 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
 /// Whether the target's side has labels, not texts.
 fn has_labels(loaded: &LoadedModel) -> bool {
     matches!(loaded.architecture.task(), Task::Tag | Task::Classify)
+}
+
+/// Refuses vocabularies that differ.
+pub(super) fn check(tokenizers: &Tokenizers) -> Result<()> {
+    let Tokenizers::Separate { src, tgt } = tokenizers else {
+        return Ok(());
+    };
+    let n = src.vocab_size();
+    let mut ids = 0..n as TokenId;
+    match n == tgt.vocab_size() && ids.all(|id| src.token(id) == tgt.token(id)) {
+        true => Ok(()),
+        false => Err(Error::usage(
+            "a model with separate vocabularies cannot be exported",
+            "train it with `tokenizer.vocabulary = \"shared\"`",
+        )),
+    }
 }
 
 /// The tokenizer `file`, which puts the tokens around a text that the model reads.

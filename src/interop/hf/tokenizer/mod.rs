@@ -146,7 +146,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
             kind: kind_of(&sides[0]),
             vocab_size: vocab,
             special,
-            ..TokenizerConfig::default()
+            ..TokenizerConfig::foreign()
         },
         tokenizers,
         frame,

@@ -17,12 +17,16 @@ use crate::pipeline::service::{Client, Service};
 use crate::pipeline::{GenerateOptions, Generation, Prompt};
 use crate::server::answers::{Answers, Merge};
 use crate::server::api::{OneOrMany, reply};
-use crate::server::app::{Shared, aside};
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse;
 use crate::server::visit::Visit;
+
+/// The most strings before which a continuation ends.
+const MOST_STOPS: usize = 4;
 
 /// Texts to continue.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -116,7 +120,7 @@ impl Head {
 
 /// A text to continue, and what has been read of it.
 pub(super) struct Begun {
-    prompt: Prompt,
+    prompt: Arc<Prompt>,
     tokens: usize,
 }
 
@@ -147,18 +151,27 @@ pub(super) async fn complete(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Complete = json(request, &app.config.limits).await?;
+    let mut asked: Complete = json(request, &app.config.limits).await?;
     asked.check()?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
-    let (texts, _) = match asked.prompt.clone() {
+    let (texts, _) = match asked.prompt.take() {
         Some(prompt) => prompt.into_texts(),
         None => (vec![String::new()], false),
     };
-    app.admit("prompt", &texts)?;
+    let stop = asked.stop.take().map(|stop| stop.into_texts().0);
+    let stop = stop.unwrap_or_default();
+    let strings = Strings {
+        field: "stop",
+        strings: &stop,
+        most: MOST_STOPS,
+    };
+    app.admit_with(&visit, "prompt", &texts, &[strings])?;
     let copies = asked.n.unwrap_or(1);
-    let options = asked.options(&app, texts.len())?;
-    let begun = read(&model, texts).await?;
+    let options = asked.options(&app, texts.len(), stop)?;
+    let reader = Arc::clone(&model);
+    let read = move |stop: &Stop| read(&reader, &texts, stop);
+    let begun = app.desk.ask(client, read).await?;
     let usage = Usage {
         prompt: begun.iter().map(|one| one.tokens).sum(),
         completion: 0,
@@ -180,7 +193,8 @@ pub(super) async fn complete(
         return Ok(sse::response(app, visit, answers, jobs, chunks));
     }
     let results = answers.all(jobs).await?;
-    Ok(reply(&whole(&head, beginnings, &results, usage)))
+    let write = move |_: &Stop| Ok(reply(&whole(&head, beginnings, &results, usage)));
+    app.desk.ask(client, write).await
 }
 
 impl Complete {
@@ -215,8 +229,12 @@ impl Complete {
     }
 
     /// How each of `texts` texts is continued, apart from the number of the sample.
-    fn options(&self, app: &Shared, texts: usize) -> Result<GenerateOptions, Problem> {
-        const MOST_STOPS: usize = 4;
+    fn options(
+        &self,
+        app: &Shared,
+        texts: usize,
+        stop: Vec<String>,
+    ) -> Result<GenerateOptions, Problem> {
         let limits = app.config.limits;
         let copies = self.n.unwrap_or(1);
         if !(1..=limits.alternatives).contains(&copies) {
@@ -230,12 +248,6 @@ impl Complete {
             let problem = format!("{all} tokens in all; the server generates {most} for a request");
             return Err(Problem::field("max_tokens", problem));
         }
-        let stop = self.stop.clone().map(|stop| stop.into_texts().0);
-        let stop = stop.unwrap_or_default();
-        if stop.len() > MOST_STOPS {
-            let problem = format!("`stop` has at most {MOST_STOPS} strings");
-            return Err(Problem::field("stop", problem));
-        }
         let options = GenerateOptions {
             sample: SampleOptions {
                 sampling: Sampling {
@@ -247,7 +259,7 @@ impl Complete {
                 number: 0,
                 max_new_tokens: new_tokens,
             },
-            stop,
+            stop: stop.into(),
         };
         options.check().map_err(|error| Problem::invalid(&error))?;
         Ok(options)
@@ -255,26 +267,23 @@ impl Complete {
 }
 
 /// Reads the texts.
-async fn read(model: &Arc<Model>, texts: Vec<String>) -> Result<Vec<Begun>, Problem> {
-    let model = Arc::clone(model);
-    aside(move || {
-        let pipeline = model.pipeline();
-        let read = |text: &String| {
-            Ok(Begun {
-                prompt: pipeline.prompt(text)?,
-                tokens: pipeline.tokenizers().tgt().encode(text)?.len(),
-            })
-        };
-        let invalid = |error: crate::Error| Problem {
-            field: Some("prompt".to_owned()),
-            ..Problem::invalid(&error)
-        };
-        texts
-            .iter()
-            .map(|text| read(text).map_err(invalid))
-            .collect()
-    })
-    .await
+fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Problem> {
+    let pipeline = model.pipeline();
+    let read = |text: &String| {
+        Ok(Begun {
+            prompt: Arc::new(pipeline.prompt(text)?),
+            tokens: pipeline.tokenizers().tgt().encode(text)?.len(),
+        })
+    };
+    let invalid = |error: crate::Error| Problem {
+        field: Some("prompt".to_owned()),
+        ..Problem::invalid(&error)
+    };
+    let texts = texts.iter().map(|text| {
+        stop.check()?;
+        read(text).map_err(invalid)
+    });
+    texts.collect()
 }
 
 /// Asks `model` for `copies` continuations of each text; they are numbered one after another.
@@ -290,7 +299,7 @@ fn send(
         for copy in 0..copies {
             let mut options = options.clone();
             options.sample.number = copy as u64;
-            let prompt = one.prompt.clone();
+            let prompt = Arc::clone(&one.prompt);
             answers.send(number * copies + copy, |service: &Service, reply| {
                 service.generate(client, prompt, options, reply)
             })?;

@@ -7,11 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::pipeline::Pipeline;
-use crate::server::answers::compute;
+use crate::pipeline::{Embedded, Pipeline};
+use crate::server::answers::{compute, grouped, read_positions};
 use crate::server::api::{OneOrMany, reply};
 use crate::server::app::Shared;
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::visit::Visit;
@@ -70,26 +71,36 @@ pub(super) async fn embed(
             "`input` must not be empty or blank",
         ));
     }
-    app.admit("input", &texts)?;
-    let work = move |pipeline: &Pipeline| {
-        let embedded = pipeline.embed(1, &texts)?;
-        let tokenizer = pipeline.tokenizers().src();
-        let lens = texts.iter().map(|text| Ok(tokenizer.encode(text)?.len()));
-        let tokens = lens.sum::<crate::error::Result<usize>>()?;
-        Ok((embedded, tokens))
-    };
-    let (embedded, tokens) = compute(&model, client, work).await?;
-    let numbered = embedded.into_iter().enumerate();
-    let data = numbered.map(|(index, one)| {
-        let vector = one.vector.unwrap_or_default();
-        json!({"object": "embedding", "index": index, "embedding": written(&vector, asked.encoding_format)})
+    app.admit(&visit, "input", &texts)?;
+    let chunks = grouped(texts, read_positions, |texts| {
+        move |pipeline: &Pipeline| {
+            let embedded = pipeline.embed(1, &texts)?;
+            let tokenizer = pipeline.tokenizers().src();
+            let lens = texts.iter().map(|text| Ok(tokenizer.encode(text)?.len()));
+            let tokens = lens.sum::<crate::error::Result<usize>>()?;
+            Ok((embedded, tokens))
+        }
     });
-    Ok(reply(&json!({
+    let found = compute(&model, client, chunks).await?;
+    let encoding = asked.encoding_format;
+    let write = move |_: &Stop| Ok(reply(&list(model.name(), found, encoding)));
+    app.desk.ask(client, write).await
+}
+
+/// The response with the vectors of all chunks, which have so many tokens.
+fn list(model: &str, found: Vec<(Vec<Embedded>, usize)>, encoding: Encoding) -> Value {
+    let tokens: usize = found.iter().map(|(_, tokens)| tokens).sum();
+    let embedded = found.into_iter().flat_map(|(embedded, _)| embedded);
+    let data = embedded.enumerate().map(|(index, one)| {
+        let vector = one.vector.unwrap_or_default();
+        json!({"object": "embedding", "index": index, "embedding": written(&vector, encoding)})
+    });
+    json!({
         "object": "list",
         "data": data.collect::<Vec<_>>(),
-        "model": model.name(),
+        "model": model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    })))
+    })
 }
 
 fn written(vector: &[f32], encoding: Encoding) -> Value {

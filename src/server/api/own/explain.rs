@@ -1,15 +1,23 @@
 //! Attention and predictions for a text.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 
+use crate::batch::TokenId;
+use crate::config::Task;
+use crate::decode::SearchOptions;
 use crate::page;
-use crate::pipeline::Pipeline;
-use crate::server::answers::compute;
-use crate::server::api::reply;
-use crate::server::app::Shared;
+use crate::pipeline::service::{Chunk, Client, Service};
+use crate::pipeline::{self, Pipeline, Target};
+use crate::server::answers::{Answers, Merge, compute, read_positions};
+use crate::server::app::{App, Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
+use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::visit::Visit;
 
@@ -40,30 +48,68 @@ pub(super) async fn post_explain(
     let model = app
         .models
         .choose(asked.model.as_deref(), "explain", |_| true)?;
-    let spelled = asked.tokens(model.pipeline())?;
-    let texts = [Some(&asked.text), asked.target.as_ref(), spelled.as_ref()];
-    app.admit("text", &texts.into_iter().flatten().collect::<Vec<_>>())?;
-    let name = model.name().to_owned();
-    let work = move |pipeline: &Pipeline| {
-        let inspection = match &asked.target_tokens {
-            Some(tokens) => pipeline.inspect_tokens(&asked.text, tokens)?,
-            None => pipeline.inspect(&asked.text, asked.target.as_deref())?,
-        };
-        page::check_size(&inspection)?;
-        Ok(page::explanation(&name, &inspection))
+    let tokens = Strings {
+        field: "target_tokens",
+        strings: asked.target_tokens.as_deref().unwrap_or_default(),
+        most: app.config.limits.tokens,
     };
-    let explanation = compute(&model, client, work).await?;
-    Ok(reply(&explanation))
+    let texts = [Some(&asked.text), asked.target.as_ref()];
+    app.admit_with(
+        &visit,
+        "text",
+        &texts.into_iter().flatten().collect::<Vec<_>>(),
+        &[tokens],
+    )?;
+    let (checker, asked) = (Arc::clone(&model), Arc::new(asked));
+    let checked = Arc::clone(&asked);
+    let check = move |_: &Stop| checked.check(checker.pipeline());
+    app.desk.ask(client, check).await?;
+    let found = match asked.wants_translation() && model.task() == Task::Translate {
+        true => Some(best(&app, &model, client, &asked).await?),
+        false => None,
+    };
+    let name = model.name().to_owned();
+    let positions = 2 * read_positions(&asked.text);
+    let work = move |pipeline: &Pipeline| {
+        let shown = pipeline.show(&asked.text, asked.target(found.as_deref()))?;
+        page::check_size(shown.weights(pipeline))?;
+        let inspection = shown.inspect(pipeline)?;
+        let explanation = serde_json::to_vec(&page::explanation(&name, &inspection));
+        Ok(explanation.unwrap_or_default())
+    };
+    let chunks = vec![Chunk::new(positions, work)];
+    let body = compute(&model, client, chunks).await?.concat();
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// The tokens of the model's own translation, which is found as any other.
+async fn best(
+    app: &App,
+    model: &Arc<Model>,
+    client: Client,
+    asked: &Arc<Explain>,
+) -> Result<Vec<TokenId>, Problem> {
+    let (reader, asked) = (Arc::clone(model), Arc::clone(asked));
+    let read = move |_: &Stop| {
+        let requests = [pipeline::Request::from(asked.text.clone())];
+        let options = SearchOptions::from(&reader.pipeline().config().decode);
+        let sentences = reader.service().read(&requests, &options);
+        sentences.map_err(|error| Problem::invalid(&error))
+    };
+    let sentences = app.desk.ask(client, read).await?;
+    let mut answers = Answers::new(model, Merge::Replace);
+    let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
+    answers.send(0, send)?;
+    let found = answers.all(1).await?.into_iter();
+    let mut best = found.flat_map(|found| found.hypotheses);
+    Ok(best.next().map(|best| best.tokens).unwrap_or_default())
 }
 
 impl Explain {
-    /// The exact tokens, if there are any, as one text.
-    ///
-    /// # Errors
-    /// A [`Problem`] for tokens that `pipeline` does not know, and for a target in two forms.
-    fn tokens(&self, pipeline: &Pipeline) -> Result<Option<String>, Problem> {
+    /// Refuses tokens that `pipeline` does not know, and a target in two forms.
+    fn check(&self, pipeline: &Pipeline) -> Result<(), Problem> {
         let Some(tokens) = &self.target_tokens else {
-            return Ok(None);
+            return Ok(());
         };
         if self.target.is_some() {
             let problem = "give either `target` or `target_tokens`, not both";
@@ -71,6 +117,21 @@ impl Explain {
         }
         let known = pipeline.continuable(tokens);
         known.map_err(|error| Problem::invalid(&error))?;
-        Ok(Some(tokens.concat()))
+        Ok(())
+    }
+
+    /// Whether the target is the model's own translation.
+    fn wants_translation(&self) -> bool {
+        self.target.is_none() && self.target_tokens.is_none()
+    }
+
+    /// The target, which is what was `found` if it is the model's own translation.
+    fn target<'a>(&'a self, found: Option<&'a [TokenId]>) -> Target<'a> {
+        match (&self.target_tokens, &self.target, found) {
+            (Some(tokens), ..) => Target::Tokens(tokens),
+            (None, Some(text), _) => Target::Text(text),
+            (None, None, Some(found)) => Target::Found(found),
+            (None, None, None) => Target::Own,
+        }
     }
 }

@@ -15,8 +15,9 @@ use crate::pipeline::service::Service;
 use crate::pipeline::{GenerateOptions, Generation, Prefix};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
-use crate::server::app::{Shared, aside};
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling, named};
@@ -77,24 +78,31 @@ pub(super) async fn post_generate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Generate = json(request, &app.config.limits).await?;
+    let mut asked: Generate = json(request, &app.config.limits).await?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
-    let options = asked.options(&app)?;
     let begun = asked.begun()?;
+    let stop = Strings {
+        field: "stop",
+        strings: &asked.stop,
+        most: app.config.limits.stop,
+    };
     match &begun {
-        Prefix::Text(text) => app.admit("prompt", &[text])?,
-        Prefix::Tokens(tokens) => app.admit("prompt_tokens", &[tokens.concat()])?,
+        Prefix::Text(text) => app.admit_with(&visit, "prompt", &[text], &[stop])?,
+        Prefix::Tokens(tokens) => {
+            app.admit_with(&visit, "prompt_tokens", &[tokens.concat()], &[stop])?;
+        }
     }
+    let options = asked.options(&app)?;
     let reader = Arc::clone(&model);
-    let read = move || {
+    let read = move |_: &Stop| {
         let prompt = match &begun {
             Prefix::Text(text) => reader.pipeline().prompt(text),
             Prefix::Tokens(tokens) => reader.pipeline().prompt_tokens(tokens),
         };
         prompt.map_err(|error| Problem::invalid(&error))
     };
-    let prompt = aside(read).await?;
+    let prompt = app.desk.ask(client, read).await?;
     let written = Written {
         model: Arc::clone(&model),
         prompt: prompt.text().to_owned(),
@@ -102,7 +110,7 @@ pub(super) async fn post_generate(
     };
     let mut answers = Answers::new(&model, Merge::Append);
     answers.send(0, |service: &Service, reply| {
-        service.generate(client, prompt, options, reply)
+        service.generate(client, Arc::new(prompt), options, reply)
     })?;
     if asked.stream {
         return Ok(sse::response(app, visit, answers, 1, written));
@@ -113,10 +121,10 @@ pub(super) async fn post_generate(
 
 impl Generate {
     /// What is continued.
-    fn begun(&self) -> Result<Prefix, Problem> {
-        match (&self.prompt, &self.prompt_tokens) {
-            (Some(text), None) => Ok(Prefix::Text(text.clone())),
-            (None, Some(tokens)) => Ok(Prefix::Tokens(tokens.clone())),
+    fn begun(&mut self) -> Result<Prefix, Problem> {
+        match (self.prompt.take(), self.prompt_tokens.take()) {
+            (Some(text), None) => Ok(Prefix::Text(text)),
+            (None, Some(tokens)) => Ok(Prefix::Tokens(tokens)),
             (Some(_), Some(_)) => {
                 let problem = "give either `prompt` or `prompt_tokens`, not both";
                 Err(Problem::field("prompt_tokens", problem))
@@ -125,7 +133,7 @@ impl Generate {
         }
     }
 
-    fn options(&self, app: &Shared) -> Result<GenerateOptions, Problem> {
+    fn options(&mut self, app: &Shared) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
         let new_tokens = self
@@ -147,7 +155,7 @@ impl Generate {
                 number: 0,
                 max_new_tokens: new_tokens,
             },
-            stop: self.stop.clone(),
+            stop: std::mem::take(&mut self.stop).into(),
         };
         options.check().map_err(|error| Problem::invalid(&error))?;
         Ok(options)

@@ -1,22 +1,27 @@
 //! Gaps, tags, labels and vectors of texts, as the commands of the program give them with `--json`.
 
 use std::iter::zip;
+use std::ops::Range;
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::told;
 use crate::config::Task;
+use crate::pipeline::service::Client;
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use crate::server::answers::compute;
-use crate::server::api::{OneOrMany, reply};
+use crate::server::answers::{compute, grouped, read_positions};
+use crate::server::api::OneOrMany;
 use crate::server::app::Shared;
 use crate::server::body::json;
+use crate::server::desk::Stop;
 use crate::server::models::Model;
-use crate::server::problem::Problem;
+use crate::server::problem::{Kind, Problem};
 use crate::server::visit::Visit;
 use crate::text::Joint;
 
@@ -25,6 +30,9 @@ const GUESSES: usize = 5;
 
 /// The most guesses or labels.
 const MOST: usize = 1000;
+
+/// The most guesses or labels of all texts of a request: some 50 MB of JSON.
+const MOST_ANSWERS: usize = 500_000;
 
 /// Texts to read.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -85,6 +93,21 @@ impl Wanted {
             Self::Tags => model.task() == Task::Tag,
             Self::Labels => model.task() == Task::Classify,
             Self::Vectors => model.pipeline().require_encoder().is_ok(),
+        }
+    }
+
+    /// The most answers about `texts` that there can be, of which `count` are asked for each gap or text.
+    fn most_answers(self, pipeline: &Pipeline, texts: &[String], count: Option<usize>) -> usize {
+        let labels = pipeline.tokenizers().tgt().vocab_size();
+        match self {
+            Self::Gaps => {
+                let gaps: usize = texts.iter().map(|text| pipeline.gaps(text)).sum();
+                gaps.saturating_mul(count.unwrap_or(GUESSES))
+            }
+            Self::Labels => texts
+                .len()
+                .saturating_mul(count.unwrap_or(labels).min(labels)),
+            Self::Tags | Self::Vectors => texts.len(),
         }
     }
 
@@ -150,7 +173,7 @@ pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<R
 }
 
 /// The response with what is wanted of each text.
-async fn answer<R: DeserializeOwned + Into<ReadSome>>(
+async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     State(app): State<Shared>,
     request: Request,
     wanted: Wanted,
@@ -161,24 +184,88 @@ async fn answer<R: DeserializeOwned + Into<ReadSome>>(
     let fits = |model: &Model| wanted.fits(model);
     let model = (app.models).choose(asked.model.as_deref(), wanted.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
-    app.admit("text", &texts)?;
+    app.admit(&visit, "text", &texts)?;
     if (asked.count).is_some_and(|count| !(1..=MOST).contains(&count)) {
         let problem = format!("`count` is between 1 and {MOST}");
         return Err(Problem::field("count", problem));
     }
-    let work = move |pipeline: &Pipeline| wanted.find(pipeline, &texts, asked.count);
-    let mut found = compute(&model, client, work).await?;
-    let body = match found.pop() {
-        Some(Value::Object(mut only)) if !is_list => {
-            only.insert("model".to_owned(), model.name().into());
-            Value::Object(only)
-        }
-        last => {
-            found.extend(last);
-            json!({"model": model.name(), "results": found})
+    let (reader, count) = (Arc::clone(&model), asked.count);
+    let check = move |_: &Stop| {
+        let found = wanted.most_answers(reader.pipeline(), &texts, count);
+        match found > MOST_ANSWERS {
+            false => Ok(texts),
+            true => Err(too_many(found)),
         }
     };
-    Ok(reply(&body))
+    let texts = app.desk.ask(client, check).await?;
+    let found = match wanted {
+        Wanted::Tags => tags(&model, client, texts).await?,
+        _ => {
+            let chunks = grouped(texts, read_positions, |texts| {
+                move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
+            });
+            compute(&model, client, chunks).await?.concat()
+        }
+    };
+    let write = move |_: &Stop| Ok(body(model.name(), &found, is_list));
+    let body = app.desk.ask(client, write).await?;
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// The tags of `texts`, of which long ones are read in several chunks.
+async fn tags(
+    model: &Arc<Model>,
+    client: Client,
+    texts: Vec<String>,
+) -> Result<Vec<String>, Problem> {
+    let texts: Arc<[String]> = texts.into();
+    let pieces = texts.iter().enumerate().flat_map(|(number, text)| {
+        let pieces = model.pipeline().pieces_to_tag(text);
+        pieces.into_iter().map(move |piece| (number, piece))
+    });
+    let positions = |(_, piece): &(usize, Range<usize>)| piece.len() / 3;
+    let chunks = grouped(pieces, positions, |group| {
+        let texts = Arc::clone(&texts);
+        move |pipeline: &Pipeline| {
+            let pieces = group.iter();
+            let pieces = pieces.map(|(number, piece)| &texts[*number][piece.clone()]);
+            let tagged = pipeline.tag(1, &pieces.collect::<Vec<_>>())?;
+            let numbers = group.iter().map(|(number, _)| *number);
+            Ok(numbers.zip(tagged).collect::<Vec<_>>())
+        }
+    });
+    let found = compute(model, client, chunks).await?.into_iter().flatten();
+    let mut of_texts: Vec<Vec<Tagged>> = texts.iter().map(|_| Vec::new()).collect();
+    found.for_each(|(number, piece)| of_texts[number].push(piece));
+    let whole = zip(texts.iter(), of_texts);
+    let whole = whole.map(|(text, pieces)| tagged(&model.pipeline().join_tagged(text, pieces)));
+    Ok(written(whole.collect()))
+}
+
+fn too_many(found: usize) -> Problem {
+    let problem = format!("{found} answers; a request gets at most {MOST_ANSWERS}");
+    let problem = Problem::new(Kind::TooLarge, problem);
+    problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
+}
+
+/// Objects as JSON, which takes less room.
+fn written(objects: Vec<Value>) -> Vec<String> {
+    objects.iter().map(Value::to_string).collect()
+}
+
+/// The response with the `objects` of all texts, or of the only one.
+fn body(model: &str, objects: &[String], is_list: bool) -> String {
+    let model = Value::from(model);
+    match objects {
+        [only] if !is_list => {
+            let fields = only.trim_end_matches('}');
+            format!("{fields},\"model\":{model}}}")
+        }
+        _ => {
+            let objects = objects.join(",");
+            format!("{{\"model\":{model},\"results\":[{objects}]}}")
+        }
+    }
 }
 
 fn filled(input: &str, filled: &Filled) -> Value {

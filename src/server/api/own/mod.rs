@@ -57,12 +57,15 @@ struct Described {
 
 /// The models.
 #[utoipa::path(get, path = "/api/models", tag = "Attentive",
-    responses((status = 200, description = "`models`, a list", body = [Described])))]
+    responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and `texts` a request may have",
+        body = [Described])))]
 async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
     let all = app.models.all();
     let described: Vec<_> = all.iter().map(|model| described(model)).collect();
-    Ok(reply(&json!({"models": described})))
+    let limits = &app.config.limits;
+    let limits = json!({"characters": limits.characters, "texts": limits.most_texts()});
+    Ok(reply(&json!({"models": described, "limits": limits})))
 }
 
 fn described(model: &Model) -> Described {

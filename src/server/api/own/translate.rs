@@ -12,11 +12,13 @@ use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Sampling, SearchOptions};
 use crate::pipeline::service::{Client, Service};
-use crate::pipeline::{self, Alignment, Candidate, Pipeline, Prefix, Translation};
-use crate::server::answers::{Answers, Merge, compute};
+use crate::pipeline::{self, Alignment, Candidate, Demands, Pipeline, Prefix, Translation};
+use crate::server::answers::{Answers, Merge, compute, grouped};
 use crate::server::api::{OneOrMany, reply};
-use crate::server::app::Shared;
+use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
+use crate::server::desk::Stop;
+use crate::server::limits::Limits;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling, named};
@@ -79,6 +81,14 @@ impl From<Draw> for Sampling {
     }
 }
 
+/// The response.
+#[derive(Serialize)]
+struct Results<'a> {
+    model: &'a str,
+    /// One for each text.
+    results: Vec<Found>,
+}
+
 /// The translations of a text.
 #[derive(Serialize, utoipa::ToSchema)]
 struct Found {
@@ -121,17 +131,27 @@ pub(super) async fn post_translate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Translate = json(request, &app.config.limits).await?;
+    let mut asked: Translate = json(request, &app.config.limits).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
-    let (texts, _) = asked.text.clone().into_texts();
-    app.admit("text", &texts)?;
-    let requests = asked.requests(&texts)?;
-    let mut answers = Answers::new(&model, Merge::Replace);
-    let send = |service: &Service, reply| {
-        service.translate(client, &requests, &options, asked.stream, reply)
+    let (texts, demands) = asked.take_texts()?;
+    app.admit_with(
+        &visit,
+        "text",
+        &texts,
+        &strings(&demands, &app.config.limits),
+    )?;
+    let reader = Arc::clone(&model);
+    let read = move |_: &Stop| {
+        let requests = requests(&texts, demands);
+        let sentences = reader.service().read(&requests, &options);
+        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        Ok((texts, sentences))
     };
+    let (texts, sentences) = app.desk.ask(client, read).await?;
+    let mut answers = Answers::new(&model, Merge::Replace);
+    let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(0, send)?;
     let alignments = asked.alignments.then_some(client);
     if asked.stream {
@@ -144,8 +164,17 @@ pub(super) async fn post_translate(
         return Ok(sse::response(app, visit, answers, jobs, events));
     }
     let found = answers.all(texts.len()).await?;
-    let results = described(&model, texts, found, alignments).await?;
-    Ok(reply(&json!({"model": model.name(), "results": results})))
+    let aligned = aligned(&model, texts, found, alignments).await?;
+    let write = move |_: &Stop| {
+        let pipeline = model.pipeline();
+        let results = aligned.into_iter().map(|one| describe(pipeline, one));
+        let results = Results {
+            model: model.name(),
+            results: results.collect(),
+        };
+        Ok(reply(&results))
+    };
+    app.desk.ask(client, write).await
 }
 
 impl Translate {
@@ -192,54 +221,95 @@ impl Translate {
         Ok(options)
     }
 
-    fn requests(&self, texts: &[String]) -> Result<Vec<pipeline::Request>, Problem> {
-        let prefix = match (&self.prefix, &self.prefix_tokens) {
+    /// The texts, and what all of their translations must contain.
+    ///
+    /// # Errors
+    /// A [`Problem`] for a prefix in two forms.
+    fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
+        let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
             (Some(_), Some(_)) => {
                 let problem = "give either `prefix` or `prefix_tokens`, not both";
                 return Err(Problem::field("prefix_tokens", problem));
             }
-            (Some(text), None) => Prefix::Text(text.clone()),
-            (None, Some(tokens)) => Prefix::Tokens(tokens.clone()),
+            (Some(text), None) => Prefix::Text(text),
+            (None, Some(tokens)) => Prefix::Tokens(tokens),
             (None, None) => Prefix::default(),
         };
-        let request = |src: &String| pipeline::Request {
-            src: src.clone(),
-            prefix: prefix.clone(),
-            phrases: self.phrases.clone(),
-        };
-        Ok(texts.iter().map(request).collect())
+        let phrases = std::mem::take(&mut self.phrases);
+        let none = OneOrMany::Many(Vec::new());
+        let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
+        Ok((texts, Demands { prefix, phrases }))
     }
 }
 
-/// What is known of translations of `texts`, with alignments for the client who wants them.
-async fn described(
+/// What is counted beside the texts.
+fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
+    let (field, prefix, most) = match &demands.prefix {
+        Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
+        Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
+    };
+    let prefix = Strings {
+        field,
+        strings: prefix,
+        most,
+    };
+    let phrases = Strings {
+        field: "phrases",
+        strings: &demands.phrases,
+        most: limits.phrases,
+    };
+    [prefix, phrases]
+}
+
+/// The texts, all of which share the demands.
+fn requests(texts: &[String], demands: Demands) -> Vec<pipeline::Request> {
+    let demands = Arc::new(demands);
+    let request = |src: &String| pipeline::Request {
+        src: src.clone(),
+        demands: Arc::clone(&demands),
+    };
+    texts.iter().map(request).collect()
+}
+
+/// Translations, and an alignment for each hypothesis of those that are aligned.
+type Aligned = (Translation, Vec<Alignment>);
+
+/// Translations of `texts`, with alignments for the client who wants them.
+async fn aligned(
     model: &Arc<Model>,
     texts: Vec<String>,
     found: Vec<Translation>,
     alignments: Option<Client>,
-) -> Result<Vec<Found>, Problem> {
-    let mut found = found;
-    let mut aligned = Vec::new();
-    if let Some(client) = alignments {
-        let work = move |pipeline: &Pipeline| {
-            let pairs = texts.iter().zip(&found).flat_map(|(text, found)| {
-                let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
-                tokens.map(move |tokens| (text, tokens))
-            });
-            let alignments = pipeline.align(&pairs.collect::<Vec<_>>())?;
-            Ok((found, alignments))
-        };
-        (found, aligned) = compute(model, client, work).await?;
-    }
-    let mut aligned = aligned.into_iter();
-    let pipeline = model.pipeline();
-    let describe = |translation: Translation| Found {
+) -> Result<Vec<Aligned>, Problem> {
+    let Some(client) = alignments else {
+        return Ok(found.into_iter().map(|one| (one, Vec::new())).collect());
+    };
+    let positions = |(_, found): &(String, Translation)| {
+        let lens = found.hypotheses.iter().map(|one| one.tokens.len());
+        2 * lens.sum::<usize>()
+    };
+    let align = |pipeline: &Pipeline, (text, found): (String, Translation)| {
+        let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
+        let pairs: Vec<_> = tokens.map(|tokens| (&text, tokens)).collect();
+        let alignments = pipeline.align(&pairs)?;
+        Ok((found, alignments))
+    };
+    let pairs = texts.into_iter().zip(found);
+    let chunks = grouped(pairs, positions, |group| {
+        move |pipeline: &Pipeline| group.into_iter().map(|one| align(pipeline, one)).collect()
+    });
+    let aligned: Vec<Vec<_>> = compute(model, client, chunks).await?;
+    Ok(aligned.into_iter().flatten().collect())
+}
+
+fn describe(pipeline: &Pipeline, (translation, alignments): Aligned) -> Found {
+    let mut alignments = alignments.into_iter();
+    Found {
         warnings: told(&translation.warnings),
         translations: (translation.hypotheses.into_iter())
-            .map(|candidate| one(pipeline, candidate, aligned.next()))
+            .map(|candidate| one(pipeline, candidate, alignments.next()))
             .collect(),
-    };
-    Ok(found.into_iter().map(describe).collect())
+    }
 }
 
 fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
@@ -272,17 +342,17 @@ impl Telling<Translation> for Events {
 
     async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
         let text = self.texts.get(number).cloned().unwrap_or_default();
-        let found = described(&self.model, vec![text], vec![result], self.alignments).await?;
-        let events = found.into_iter().map(
-            |Found {
-                 translations,
-                 warnings,
-             }| {
-                let event =
-                    json!({"index": number, "translations": translations, "warnings": warnings});
-                named("result", &event)
-            },
-        );
+        let aligned = aligned(&self.model, vec![text], vec![result], self.alignments).await?;
+        let pipeline = self.model.pipeline();
+        let events = aligned.into_iter().map(|one| {
+            let Found {
+                translations,
+                warnings,
+            } = describe(pipeline, one);
+            let event =
+                json!({"index": number, "translations": translations, "warnings": warnings});
+            named("result", &event)
+        });
         Ok(events.collect())
     }
 

@@ -1,5 +1,6 @@
 //! Tokenizers give the ids that they give in `transformers` (scripts/fixtures/hf_tokenizers.py).
 
+mod hostile;
 mod settings;
 
 use std::collections::BTreeMap;

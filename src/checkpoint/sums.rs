@@ -1,0 +1,113 @@
+//! Checksums of the files that describe a model besides its weights: its configuration and tokenizers.
+//!
+//! They are in the provenance. Models of versions 0.1 and 0.2 have none, and are not checked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::stored::check_sha256;
+use super::{Provenance, atomic, files, read_json, recipe_files, to_json, weights};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::text::Tokenizers;
+
+/// Number of attempts to read while a run replaces the configuration.
+const ATTEMPTS: usize = 3;
+
+/// SHA-256 (hexadecimal) of files, by name.
+type Sums = BTreeMap<String, String>;
+
+/// Whether the file called `name` is part of the description.
+fn is_described(name: &str) -> bool {
+    name == files::CONFIG || name.starts_with("tokenizer.")
+}
+
+/// The checksums of the configuration and tokenizer files of a model.
+pub(crate) fn of(config: &Config, tokenizers: &Tokenizers) -> Sums {
+    let files = recipe_files(config, tokenizers).into_iter();
+    files
+        .map(|(name, content)| (name.to_owned(), weights::sha256_of(&content)))
+        .collect()
+}
+
+/// Compares the configuration and tokenizers in `dir` with its provenance, as far as that knows them.
+///
+/// # Errors
+/// A file that is not the one of the provenance, or cannot be read.
+pub(super) fn check(dir: &Path) -> Result<()> {
+    let path = dir.join(files::PROVENANCE);
+    // Whoever needs a provenance reports what is wrong with it.
+    let read = || read_json::<Provenance>(&path).ok();
+    let mut known = read();
+    let mut attempt = 1;
+    loop {
+        let Some(provenance) = &known else {
+            return Ok(());
+        };
+        let sums = provenance.sha256.iter();
+        let mut sums = sums.filter(|(name, _)| is_described(name));
+        let Err(error) = sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected))
+        else {
+            return Ok(());
+        };
+        let latest = read();
+        if latest == known || attempt == ATTEMPTS {
+            return Err(error);
+        }
+        known = latest;
+        attempt += 1;
+    }
+}
+
+/// Refuses the file `path` unless its SHA-256 is `expected`.
+fn compare(path: &Path, expected: &str) -> Result<()> {
+    match atomic::read(path) {
+        Ok(content) => check_sha256(path, &weights::sha256_of(&content), expected),
+        // The model was loaded from others.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+/// The checksums of the configuration and tokenizers in `dir`: those that its provenance knows, or else those of its files.
+pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
+    let stored = read_json::<Provenance>(&dir.join(files::PROVENANCE));
+    let mut sums = stored.map(|stored| stored.sha256).unwrap_or_default();
+    sums.retain(|name, _| is_described(name));
+    for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_described(&name) && !sums.contains_key(&name) {
+            let path = entry.path();
+            let content = atomic::read(&path).map_err(Error::io("read", &path))?;
+            sums.insert(name, weights::sha256_of(&content));
+        }
+    }
+    Ok(sums)
+}
+
+/// Replaces the configuration in `dir` by `config`. At any instant the provenance there knows no other configuration than the one
+/// that is there.
+///
+/// # Errors
+/// [`Error::Io`] if a file cannot be written.
+pub(crate) fn replace_config(dir: &Path, config: &Config) -> Result<()> {
+    let (path, text) = (dir.join(files::CONFIG), config.to_toml());
+    let origin = dir.join(files::PROVENANCE);
+    let stored = read_json::<Provenance>(&origin).ok();
+    let Some(mut provenance) = stored.filter(|stored| stored.sha256_of(files::CONFIG).is_some())
+    else {
+        return atomic::write_file(&path, text.as_bytes());
+    };
+    let sum = weights::sha256_of(text.as_bytes());
+    if provenance.sha256_of(files::CONFIG) == Some(&sum) && compare(&path, &sum).is_ok() {
+        return Ok(());
+    }
+    let write = |provenance: &Provenance| atomic::write_file(&origin, &to_json(provenance)?);
+    provenance.sha256.remove(files::CONFIG);
+    write(&provenance)?;
+    atomic::write_file(&path, text.as_bytes())?;
+    provenance.sha256.insert(files::CONFIG.to_owned(), sum);
+    write(&provenance)
+}

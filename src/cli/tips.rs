@@ -1,0 +1,121 @@
+//! Tips for options that other programs have, and for what is easily mistyped.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Options of other programs that choose a device.
+const DEVICES: [&str; 8] = [
+    "--gpu",
+    "--gpus",
+    "--cuda",
+    "--device",
+    "--devices",
+    "--use-gpu",
+    "--mps",
+    "--cpu",
+];
+
+/// The error with a tip, if there is one.
+pub(super) fn added(mut error: clap::Error) -> clap::Error {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (option, value) = (
+        context(ContextKind::InvalidArg),
+        context(ContextKind::InvalidValue),
+    );
+    let tip = match error.kind() {
+        ErrorKind::UnknownArgument => of_option(option),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => of_value(option, value),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
+}
+
+/// A tip for an option that does not exist.
+fn of_option(option: &str) -> Option<String> {
+    let name = option.split('=').next().unwrap_or(option);
+    if DEVICES.contains(&name) {
+        return Some(
+            "everything is computed on the CPU; `--threads` chooses how many threads do it".into(),
+        );
+    }
+    // The number after `--profile` without an equals sign is taken for an argument of its own.
+    let given = |word: &str| std::env::args().any(|argument| argument == word);
+    let is_number = option.parse::<u64>().is_ok();
+    (is_number && given("train") && given("--profile"))
+        .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
+}
+
+/// A tip for a value that an option does not have.
+fn of_value(option: &str, value: &str) -> Option<String> {
+    if !option.starts_with("--tokenize") {
+        return None;
+    }
+    let divide = |with: &str| {
+        format!(
+            "divide translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
+        )
+    };
+    match value {
+        "spm" | "flores101" => Some(divide(
+            "the SentencePiece model `sacrebleu_tokenizer_spm.model` that sacreBLEU downloads (`spm_encode --model FILE < out > out.spm`)",
+        )),
+        "flores200" => Some(divide(
+            "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode --model FILE < out > out.spm`)",
+        )),
+        "ja-mecab" => Some(divide(
+            "MeCab and the dictionary `ipadic` (`mecab -Owakati < out > out.words`)",
+        )),
+        "ko-mecab" => Some(divide(
+            "MeCab-ko and its dictionary (`mecab -Owakati < out > out.words`)",
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    fn tip(arguments: &[&str]) -> String {
+        let all = ["attentive"].iter().chain(arguments);
+        let error = super::super::Cli::try_parse_from(all)
+            .err()
+            .expect("an error");
+        super::added(error).to_string()
+    }
+
+    #[test]
+    fn devices_and_tokenizers_of_other_programs_have_tips() {
+        for option in ["--gpu", "--device=cuda:0", "--cuda"] {
+            let text = tip(&["translate", "runs/x", option]);
+            assert!(
+                text.contains("tip: everything is computed on the CPU"),
+                "{text}"
+            );
+        }
+        for (name, words) in [
+            ("flores200", "flores200sacrebleuspm"),
+            ("ja-mecab", "ipadic"),
+        ] {
+            let text = tip(&["score", "a", "b", "--tokenize", name]);
+            assert!(
+                text.contains(words) && text.contains("--tokenize none"),
+                "{text}"
+            );
+        }
+        let text = tip(&["translate", "runs/x", "--beam-widht", "3"]);
+        assert!(
+            text.contains("--beam-width") && !text.contains("CPU"),
+            "{text}"
+        );
+        let text = tip(&["score", "a", "b", "--tokenize", "14a"]);
+        assert!(text.contains("13a"), "{text}");
+    }
+}

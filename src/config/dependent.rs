@@ -1,0 +1,98 @@
+//! Defaults that depend on other keys.
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{Family, LengthPenalty, Task, TrainConfig};
+
+/// The exponent of the penalty of Wu et al. 2016, the middle of the range that they recommend.
+const GNMT_ALPHA: f64 = 0.6;
+/// The most updates of warm-up of a model that is trained already.
+const MOST_WARMUP: u64 = 500;
+/// The peak of the learning rate of a model that is trained already.
+const FINE_TUNING_RATE: f64 = 3e-4;
+
+/// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on whether training starts
+/// from a model.
+pub(super) fn fill_in(config: &mut Table) {
+    by_family(config);
+    by_penalty(config);
+    by_source(config);
+}
+
+/// Taggers read whole words, and taggers and classifiers have a vocabulary of labels. Only translations have many right words in
+/// a place, for which labels are smoothed.
+fn by_family(config: &mut Table) {
+    let Some(family) = of::<Family>(config, "model", "family") else {
+        return;
+    };
+    let recurrent = get(config, "model").and_then(|model| get(model, "recurrent"));
+    let width = recurrent.and_then(|recurrent| recurrent.get("d_input")?.as_integer());
+    let reads_vectors = width.is_some_and(|width| width > 0);
+    let task = family.task();
+    if task != Task::Translate {
+        set(config, "train", "label_smoothing", 0.0);
+    }
+    match task {
+        // Vectors have no vocabulary to keep separate.
+        Task::Tag if reads_vectors => set(config, "tokenizer", "kind", "word"),
+        Task::Tag => {
+            set(config, "tokenizer", "kind", "word");
+            set(config, "tokenizer", "vocabulary", "separate");
+        }
+        Task::Classify => set(config, "tokenizer", "vocabulary", "separate"),
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => {}
+    }
+}
+
+/// The exponents of both penalties have different scales.
+fn by_penalty(config: &mut Table) {
+    if of(config, "decode", "length_penalty") == Some(LengthPenalty::Gnmt) {
+        set(config, "decode", "alpha", GNMT_ALPHA);
+    }
+}
+
+/// A model that is trained already needs little warm-up, and is lost at a high learning rate.
+fn by_source(config: &mut Table) {
+    let from: Option<String> = of(config, "model", "from");
+    if from.is_none() {
+        return;
+    }
+    let max_steps = of(config, "train", "max_steps").unwrap_or(TrainConfig::default().max_steps);
+    let train = section(config, "train");
+    let kind = get(train, "schedule").and_then(|schedule| schedule.get("kind")?.as_str());
+    // Others need no warm-up.
+    let least = u64::from(matches!(kind, None | Some("noam" | "inverse_sqrt")));
+    // Of `noam`, the rate is a factor.
+    let has_peak = kind != Some("noam");
+    let warmup = (max_steps / 10).clamp(least, MOST_WARMUP) as i64;
+    if has_peak {
+        set(train, "optimizer", "learning_rate", FINE_TUNING_RATE);
+    }
+    set(train, "schedule", "warmup_steps", warmup);
+}
+
+fn get<'a>(table: &'a Table, name: &str) -> Option<&'a Table> {
+    table.get(name)?.as_table()
+}
+
+/// The value of a key that is set.
+fn of<T: for<'a> Deserialize<'a>>(config: &Table, section: &str, key: &str) -> Option<T> {
+    let value = get(config, section)?.get(key)?.clone();
+    T::deserialize(value).ok()
+}
+
+/// The section `name`, which is added if it is missing.
+fn section<'a>(table: &'a mut Table, name: &str) -> &'a mut Table {
+    let section = table.entry(name).or_insert_with(|| Table::new().into());
+    match section {
+        Value::Table(section) => section,
+        _ => unreachable!("sections have been checked"),
+    }
+}
+
+/// Sets a key unless it is set.
+fn set(config: &mut Table, name: &str, key: &str, value: impl Into<Value>) {
+    let entry = section(config, name).entry(key);
+    entry.or_insert_with(|| value.into());
+}

@@ -1,0 +1,58 @@
+//! Whether source and target of a test set are swapped.
+
+use super::translation::teacher_forcing;
+use crate::error::Result;
+use crate::pipeline::Pipeline;
+
+/// Perplexities of some pairs in both orders.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Orders {
+    /// Of the references, given the sources.
+    pub given: f64,
+    /// Of the sources, given the references.
+    pub other: f64,
+}
+
+/// The perplexities of the first pairs of a test set in both orders, under teacher forcing; `None` if no pair fits into the model.
+///
+/// # Errors
+/// [`Error::Data`](crate::Error::Data) if the model's outputs are NaN or infinite.
+pub fn orders(
+    pipeline: &Pipeline,
+    src: &[String],
+    references: &[String],
+) -> Result<Option<Orders>> {
+    /// Enough to tell languages apart.
+    const MOST: usize = 100;
+    let (src, references) = (
+        &src[..src.len().min(MOST)],
+        &references[..src.len().min(MOST)],
+    );
+    let given = teacher_forcing(pipeline, src, references)?;
+    let other = teacher_forcing(pipeline, references, src)?;
+    Ok(given.zip(other).map(|(given, other)| Orders {
+        given: given.perplexity(),
+        other: other.perplexity(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::tests::untrained;
+
+    #[test]
+    fn both_orders_are_measured() {
+        let lines =
+            |text: &[&str]| -> Vec<String> { text.iter().map(|&line| line.into()).collect() };
+        let (src, tgt) = (lines(&["a dog", ""]), lines(&["two cats", "a"]));
+        let found = orders(untrained(), &src, &tgt).unwrap().unwrap();
+        let back = orders(untrained(), &tgt, &src).unwrap().unwrap();
+        assert_eq!((found.given, found.other), (back.other, back.given));
+        assert!(found.given != found.other);
+        assert_eq!(
+            orders(untrained(), &lines(&[""]), &lines(&["a"])).unwrap(),
+            None
+        );
+    }
+}

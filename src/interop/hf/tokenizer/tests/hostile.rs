@@ -1,0 +1,47 @@
+//! Text of one kind, as long as a request may be.
+
+use std::thread;
+
+use super::*;
+
+/// The stack of the threads that read requests, and the size of their bodies.
+const STACK: usize = 2 << 20;
+const SIZE: usize = 2 << 20;
+
+#[test]
+fn normalizers_and_regular_expressions_read_text_of_one_kind() {
+    for name in [
+        "bert", "gpt2", "llama3", "llama", "t5", "nllb", "m2m_100", "marian",
+    ] {
+        let folder = folder(name);
+        let read = move || {
+            let opened = opened(folder.path(), &languages("en", "fr"));
+            let opened = opened.or_else(|_| opened_alone(folder.path())).unwrap();
+            for part in [
+                "a",
+                " ",
+                "1",
+                "-",
+                "a ",
+                "\u{301}",
+                "漢",
+                "ﷺ",
+                "'s",
+                "\n",
+                "👩\u{200d}",
+                "<s>",
+                "A\u{327}",
+            ] {
+                let text = part.repeat(SIZE / 16 / part.len());
+                let ids = opened.tokenizers.src().encode(&text).unwrap();
+                opened.tokenizers.tgt().decode(&ids);
+            }
+        };
+        let thread = thread::Builder::new().stack_size(STACK);
+        thread.spawn(read).unwrap().join().unwrap();
+    }
+}
+
+fn opened_alone(dir: &Path) -> Result<Opened> {
+    opened(dir, &Languages::default())
+}

@@ -1,0 +1,181 @@
+//! A log that never keeps the server waiting.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that wait to be written.
+const MOST: usize = 4 << 20;
+
+/// A log whose lines a thread of its own writes. A line for which there is no room, since nobody reads the log, and one that
+/// cannot be written, since the disk is full or the pipe is closed, is dropped and counted.
+#[derive(Clone, Debug)]
+pub struct Log(Arc<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    dropped: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// Whether a line is being written.
+    is_writing: bool,
+}
+
+impl Log {
+    /// A log that is written to `out`.
+    ///
+    /// # Errors
+    /// That of the system if it cannot start a thread.
+    pub fn to(out: impl Write + Send + 'static) -> io::Result<Self> {
+        let lines = Arc::new(Lines::default());
+        let writer = Arc::clone(&lines);
+        let thread = thread::Builder::new().name("log".to_owned());
+        thread.spawn(move || writer.write(out))?;
+        Ok(Self(lines))
+    }
+
+    /// Number of lines that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped.load(Relaxed)
+    }
+
+    /// Waits until everything has been written, but not for longer than `patience`. False if something is left.
+    pub fn flush(&self, patience: Duration) -> bool {
+        let waiting = self.0.lock();
+        let is_left = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
+        let waited = self
+            .0
+            .changed
+            .wait_timeout_while(waiting, patience, is_left);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// Each call of `write` is a line.
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut waiting = self.0.lock();
+        if waiting.bytes + line.len() > MOST {
+            self.0.dropped.fetch_add(1, Relaxed);
+        } else {
+            waiting.bytes += line.len();
+            waiting.lines.push_back(line.to_vec());
+            self.0.changed.notify_all();
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes lines as they come, for good.
+    fn write(&self, mut out: impl Write) {
+        let mut is_torn = false;
+        loop {
+            let line = self.next();
+            // A line that was not written to its end must not run into the next one.
+            let begun = if is_torn {
+                out.write_all(b"\n")
+            } else {
+                Ok(())
+            };
+            is_torn = begun.and_then(|()| out.write_all(&line)).is_err();
+            if is_torn {
+                self.dropped.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// The next line, once there is one.
+    fn next(&self) -> Vec<u8> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(line) = waiting.lines.pop_front() {
+                waiting.bytes -= line.len();
+                waiting.is_writing = true;
+                return line;
+            }
+            waiting.is_writing = false;
+            self.changed.notify_all();
+            let woken = self.changed.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A writer that waits for a word before each write: whether it succeeds.
+    struct Told(mpsc::Receiver<bool>, Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Told {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if !self.0.recv().unwrap_or(false) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.1.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_dropped_and_counted() {
+        let (tell, told) = mpsc::channel();
+        let written = Arc::default();
+        let mut log = Log::to(Told(told, Arc::clone(&written))).unwrap();
+        for line in ["a\n", "b\n", "c\n"] {
+            log.write_all(line.as_bytes()).unwrap();
+        }
+        assert!(
+            !log.flush(Duration::from_millis(1)),
+            "nothing is written yet"
+        );
+        // `b` fails; the next write ends its line.
+        for word in [true, false, true, true] {
+            tell.send(word).unwrap();
+        }
+        assert!(log.flush(PATIENCE));
+        assert_eq!(written.lock().unwrap().as_slice(), b"a\n\nc\n");
+        assert_eq!(log.dropped(), 1);
+    }
+
+    #[test]
+    fn a_writer_that_is_stuck_keeps_nobody_waiting() {
+        let (tell, told) = mpsc::channel();
+        let mut log = Log::to(Told(told, Arc::default())).unwrap();
+        let line = vec![b'x'; MOST / 4];
+        (0..20).for_each(|_| log.write_all(&line).unwrap());
+        assert!(!log.flush(Duration::from_millis(1)));
+        // Four lines wait, and one may be with the writer.
+        assert!((15..=16).contains(&log.dropped()), "{}", log.dropped());
+        drop(tell);
+        assert!(log.flush(PATIENCE));
+        assert_eq!(log.dropped(), 20);
+    }
+}

@@ -1,0 +1,50 @@
+//! The tokenizer that the configuration names, instead of one that is learned.
+
+use crate::config::{Config, Task, Vocabulary};
+use crate::error::{Error, Result};
+use crate::interop;
+use crate::text::{Masks, Tokenizers, learn_labels};
+
+/// The tokenizers of `tokenizer.from`, if it is set. Labels are always learned: they are those of `labels`.
+///
+/// # Errors
+/// Those of [`interop::tokenizers`], and [`Error::Config`] if both sides need tokenizers and there is one, or the reverse.
+pub(super) fn tokenizers(
+    config: &Config,
+    labels: impl FnOnce() -> Vec<String>,
+) -> Result<Option<Tokenizers>> {
+    let settings = &config.tokenizer;
+    let Some(from) = &settings.from else {
+        return Ok(None);
+    };
+    let task = config.model.family.task();
+    let masks = match task {
+        Task::Fill => Masks::With,
+        _ => Masks::Without,
+    };
+    let found = interop::tokenizers(from, &settings.special, masks)?;
+    let is_one = matches!(found, Tokenizers::Shared(_));
+    let tokenizers = match (task, found) {
+        (Task::Classify, Tokenizers::Shared(src)) => Tokenizers::Separate {
+            src,
+            tgt: learn_labels(settings, &labels())?,
+        },
+        (Task::Translate, found) if is_one == (settings.vocabulary == Vocabulary::Shared) => found,
+        (Task::Generate | Task::Fill, found) if is_one => found,
+        _ => {
+            let (there, needed) = match is_one {
+                true => ("one tokenizer", "two: `tokenizer.vocabulary` is `separate`"),
+                false => ("two tokenizers", "one for all texts"),
+            };
+            return Err(Error::Config {
+                key: "tokenizer.from".into(),
+                expected: needed.into(),
+                found: format!("{there} in `{}`", from.display()),
+                hint: Some(
+                    "`tokenizer.vocabulary` says whether both sides of a translation share a tokenizer".into(),
+                ),
+            });
+        }
+    };
+    tokenizers.for_model(&config.model).map(Some)
+}

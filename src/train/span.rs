@@ -1,0 +1,59 @@
+//! What is summed over successive updates, for the log.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Update;
+use crate::ops::LossSums;
+
+/// Sums over successive updates. Those since the last line of the log are part of a checkpoint, so that a resumed run logs the
+/// same numbers; times are not, since they depend on the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Span {
+    /// Number of updates.
+    pub updates: u64,
+    /// Sum of the label-smoothed losses of the target tokens.
+    pub loss: f64,
+    /// Sum of their negative log-likelihoods.
+    pub nll: f64,
+    /// Target tokens that were predicted correctly.
+    pub n_correct: u64,
+    /// Target tokens.
+    pub n_tokens: u64,
+    /// Sum of the norms of the gradients.
+    pub gradient_norms: f64,
+    /// Target tokens of the updates that were timed.
+    #[serde(skip)]
+    pub timed_tokens: u64,
+    /// Time of these updates.
+    #[serde(skip)]
+    pub time: Duration,
+}
+
+impl Span {
+    /// Adds an update that took `time`.
+    pub(super) fn add(&mut self, update: &Update, time: Duration) {
+        let LossSums {
+            loss,
+            nll,
+            n_tokens,
+            n_correct,
+        } = update.sums;
+        self.updates += 1;
+        self.loss += loss;
+        self.nll += nll;
+        self.n_correct += n_correct as u64;
+        self.n_tokens += n_tokens as u64;
+        self.gradient_norms += update.gradient_norm;
+        self.timed_tokens += n_tokens as u64;
+        self.time += time;
+    }
+
+    /// One update.
+    pub(super) fn of(update: &Update, time: Duration) -> Self {
+        let mut span = Self::default();
+        span.add(update, time);
+        span
+    }
+}

@@ -1,0 +1,48 @@
+//! The files of a run.
+
+use std::path::Path;
+
+use crate::checkpoint::Run;
+use crate::error::Result;
+use crate::train::metrics_log::MetricsLog;
+use crate::train::report::{StepReport, ValidationReport};
+use crate::train::tensorboard::EventFile;
+
+/// The files of a run.
+pub(super) struct Files {
+    pub(super) run: Run,
+    log: MetricsLog,
+    /// Those of `train.tensorboard`.
+    events: Option<EventFile>,
+}
+
+impl Files {
+    /// Opens the files of the run in the directory `dir` to go on after update `step`.
+    pub(super) fn open(dir: &Path, step: Option<u64>, tensorboard: bool) -> Result<Self> {
+        Ok(Self {
+            run: Run::new(dir),
+            log: MetricsLog::open(dir, step)?,
+            events: tensorboard
+                .then(|| EventFile::create(dir, step))
+                .transpose()?,
+        })
+    }
+
+    pub(super) fn log_step(&mut self, report: &StepReport) -> Result<()> {
+        self.log.step(report)?;
+        let events = self.events.as_mut();
+        events.map_or(Ok(()), |events| events.step(report))
+    }
+
+    pub(super) fn log_validation(&mut self, report: &ValidationReport) -> Result<()> {
+        self.log.validation(report)?;
+        let events = self.events.as_mut();
+        events.map_or(Ok(()), |events| events.validation(report))
+    }
+
+    /// Waits until all that was logged is on disk.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.log.sync()?;
+        self.events.as_ref().map_or(Ok(()), EventFile::sync)
+    }
+}

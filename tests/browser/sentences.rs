@@ -1,0 +1,153 @@
+//! Long texts: every sentence is translated, stays in its place, and lights up with its counterpart.
+
+use serde_json::json;
+
+use crate::page::{Page, RIGHT, TAB, visit};
+use crate::server::Server;
+use crate::translate::{DONE, paste, translation};
+
+const MODEL: [(&str, &str); 1] = [("en-de", "transformer")];
+
+/// Sentence number `n`; each has a word of its own.
+fn sentence(n: usize) -> String {
+    let (a, b, c) = (n % 9 + 1, n / 9 % 9 + 1, n / 81 % 9 + 1);
+    format!("The mark{n} has {a} {b} {c} of {b} {a} here.")
+}
+
+/// The sources of all sentences that are shown translated.
+fn sources(page: &Page) -> Vec<String> {
+    let all = "return [...document.querySelectorAll('.result .sentence')] \
+        .filter((one) => one.textContent).map((one) => one.getAttribute('aria-description'))";
+    serde_json::from_value(page.run(all)).unwrap()
+}
+
+#[test]
+fn sentences_and_paragraphs_are_translated_where_they_stand() {
+    let server = Server::start(&MODEL, &[], "");
+    let all: Vec<String> = (0..7).map(sentence).collect();
+    let text = |parts: &[String]| {
+        format!(
+            "{} {}\n\n  {} {}  {}\n{}\n\n\n{}\n",
+            parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]
+        )
+    };
+    visit(server.address(), |page| {
+        page.text("h2");
+        paste(page, &text(&all));
+        let shown = translation(page);
+        assert_eq!(sources(page), all);
+        // As each is translated by itself, with the blanks of the source.
+        let alone: Vec<String> = (all.iter())
+            .map(|one| server.translation("en-de", one))
+            .collect();
+        assert_eq!(shown, text(&alone));
+        let behind = page.run("return document.getElementById('mirror').textContent");
+        assert_eq!(
+            behind.as_str().unwrap().trim_end_matches('\u{200b}'),
+            text(&all)
+        );
+    });
+}
+
+#[test]
+fn three_thousand_words_are_translated() {
+    let server = Server::start(&MODEL, &[], "");
+    let all: Vec<String> = (0..300).map(sentence).collect();
+    // Paragraphs of 1 to 20 sentences, and one of 90.
+    let mut text = all[..90].join(" ");
+    for (n, one) in all[90..].iter().enumerate() {
+        text += if [0, 1, 5, 15, 35, 60, 90, 120, 121, 150, 180].contains(&n) {
+            "\n\n"
+        } else {
+            " "
+        };
+        text += one;
+    }
+    visit(server.address(), |page| {
+        page.text("h2");
+        paste(page, &text);
+        assert_eq!(page.text("#count"), "3,000 words");
+        page.patiently(DONE);
+        assert_eq!(sources(page), all);
+        assert!(page.text(".status").starts_with("300 sentences in "));
+        // The panes are as high as their texts.
+        let hidden = page.run("return document.getElementById('text').scrollHeight - document.getElementById('text').clientHeight");
+        assert_eq!(hidden, json!(0));
+    });
+}
+
+#[test]
+fn a_translation_can_be_stopped_and_gone_on_with() {
+    let server = Server::start(&MODEL, &[], "");
+    let all: Vec<String> = (0..400).map(sentence).collect();
+    visit(server.address(), |page| {
+        page.text("h2");
+        // Stops as soon as something is translated, of several requests.
+        page.run(
+            "const stop = [...document.querySelectorAll('.foot button')].find((one) => one.textContent === 'Stop');
+             const watch = new MutationObserver(() => {
+                 if (document.querySelector('.result .sentence')) { watch.disconnect(); stop.click(); }
+             });
+             watch.observe(document.querySelector('.result'), { childList: true, subtree: true });",
+        );
+        paste(page, &all.join("\n"));
+        page.until("document.querySelector('.status').textContent === 'Stopped.'");
+        page.until("!document.querySelector('[aria-busy]')");
+        let before = sources(page).len();
+        assert!((1..400).contains(&before), "{before}");
+        page.press(".panel .foot button:nth-of-type(4):not([hidden])");
+        page.patiently(DONE);
+        assert_eq!(sources(page), all);
+    });
+}
+
+#[test]
+fn a_sentence_and_its_counterpart_light_up() {
+    let server = Server::start(&MODEL, &[], "");
+    let all: Vec<String> = (0..4).map(sentence).collect();
+    let lit = |page: &Page, n: usize| {
+        let source = json!(all[n]);
+        page.until(&format!(
+            "document.querySelector('#mirror .lit')?.textContent === {source} \
+             && document.querySelector('.result .lit')?.getAttribute('aria-description') === {source} \
+             && document.querySelectorAll('.lit').length === 2"
+        ));
+    };
+    visit(server.address(), |page| {
+        page.text("h2");
+        paste(
+            page,
+            &format!("{} {}\n{} {}", all[0], all[1], all[2], all[3]),
+        );
+        page.until(DONE);
+        // The mouse over the translation, and over the source.
+        page.point(".result .part:nth-child(3) .sentence");
+        lit(page, 2);
+        page.point("#mirror .part:nth-child(1) .sentence:nth-of-type(2)");
+        lit(page, 1);
+        page.point("h1");
+        page.until("!document.querySelector('.lit')");
+        // The keyboard: one tab stop, arrow keys within.
+        page.run("document.getElementById('clear').focus()");
+        page.keys(TAB);
+        lit(page, 0);
+        page.keys(RIGHT);
+        page.keys(RIGHT);
+        page.keys(RIGHT);
+        lit(page, 3);
+        page.keys(TAB);
+        page.until("!document.querySelector('.lit')");
+        // The caret in the source.
+        page.run("const field = document.getElementById('text'); field.focus(); field.setSelectionRange(1, 1)");
+        page.keys(RIGHT);
+        lit(page, 0);
+        // The microscope follows.
+        page.press(".microscope > summary");
+        page.press(".result .part:nth-child(3) .sentence:nth-of-type(2)");
+        page.until(&format!(
+            "document.querySelector('.examined').textContent === {}",
+            json!(all[3])
+        ));
+        assert!(page.text(".microscope [role=status]").contains("4 of 4"));
+    });
+}

@@ -1,0 +1,153 @@
+//! What the program says before a user has to ask.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_model::{stdout, trained};
+use crate::run::Folder;
+
+/// Sentences of words in two alphabets.
+fn sentences(first: char) -> String {
+    let word = |n: usize| {
+        let letter = |place: u32| char::from_u32(first as u32 + (n as u32 / 5_u32.pow(place)) % 5);
+        (0..2).filter_map(letter).collect::<String>()
+    };
+    let line = |number: usize| {
+        let words: Vec<String> = (0..2 + number % 4)
+            .map(|i| word(number * 7 + i * 11))
+            .collect();
+        words.join(" ") + "\n"
+    };
+    (0..120).map(line).collect()
+}
+
+fn parallel() -> Folder {
+    let folder = Folder::new();
+    folder
+        .write("train.en", sentences('a'))
+        .write("train.de", sentences('p'));
+    folder
+        .write("val.en", sentences('a'))
+        .write("val.de", sentences('p'));
+    let recipe = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/configs/multi30k-marian.toml"
+    ));
+    folder.write("m.toml", recipe.unwrap());
+    let few = "data.dir=. tokenizer.vocab_size=200 train.max_steps=30 train.validate_every=30 train.validate_sentences=2 \
+               train.batch_tokens=400 train.accumulate=1 train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 \
+               model.d_model=32 model.d_ff=32 model.n_encoder_layers=1 model.n_decoder_layers=1 model.dropout=0.0";
+    let few: Vec<String> = few.split(' ').map(|one| format!("--set {one}")).collect();
+    let outcome = folder.run(&format!("train m.toml --out m {}", few.join(" ")));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(
+        outcome
+            .stderr
+            .contains("note: the model can be exported as MarianMT\n"),
+        "{outcome:?}"
+    );
+    let fewer = "fewer than `tokenizer.vocab_size` = 200";
+    assert!(outcome.stderr.contains(fewer), "{outcome:?}");
+    folder
+}
+
+#[test]
+fn a_model_of_the_recipe_is_exported_without_reservations() {
+    let folder = parallel();
+    let lines = stdout(&folder, "info m");
+    assert!(
+        lines.contains(
+            "\nexport\n  transformers  MarianMT\n  Marian        the model has no equal in Marian: "
+        ),
+        "{lines}"
+    );
+    let outcome = folder.run("export m --to hf --out hf");
+    assert_eq!(
+        (outcome.code, outcome.stderr.as_str()),
+        (Some(0), ""),
+        "{outcome:?}"
+    );
+    stdout(&folder, "import hf --out back");
+    let of = |model: &str| stdout(&folder, &format!("translate {model} val.en --scores"));
+    assert_eq!(of("m"), of("back"));
+}
+
+#[test]
+fn a_test_set_the_wrong_way_round_is_noticed() {
+    let folder = parallel();
+    let run = |src: &str, tgt: &str| {
+        let outcome = folder.run(&format!("evaluate m --src {src} --ref {tgt} --json"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        (json["bleu"]["value"].as_f64().unwrap(), outcome.stderr)
+    };
+    let (bleu, said) = run("val.de", "val.en");
+    assert!(bleu < 5.0);
+    assert!(
+        said.contains("warning: source and target seem to be swapped"),
+        "{said}"
+    );
+    let (_, said) = run("val.en", "val.de");
+    assert!(!said.contains("swapped"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_exported_is_said_when_training_starts() {
+    let folder = trained();
+    let pre = "--set model.norm_position=pre";
+    let outcome = folder.run(&format!("train c.toml --out pre {pre}"));
+    let lines = stdout(&folder, "info pre");
+    assert!(
+        lines.contains("transformers  the model has no equal in MarianMT: "),
+        "{lines}"
+    );
+    let json: Value = serde_json::from_str(&stdout(&folder, "info pre --json")).unwrap();
+    let problem = json["export"][0]["problem"].as_str().unwrap();
+    assert_eq!(json["export"][0]["kind"], Value::Null);
+    let note = format!("note: the model cannot be exported for `transformers`: {problem}");
+    assert!(outcome.stderr.contains(&note), "{outcome:?}");
+    folder.fails("export pre --to hf --out hf", 2, &[problem]);
+    // A run that goes on has said it.
+    let again = format!("train c.toml --out pre {pre} --resume");
+    assert!(!folder.run(&again).stderr.contains("exported"));
+}
+
+#[test]
+fn a_translation_that_was_cut_off_is_named_in_every_format() {
+    let folder = trained();
+    for format in [
+        "",
+        "--scores",
+        "--json",
+        "--format jsonl",
+        "--format tsv",
+        "--token-scores",
+    ] {
+        let outcome = folder.run(&format!("translate runs/c src --max-new-tokens 1 {format}"));
+        let warning = "warning: line 1: the translation was cut off at the length limit";
+        assert!(outcome.stderr.contains(warning), "{format}: {outcome:?}");
+        // Line 3 is blank.
+        assert!(!outcome.stderr.contains("line 3"), "{format}: {outcome:?}");
+    }
+}
+
+/// The model's own limit for the first sentence is 16 tokens.
+#[test]
+fn the_limit_on_new_tokens_may_be_raised() {
+    let folder = trained();
+    let n_tokens = |shortest: usize, options: &str| {
+        let options =
+            format!("translate runs/c src --min-length {shortest} --format jsonl {options}");
+        let lines = stdout(&folder, &options);
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        first["translations"][0]["tokens"].as_array().unwrap().len()
+    };
+    let own = n_tokens(40, "");
+    assert!(own < 40, "{own}");
+    let raised = n_tokens(40, "--max-new-tokens 50");
+    assert!((40..=50).contains(&raised), "{raised}");
+    assert_eq!(n_tokens(40, "--max-new-tokens 5"), 5);
+    // Never more than the model can read.
+    assert!(n_tokens(90_000, "--max-new-tokens 100000") <= 256);
+}

@@ -1,0 +1,252 @@
+//! `attentive serve`: bodies that nobody wants, what clients share, and requests that come from elsewhere.
+
+use std::time::Duration;
+
+use attentive::server::{Limits, ServeConfig};
+use serde_json::json;
+
+use crate::support::http::{Connection, get, post, post_with};
+use crate::support::serving::{Running, config, until};
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+fn limited(limits: Limits) -> ServeConfig {
+    ServeConfig {
+        limits,
+        threads: 1,
+        ..config()
+    }
+}
+
+fn head(path: &str, headers: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
+}
+
+/// A body, or a piece of one, in chunks.
+fn chunks(body: &str, size: usize) -> String {
+    let chunks = body.as_bytes().chunks(size).map(|chunk| {
+        let text = String::from_utf8_lossy(chunk);
+        format!("{:x}\r\n{text}\r\n", chunk.len())
+    });
+    chunks.collect()
+}
+
+/// More than all buffers between a client and the server hold.
+fn large() -> String {
+    "x".repeat(32 << 20)
+}
+
+#[test]
+fn clients_that_send_before_they_read_see_what_is_wrong() {
+    let server = Running::start(config());
+    let large = large();
+    let length = format!("Content-Length: {}\r\n", large.len());
+    let declared = |path: &str, headers: &str| head(path, &format!("{headers}{length}"));
+    let chunked = head(
+        "/translate",
+        &format!("{JSON}Transfer-Encoding: chunked\r\n"),
+    );
+    for (what, head, status) in [
+        ("too large", declared("/translate", JSON), 413),
+        ("too large", declared("/api/translate", JSON), 413),
+        (
+            "of another type",
+            declared("/api/fill", "Content-Type: text/csv\r\n"),
+            415,
+        ),
+        ("of no type", declared("/api/embed", ""), 415),
+        ("for no path", declared("/nothing", JSON), 404),
+    ] {
+        let mut connection = Connection::open(server.address);
+        assert!(
+            connection.send(&head) && connection.send(&large),
+            "{what}: {head}"
+        );
+        assert_eq!(connection.reply().unwrap().status, status, "{what}: {head}");
+        // The connection is as good as new.
+        connection.ask("GET", "/livez", "", "");
+        assert_eq!(connection.reply().unwrap().status, 200, "{what}: {head}");
+    }
+    let mut connection = Connection::open(server.address);
+    let body = chunks(&large, 1 << 20) + "0\r\n\r\n";
+    assert!(connection.send(&chunked) && connection.send(body));
+    assert_eq!(connection.reply().unwrap().status, 413);
+}
+
+#[test]
+fn not_even_a_rest_is_read_for_ever() {
+    let server = Running::start(config());
+    let mut connection = Connection::open(server.address);
+    connection.send(head(
+        "/translate",
+        &format!("{JSON}Content-Length: 1000000000000\r\n"),
+    ));
+    let large = large();
+    // 64 MiB are dropped; the system's buffers hold some more.
+    let sent = (0..100).take_while(|_| connection.send(&large)).count();
+    assert!((2..10).contains(&sent), "{sent} times 32 MiB");
+    // A client that asks first is not made to send.
+    let mut polite = Connection::open(server.address);
+    let expect = format!("{JSON}Expect: 100-continue\r\nContent-Length: 10000000\r\n");
+    polite.send(head("/translate", &expect));
+    assert_eq!(polite.reply().unwrap().status, 413);
+    assert!(polite.is_closed());
+}
+
+#[test]
+fn bodies_are_bounded_together() {
+    let limits = Limits {
+        body: 1 << 20,
+        bodies: Some(4 << 20),
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let piece = "x".repeat(1000 << 10);
+    let unfinished = || {
+        let mut connection = Connection::open(server.address);
+        let length = format!("{JSON}Content-Length: {}\r\n", 1 << 20);
+        connection.send(head("/translate", &length) + &piece);
+        connection
+    };
+    // The first three fit into a client's share, the next one does not.
+    let mut waiting: Vec<_> = (0..3).map(|_| unfinished()).collect();
+    until("taken", || unfinished().is_refused(429));
+    // What is small needs no share.
+    let small = json!({"q": "1", "source": "en", "target": "de"});
+    assert_eq!(post(server.address, "/translate", &small).status, 200);
+    waiting.pop();
+    let long = json!({"q": " ".repeat(1000 << 10), "source": "en", "target": "de"});
+    until("free", || {
+        post(server.address, "/translate", &long).status != 429
+    });
+    // Bodies count until they are answered, not only until they are read.
+    drop(waiting);
+    for _ in 0..8 {
+        assert_ne!(post(server.address, "/translate", &long).status, 429);
+    }
+}
+
+#[test]
+fn an_address_has_a_share_of_the_connections() {
+    let limits = Limits {
+        connections: 8,
+        connections_per_address: Some(4),
+        ..Limits::default()
+    };
+    let server = Running::start(ServeConfig {
+        listen: "[::]:0".into(),
+        ..limited(limits)
+    });
+    let open = |host: &str| {
+        let address = format!("{host}:{}", server.address.port());
+        let mut connection = Connection::open(address.parse().unwrap());
+        connection.ask("GET", "/languages", "", "");
+        connection.reply().filter(|reply| reply.status == 200)?;
+        Some(connection)
+    };
+    let mut ours = Vec::new();
+    until("a whole share", || {
+        ours.extend(open("127.0.0.1"));
+        ours.len() == 4
+    });
+    assert!(open("127.0.0.1").is_none());
+    assert!(
+        open("[::1]").is_some(),
+        "another address has a share of its own"
+    );
+    ours.pop();
+    until("another place", || open("127.0.0.1").is_some());
+}
+
+#[test]
+fn a_crowd_does_not_keep_operators_out() {
+    let limits = Limits {
+        connections: 4,
+        head_timeout: Duration::from_secs(60),
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    // Connections that say nothing, within the limit and far beyond.
+    let silent: Vec<_> = (0..150).map(|_| Connection::open(server.address)).collect();
+    for _ in 0..20 {
+        assert_eq!(get(server.address, "/livez").status, 200);
+        assert_eq!(get(server.address, "/health").status, 200);
+    }
+    drop(silent);
+    let small = json!({"q": "1", "source": "en", "target": "de"});
+    until("places", || {
+        post(server.address, "/translate", &small).status == 200
+    });
+}
+
+#[test]
+fn other_sites_cannot_ask() {
+    let server = Running::start(config());
+    let asked = |host: &str| {
+        let mut connection = Connection::open(server.address);
+        connection.send(format!("GET /api/models HTTP/1.1\r\n{host}\r\n"));
+        connection.reply().unwrap()
+    };
+    for host in [
+        "Host: localhost:1\r\n",
+        "Host: 127.0.0.1\r\n",
+        "Host: [::1]:80\r\n",
+        "",
+    ] {
+        assert_eq!(asked(host).status, 200, "{host}");
+    }
+    let error = asked("Host: rebound.example.com\r\n").expect(421);
+    assert_eq!(error["error"]["code"], "unknown_host");
+    let named = ServeConfig {
+        allowed_hosts: vec!["rebound.example.com".into()],
+        ..config()
+    };
+    let named = Running::start(named);
+    let mut connection = Connection::open(named.address);
+    connection.send("GET /api/models HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n");
+    assert_eq!(connection.reply().unwrap().status, 200);
+    // Bodies that a page may send to other sites without asking them.
+    let body = json!({"text": "1"}).to_string();
+    for path in ["/api/translate", "/api/generate", "/api/explain"] {
+        for kind in [
+            "",
+            "Content-Type: text/plain\r\n",
+            "Content-Type: application/jsonp\r\n",
+        ] {
+            let mut connection = Connection::open(server.address);
+            connection.ask("POST", path, kind, &body);
+            assert_eq!(connection.reply().unwrap().status, 415, "{path} {kind}");
+        }
+    }
+    let charset = "Content-Type: Application/JSON; charset=utf-8\r\n";
+    let reply = post_with(
+        server.address,
+        "/api/translate",
+        charset,
+        r#"{"text": "1", "model": "en-de"}"#,
+    );
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn compressed_bodies_are_refused() {
+    let server = Running::start(config());
+    let body = json!({"q": "1", "source": "en", "target": "de"}).to_string();
+    for path in [
+        "/translate",
+        "/v2/translate",
+        "/v1/completions",
+        "/api/translate",
+    ] {
+        let reply = post_with(server.address, path, "Content-Encoding: gzip\r\n", &body);
+        assert_eq!(reply.status, 415, "{path}");
+        assert!(reply.body.contains("compressed"), "{path} {reply:?}");
+    }
+    let reply = post_with(
+        server.address,
+        "/translate",
+        "Content-Encoding: identity\r\n",
+        &body,
+    );
+    assert_eq!(reply.status, 200);
+}

@@ -1,0 +1,195 @@
+//! `attentive serve`: requests that would take all of the memory or of the time.
+
+use std::time::Duration;
+
+use attentive::server::{Limits, ServeConfig};
+use serde_json::{Value, json};
+
+use crate::support::http::{Connection, get, post, post_with};
+use crate::support::serving::{Running, config, until};
+
+fn limited(limits: Limits) -> ServeConfig {
+    ServeConfig { limits, ..config() }
+}
+
+/// Room for the largest texts.
+fn roomy() -> Limits {
+    Limits {
+        characters: 4 << 20,
+        timeout: Duration::from_secs(600),
+        ..Limits::default()
+    }
+}
+
+fn is_alive(server: &Running) {
+    assert_eq!(get(server.address, "/readyz").status, 200);
+    let small = json!({"q": "the", "source": "en", "target": "de"});
+    assert_eq!(post(server.address, "/translate", &small).status, 200);
+}
+
+#[test]
+fn one_tag_with_many_attributes_is_read() {
+    let server = Running::start(limited(roomy()));
+    for count in [5000, 300_000] {
+        let html = format!("<a {}>the</a>", "x=\"y\" ".repeat(count));
+        let asked = json!({"q": html, "source": "en", "target": "de", "format": "html"});
+        let reply = post(server.address, "/translate", &asked).expect(200);
+        let text = reply["translatedText"].as_str().unwrap();
+        assert_eq!(text.matches("x=\"y\"").count(), count);
+    }
+    let html = format!("<a {}>the</a>", "x=\"y\" ".repeat(5000));
+    let asked =
+        json!({"text": [html], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"});
+    post(server.address, "/v2/translate", &asked).expect(200);
+    is_alive(&server);
+}
+
+#[test]
+fn bodies_of_one_kind_are_answered() {
+    let server = Running::start(config());
+    let most = Limits::default().body;
+    let deep = |open: &str| open.repeat((most - 100) / open.len());
+    for body in [
+        deep("["),
+        deep("{\"q\":"),
+        deep("{\"text\":["),
+        format!("{{\"q\":[{}\"\"]", deep("\"\",")),
+        format!("{{\"q\":\"{}", deep("\\u0061")),
+        format!("{{\"q\":{}", deep("1")),
+        format!("{{\"{}", deep("q")),
+        deep(" "),
+    ] {
+        for path in [
+            "/translate",
+            "/v2/translate",
+            "/api/translate",
+            "/v1/completions",
+        ] {
+            let status = post_with(server.address, path, "", &body).status;
+            assert!((400..500).contains(&status), "{path} {status}");
+        }
+    }
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    for body in [
+        deep("q=&"),
+        deep("%"),
+        deep("&"),
+        format!("q={}", deep("%61")),
+    ] {
+        let status = post_with(server.address, "/translate", form, &body).status;
+        assert!((400..500).contains(&status), "{status}");
+    }
+    is_alive(&server);
+}
+
+#[test]
+fn what_a_request_says_about_its_texts_is_counted() {
+    let server = Running::start(config());
+    let texts = vec!["the"; 1000];
+    let strings = |count: usize, text: &str| vec![text.to_owned(); count];
+    let refused = |path: &str, asked: Value, field: &str| {
+        let reply = post(server.address, path, &asked).expect(413);
+        let error = &reply["error"];
+        let found = error.get("field").or(error.get("param"));
+        assert_eq!(found.unwrap(), field, "{reply}");
+    };
+    for phrases in [strings(257, "the"), strings(100_000, "")] {
+        let asked = json!({"model": "en-de", "text": texts, "phrases": phrases});
+        refused("/api/translate", asked, "phrases");
+    }
+    let long = "the ".repeat(130_000);
+    let asked = json!({"model": "en-de", "text": texts, "prefix": long});
+    refused("/api/translate", asked, "text");
+    let asked = json!({"model": "en-de", "text": texts, "phrases": [long]});
+    refused("/api/translate", asked, "text");
+    let asked = json!({"model": "en-de", "text": texts, "prefix_tokens": strings(200_001, "")});
+    refused("/api/translate", asked, "prefix_tokens");
+    let asked = json!({"model": "lm", "prompt": "the", "stop": strings(17, "x")});
+    refused("/api/generate", asked, "stop");
+    let asked = json!({"model": "lm", "prompt": strings(4, "the"), "max_tokens": 9, "stop": strings(5, "x")});
+    refused("/v1/completions", asked, "stop");
+    let asked = json!({"model": "lm", "prompt": "the", "max_tokens": 9, "stop": [long]});
+    refused("/v1/completions", asked, "prompt");
+    // What is allowed is done.
+    let asked = json!({"model": "en-de", "text": ["1"], "phrases": strings(256, "2")});
+    post(server.address, "/api/translate", &asked).expect(200);
+    let asked =
+        json!({"model": "lm", "prompt": "the", "max_new_tokens": 3, "stop": strings(16, "zzz")});
+    post(server.address, "/api/generate", &asked).expect(200);
+}
+
+#[test]
+fn guesses_are_counted_before_they_are_made() {
+    let server = Running::start(config());
+    let text = "<mask> ".repeat(300);
+    let asked = json!({"model": "mlm", "text": [text, text], "count": 1000});
+    let reply = post(server.address, "/api/fill", &asked).expect(413);
+    assert!(
+        reply["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("600000"),
+        "{reply}"
+    );
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_texts_along() {
+    let server = Running::start(ServeConfig {
+        threads: 1,
+        ..limited(roomy())
+    });
+    let texts = vec!["the <mask>"; 2048];
+    let asked = json!({"model": "mlm", "text": texts}).to_string();
+    let mut client = Connection::open(server.address);
+    client.ask(
+        "POST",
+        "/api/fill",
+        "Content-Type: application/json\r\n",
+        &asked,
+    );
+    let labels = "model=\"mlm\"";
+    until("begun", || {
+        server.metric("attentive_running_jobs", labels) > 0.0
+    });
+    drop(client);
+    until("ended", || {
+        let waiting = server.metric("attentive_queue_jobs", labels);
+        waiting + server.metric("attentive_running_jobs", labels) == 0.0
+    });
+    is_alive(&server);
+}
+
+#[test]
+fn results_of_many_chunks_are_in_order() {
+    let server = Running::start(config());
+    let texts: Vec<String> = (0..700)
+        .map(|number| format!("{} <mask> {number}", number % 7))
+        .collect();
+    let all = post(
+        server.address,
+        "/api/fill",
+        &json!({"model": "mlm", "text": texts, "count": 1}),
+    );
+    let all = all.expect(200);
+    for number in [0, 1, 350, 699] {
+        let one = json!({"model": "mlm", "text": texts[number], "count": 1});
+        let mut one = post(server.address, "/api/fill", &one).expect(200);
+        assert_eq!(one.as_object_mut().unwrap().remove("model").unwrap(), "mlm");
+        assert_eq!(all["results"][number], one);
+    }
+    let long = "the dog \u{1} runs ".repeat(3000);
+    let tags = post(server.address, "/api/tag", &json!({"text": long})).expect(200);
+    assert_eq!(tags["tags"].as_array().unwrap().len(), 9000);
+    assert_eq!(
+        tags["warnings"].as_array().unwrap().len(),
+        2,
+        "{}",
+        tags["warnings"]
+    );
+    let asked = json!({"model": "en-de", "text": vec!["the dog runs"; 300], "alignments": true});
+    let aligned = post(server.address, "/api/translate", &asked).expect(200);
+    for result in aligned["results"].as_array().unwrap() {
+        assert_eq!(*result, aligned["results"][0]);
+    }
+}
