@@ -66,10 +66,14 @@ class Target:
                 stream.sendall(payload)
                 streams.append(stream)
         time.sleep(after)
+        found = []
         for stream in streams:
+            stream.setblocking(False)
+            with contextlib.suppress(OSError):
+                found += statuses(stream.recv(65536))[:1]
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             stream.close()
-        return f"{len(streams)} clients that left"
+        return f"{len(streams)} clients that left" + (f" after {counted(found)}" if found else "")
 
 
 def drain_head(stream, timeout):

@@ -142,7 +142,9 @@ def main():
     if options.soak:
         try:
             with Quiet(options, models) as server:
-                table(["what", "found"], soak(server, options, models))
+                rows, wrong = soak(server, options, models)
+                table(["what", "found"], rows)
+                failed |= {"soak": wrong} if wrong else {}
         except Failure as failure:
             failed["soak"] = [str(failure)]
     for name, wrong in failed.items():

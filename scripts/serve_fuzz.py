@@ -22,7 +22,7 @@ from serving import Failure, Server, check, program_of, table
 
 THREADS = 24
 # Statuses that say what is wrong with a request, or that it is fine.
-ALLOWED = {200, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 422, 429, 431, 501, 503, 505}
+ALLOWED = {200, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 421, 422, 429, 431, 501, 503, 505}
 # Seconds to wait for the answer to a request that may be incomplete, and to any other.
 SHORT, LONG = 0.1, 30
 WORDS = [

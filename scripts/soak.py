@@ -133,7 +133,7 @@ def attackers(port, stop, seed, counts):
 
 
 def soak(server, options, models):
-    """Rows of a table."""
+    """Rows of a table, and what is wrong."""
     answers = expected(options, models["en-de"])
     rate = capacity(server.port, answers)
     memory = Memory(server.process.pid)
@@ -167,7 +167,7 @@ def soak(server, options, models):
         ["attacks meanwhile", sum(counts.values())],
         ["memory, MiB", f"idle {memory.idle:.0f}, second quarter {early:.0f}, last quarter {late:.0f}, peak {memory.read('VmHWM'):.0f}"],
     ]
-    check(answered == sent and not lost, f"{sent} sent, {answered} answered, {lost}")
-    check(not load.wrong, f"wrong answers, the first {load.wrong[:1]}")
-    check(late <= max(1.1 * early, early + 32), f"the memory grows: {early:.0f} → {late:.0f} MiB")
-    return rows
+    wrong = [f"{sent} sent, {answered} answered, {lost}"] if answered != sent or lost else []
+    wrong += [f"wrong answers, the first {load.wrong[:1]}"] if load.wrong else []
+    wrong += [f"the memory grows: {early:.0f} → {late:.0f} MiB"] if late > max(1.1 * early, early + 32) else []
+    return rows, wrong

@@ -1,5 +1,7 @@
 //! Quantising a translation model: smaller and faster, with a receipt of what it costs.
 
+mod receipt;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -8,6 +10,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::Serialize;
+
+pub use self::receipt::{Change, Comparison, Receipt, ShortlistCost};
 
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
@@ -33,83 +37,6 @@ pub struct QuantizeOptions<'a> {
     pub shortlist: Option<[&'a [String]; 2]>,
     /// The search with which both models translate the test set; without it, that of the model's configuration.
     pub search: Option<TranslateOptions>,
-}
-
-/// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Receipt {
-    /// The program and its version.
-    pub program: String,
-    /// The number type of the new weights.
-    pub precision: Precision,
-    /// SHA-256 of the original weights, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_sha256: Option<String>,
-    /// The instructions of the quantised products in the measurement.
-    pub instructions: String,
-    /// Threads of the measurement.
-    pub threads: usize,
-    /// The search of the measurement.
-    pub search: SearchOptions,
-    /// Lines of the test set.
-    pub lines: usize,
-    /// Lines that are translated differently.
-    pub changed_lines: usize,
-    /// The weights in bytes.
-    pub bytes: Change<u64>,
-    /// Seconds for translating the test set.
-    pub seconds: Change<f64>,
-    /// BLEU, with 95 % intervals by paired bootstrap resampling.
-    pub bleu: Comparison,
-    /// chrF2, in the same way.
-    pub chrf: Comparison,
-    /// The part of the shortlist in this, if the new model has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shortlist: Option<ShortlistCost>,
-}
-
-/// What a shortlist cost, and what it gained: the quantised model without it and with it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShortlistCost {
-    /// Its file in bytes.
-    pub bytes: u64,
-    /// The mean number of candidates of a line of the test set, of all tokens.
-    pub candidates: f64,
-    /// The number of target tokens.
-    pub vocabulary: usize,
-    /// Lines that are translated differently.
-    pub changed_lines: usize,
-    /// Seconds for translating the test set.
-    pub seconds: Change<f64>,
-    /// BLEU, with 95 % intervals by paired bootstrap resampling.
-    pub bleu: Comparison,
-    /// chrF2, in the same way.
-    pub chrf: Comparison,
-}
-
-/// A quantity of both models.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Change<T> {
-    /// Of the original model.
-    pub before: T,
-    /// Of the quantised model.
-    pub after: T,
-}
-
-impl<T> Change<T> {
-    fn of(before: T, after: T) -> Self {
-        Self { before, after }
-    }
-}
-
-/// A score of both models.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
-    /// The signature of the metric.
-    pub signature: String,
-    /// The scores, their intervals, and their difference.
-    #[serde(flatten)]
-    pub paired: Paired,
 }
 
 /// The translations of one model.
@@ -142,7 +69,8 @@ pub struct Quantized {
 /// The new model, and what both models made of a test set.
 struct Made {
     quantised: Pipeline,
-    runs: Option<[Run; 2]>,
+    /// With the search that made them.
+    runs: Option<(SearchOptions, [Run; 2])>,
     shortlist: Option<ShortlistCost>,
 }
 
@@ -230,7 +158,7 @@ fn measured(
     }
     Ok(Made {
         quantised,
-        runs: Some([first, second]),
+        runs: Some((translate.search, [first, second])),
         shortlist,
     })
 }
@@ -246,16 +174,19 @@ fn receipt(
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Receipt> {
-    let [first, second] = made.runs.as_ref().expect("both have translated it");
+    let runs = made.runs.as_ref();
+    let (search, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
+    let own = || TranslateOptions::from(&made.quantised.config().decode);
+    let translate = options.search.unwrap_or_else(own);
     Ok(Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantised.engine().instructions(),
         threads: rayon::current_num_threads(),
-        search: translate.search,
+        search: *search,
         lines: src.len(),
         changed_lines: changed(first, second),
         bytes,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served,
-    shapes, to_json, weights, write_model,
+    shapes, weights, write_model,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};

@@ -8,6 +8,7 @@ use attentive::error::Result;
 use attentive::pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
+use super::input;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
@@ -16,6 +17,7 @@ use super::precision::PrecisionArgs;
 const EXAMPLES: &str = "\
 Examples:
   attentive generate runs/shakespeare --prompt 'ROMEO:'
+  echo 'ROMEO:' | attentive generate runs/shakespeare
   attentive generate runs/shakespeare --prompt 'ROMEO:' --stop $'\\n\\n' --temperature 1
   attentive generate runs/shakespeare --samples 3 --top-k 20 --max-new-tokens 200
   attentive generate runs/stories --prompt 'Once upon a time' --greedy
@@ -35,15 +37,10 @@ pub(super) struct Args {
     model: ModelArgs,
     #[command(flatten)]
     precision: PrecisionArgs,
-    /// The text to continue. Without it, a model of lines starts a new line, and a model of a stream continues after a
-    /// line break.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    prompt: String,
+    /// The text to continue [default: standard input without its last line break, unless that is a terminal]. With an empty
+    /// text, a model of lines starts a new line, and a model of a stream continues after a line break.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
     /// Number of samples to draw.
     #[arg(long, value_name = "N", default_value = "1")]
     samples: NonZeroU64,
@@ -107,7 +104,10 @@ impl Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
     let pipeline = args.precision.load(&args.model.dir()?)?;
-    let prompt = pipeline.prompt(&args.prompt)?;
+    let prompt = match &args.prompt {
+        Some(text) => pipeline.prompt(text)?,
+        None => pipeline.prompt(&input::prompt()?)?,
+    };
     message::warnings(prompt.warnings());
     let mut out = Output::stdout();
     for number in 0..args.samples.get() {

@@ -1,7 +1,7 @@
 //! Text input from files and standard input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use attentive::data::{self, MAX_RECORD_BYTES};
@@ -33,6 +33,36 @@ pub(super) fn read_lines(path: &Path) -> Result<Vec<String>> {
     } else {
         data::read_lines(path)
     }
+}
+
+/// The text on standard input without its last line break; nothing if that is a terminal.
+///
+/// # Errors
+/// Read errors, text that is not UTF-8, and more of it than a line may have.
+pub(super) fn prompt() -> Result<String> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(String::new());
+    }
+    let mut read = Vec::new();
+    let limit = MAX_RECORD_BYTES as u64 + 1;
+    let taken = stdin.lock().take(limit).read_to_end(&mut read);
+    taken.map_err(Error::io("read", STDIN))?;
+    let refused = |problem: String| Error::Data {
+        problem,
+        hint: Some("`--prompt` takes the text to continue; `< /dev/null` gives none".into()),
+    };
+    if read.len() > MAX_RECORD_BYTES {
+        let problem =
+            format!("{STDIN} has more than {MAX_RECORD_BYTES} bytes, too many for a prompt");
+        return Err(refused(problem));
+    }
+    let mut text = String::from_utf8(read)
+        .map_err(|error| refused(format!("the prompt on {STDIN} is not UTF-8: {error}")))?;
+    for end in ['\n', '\r'] {
+        text.truncate(text.strip_suffix(end).unwrap_or(&text).len());
+    }
+    Ok(text)
 }
 
 /// The lines of `first`, and for each of `references` a stream of lines aligned with them.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use attentive::checkpoint;
 use attentive::decode::SearchOptions;
 use attentive::engine::Precision;
-use attentive::error::Result;
+use attentive::error::{Error, Result};
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
 use attentive::pipeline::TranslateOptions;
 use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, Test, quantize};
@@ -66,7 +66,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
     /// Number of resampled test sets.
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", requires = "src")]
     resamples: NonZeroUsize,
     /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
@@ -161,6 +161,12 @@ fn sizes(
 fn search(args: &Args) -> Result<Option<TranslateOptions>> {
     if args.search == SearchArgs::default() {
         return Ok(None);
+    }
+    if args.src.is_none() {
+        return Err(Error::usage(
+            "without a test set nothing is searched",
+            "give `--src` and `--ref`, or leave the search options out",
+        ));
     }
     let model = checkpoint::describe(&args.model.dir()?)?;
     args.search.options(&model.config, 1).map(Some)

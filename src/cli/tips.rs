@@ -64,10 +64,10 @@ fn of_value(option: &str, value: &str) -> Option<String> {
     };
     match value {
         "spm" | "flores101" => Some(divide(
-            "the SentencePiece model `sacrebleu_tokenizer_spm.model` that sacreBLEU downloads (`spm_encode --model FILE < out > out.spm`)",
+            "the SentencePiece model `sacrebleu_tokenizer_spm.model` that sacreBLEU downloads (`spm_encode --model=FILE < out > out.spm`)",
         )),
         "flores200" => Some(divide(
-            "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode --model FILE < out > out.spm`)",
+            "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode --model=FILE < out > out.spm`)",
         )),
         "ja-mecab" => Some(divide(
             "MeCab and the dictionary `ipadic` (`mecab -Owakati < out > out.words`)",

@@ -125,9 +125,11 @@ fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
 fn unknown_key(key: &str) -> Error {
     let known = SCHEMA.keys().map(String::as_str);
     let near = || nearest(known, |known| likeness(known, key));
-    let hint = match usual::key(split(key).1).or_else(near) {
-        Some(known) => did_you_mean(known),
-        None => keys_beside(key),
+    let name = split(key).1;
+    let hint = match (usual::instead(name), usual::key(name)) {
+        (Some(hint), _) => hint.to_owned(),
+        (None, Some(known)) => did_you_mean(known),
+        (None, None) => near().map_or_else(|| keys_beside(key), did_you_mean),
     };
     Error::Config {
         key: key.to_owned(),

@@ -223,6 +223,11 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "did you mean `model.d_model`?",
         ),
         (
+            "train.device = 'cuda'",
+            "train.device",
+            "everything is computed on the CPU",
+        ),
+        (
             "train.lr = 1",
             "train.lr",
             "did you mean `train.optimizer.learning_rate`?",

@@ -207,6 +207,22 @@ pub(super) fn hint(key: &str, other: &str) -> Option<&'static str> {
     found.next().map(|(_, _, hint)| *hint)
 }
 
+/// What to do in place of a key `name` that has no equal here.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
+    let devices = [
+        "device",
+        "devices",
+        "gpu",
+        "gpus",
+        "cuda",
+        "use_gpu",
+        "accelerator",
+    ];
+    devices
+        .contains(&name)
+        .then_some("leave it out: everything is computed on the CPU")
+}
+
 /// The key that is usually called `name`.
 pub(super) fn key(name: &str) -> Option<&'static str> {
     let found = KEYS.iter().find(|(_, names)| names.contains(&name));

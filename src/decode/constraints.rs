@@ -52,20 +52,21 @@ impl Constraints {
         wanted
     }
 
-    /// [`Constraints::met`] after one more token.
+    /// The number of tokens met after one more token: those of the phrases that have occurred, and the longest beginning of
+    /// another one. Some wanted token always raises it.
     pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));
         met(advanced)
     }
 
-    /// The number of tokens met: those of the phrases that have occurred, and the longest beginning of another one. Some wanted
-    /// token always raises it.
+    /// The number of tokens met.
+    #[cfg(test)]
     pub(super) fn met(&self, progress: &Progress) -> usize {
         met(self.0.iter().zip(progress.iter().copied()))
     }
 
-    /// [`Constraints::met`] of a hypothesis that contains all phrases.
+    /// The number of tokens met of a hypothesis that contains all phrases.
     pub(super) fn total(&self) -> usize {
         self.0.iter().map(|phrase| phrase.tokens.len()).sum()
     }

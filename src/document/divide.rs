@@ -1,55 +1,137 @@
-//! Division of text that is longer than a model reads.
+//! Division of a text into the pieces that are translated.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::abbreviations::is_unfinished;
+use super::sentences::{needs_blank, sentences};
 
-/// The pieces of `text` to translate, in order and without blanks around them: all of it if it fits, else its sentences,
-/// each divided further where it does not fit. Only a single character may be left that does not fit.
-pub(super) fn pieces(text: &str, fits: &dyn Fn(&str) -> bool) -> Vec<Range<usize>> {
-    let whole = trim(text, 0..text.len());
-    if whole.is_empty() {
-        return Vec::new();
-    }
-    if fits(&text[whole.clone()]) {
-        return vec![whole];
-    }
+/// Where a text is divided into segments.
+///
+/// However it is, text that a model cannot read at once is divided into sentences, these at the punctuation of clauses, then
+/// at blanks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Nowhere: line breaks are blanks.
+    Nowhere,
+    /// After each line.
+    Lines,
+    /// After each sentence and each line.
+    #[default]
+    Sentences,
+    /// After each sentence and each paragraph, which a blank line ends. Other line breaks are blanks.
+    Paragraphs,
+}
+
+/// A piece of a text.
+pub(super) struct Piece {
+    /// Its bytes, without blanks around them.
+    pub(super) range: Range<usize>,
+    /// Whether it begins a sentence right after another one, with no blank between them, and none is missing.
+    pub(super) touches: bool,
+}
+
+/// The pieces of `text` to translate, in order: those of `split`, each divided further where it does not fit. Only a single
+/// character may be left that does not fit.
+pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    for sentence in sentences(text, whole) {
-        divide(text, sentence, fits, &mut pieces);
+    for paragraph in paragraphs(text, split) {
+        let paragraph = with_words(text, paragraph);
+        let whole = matches!(split, Split::Nowhere | Split::Lines);
+        let found = match whole && fits(&flat(&text[paragraph.clone()])) {
+            true => vec![paragraph],
+            false => {
+                let found = sentences(&text[paragraph.clone()]).into_iter();
+                let at = |range: Range<usize>| {
+                    paragraph.start + range.start..paragraph.start + range.end
+                };
+                found.map(at).collect()
+            }
+        };
+        let mut end = None;
+        for sentence in found {
+            let sentence = with_words(text, sentence);
+            let touches = end == Some(sentence.start)
+                && !needs_blank(&text[..sentence.start], &text[sentence.start..]);
+            end = (!sentence.is_empty()).then_some(sentence.end);
+            divide(text, sentence, touches, fits, &mut pieces);
+        }
     }
     pieces
 }
 
-/// The sentences of `text[range]`, without blanks around them.
-fn sentences(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let mut sentences: Vec<Range<usize>> = Vec::new();
-    for (at, part) in text[range.clone()].split_sentence_bound_indices() {
-        let part = trim(text, range.start + at..range.start + at + part.len());
-        match sentences.last_mut() {
-            _ if part.is_empty() => {}
-            Some(last) if is_unfinished(&text[last.clone()]) => last.end = part.end,
-            _ => sentences.push(part),
+/// `text` without line breaks: each becomes one blank, with the blanks around it.
+pub(super) fn flat(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_line_break) {
+        return text.into();
+    }
+    let mut lines = text.split(is_line_break).map(str::trim);
+    let mut flat = lines.next().unwrap_or_default().to_owned();
+    for line in lines.filter(|line| !line.is_empty()) {
+        flat.push(' ');
+        flat.push_str(line);
+    }
+    flat.into()
+}
+
+/// The parts of `text` that no sentence reaches beyond, without the blanks around them and without empty ones.
+fn paragraphs(text: &str, split: Split) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut ended) = (0, true);
+    for line in text.split_inclusive(is_line_break) {
+        let range = trim(text, at..at + line.len());
+        at += line.len();
+        // What looks like an empty line within "\r\n" is none.
+        let is_empty = range.is_empty() && !(line == "\n" && text[..at - 1].ends_with('\r'));
+        let joins = match split {
+            Split::Nowhere => true,
+            Split::Lines | Split::Sentences => false,
+            Split::Paragraphs => !ended,
+        };
+        match found.last_mut() {
+            _ if range.is_empty() => ended |= is_empty,
+            Some(last) if joins => last.end = range.end,
+            _ => {
+                found.push(range);
+                ended = false;
+            }
         }
     }
-    sentences
+    found
+}
+
+/// The line breaks of Unicode.
+fn is_line_break(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// Halves `text[range]` until all parts fit.
 fn divide(
     text: &str,
     range: Range<usize>,
+    touches: bool,
     fits: &dyn Fn(&str) -> bool,
-    pieces: &mut Vec<Range<usize>>,
+    pieces: &mut Vec<Piece>,
 ) {
+    let first = range.start;
     let mut waiting = vec![range];
+    waiting.retain(|range| !range.is_empty());
     while let Some(range) = waiting.pop() {
         let part = &text[range.clone()];
-        let middle = if fits(part) { None } else { break_of(part) };
+        let middle = if fits(&flat(part)) {
+            None
+        } else {
+            break_of(part)
+        };
         match middle {
-            None => pieces.push(range),
+            None => pieces.push(Piece {
+                touches: touches && range.start == first,
+                range,
+            }),
             Some(middle) => {
                 waiting.push(trim(text, range.start + middle..range.end));
                 waiting.push(trim(text, range.start..range.start + middle));
@@ -85,6 +167,26 @@ fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
 fn blanks(text: &str) -> impl Iterator<Item = usize> {
     let blanks = text.char_indices().filter(|(_, c)| c.is_whitespace());
     blanks.map(|(at, _)| at)
+}
+
+/// `range` of `text` without the pictures and blanks at its ends, which stay as they are; empty if no letters or digits are left.
+fn with_words(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = &text[range.clone()];
+    if !part.contains(char::is_alphanumeric) {
+        return range.start..range.start;
+    }
+    let kept = |c: char| c.is_whitespace() || is_picture(c);
+    let start = range.end - part.trim_start_matches(kept).len();
+    start..start + part.trim_matches(kept).len()
+}
+
+/// Emoji and the like, which few vocabularies have.
+fn is_picture(c: char) -> bool {
+    matches!(
+        c,
+        '\u{1f000}'..='\u{1faff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{200d}'
+            | '\u{20e3}' | '\u{e0020}'..='\u{e007f}'
+    )
 }
 
 /// `range` of `text` without the blanks at its ends.

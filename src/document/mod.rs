@@ -5,9 +5,9 @@
 //! place. Tags inside a sentence follow the words they belong to, by the alignment of the words.
 //!
 //! ```
-//! use attentive::document::{Document, Translated};
+//! use attentive::document::{Document, Split, Translated};
 //!
-//! let document = Document::html("<p>the <b>red</b> house</p>", |_| true)?;
+//! let document = Document::html("<p>the <b>red</b> house</p>", Split::Sentences, |_| true)?;
 //! assert_eq!(document.segments()[0].text, "the red house");
 //! let translated = Translated {
 //!     text: "la maison rouge".into(),
@@ -17,15 +17,22 @@
 //! # Ok::<(), attentive::Error>(())
 //! ```
 
-mod abbreviations;
 mod divide;
+mod divided;
 mod html;
 mod plain;
+mod sentences;
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
+pub use divide::Split;
+pub use divided::{Divided, Sentence};
+
 use html::Run;
+use sentences::needs_blank;
 
 use crate::error::Result;
 
@@ -37,12 +44,15 @@ pub struct Document {
 }
 
 /// A piece of text to translate: a line, a sentence, or the part of a sentence that a model can read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The text, without blanks around it, without markup and with characters in place of entities.
     pub text: String,
     /// Whether markup inside the text makes [`Document::render`] ask which words belong together.
     pub needs_alignment: bool,
+    /// Whether it begins a sentence right after the segment before it, with no blank between them, as in Chinese. In languages
+    /// with blanks, [`Document::render`] puts one there.
+    pub touches: bool,
 }
 
 /// The translation of a [`Segment`].
@@ -67,16 +77,15 @@ enum Part {
 }
 
 impl Document {
-    /// Divides plain text into its lines. Lines which the model cannot read at once, as told by `fits`, are divided into
-    /// sentences (Unicode Standard Annex #29), and sentences that are still too long at punctuation, then at blanks.
+    /// Divides plain text as `split` says. What the model cannot read at once, as told by `fits`, is divided further.
     ///
     /// Line breaks and blanks between segments are kept.
-    pub fn text(source: &str, fits: impl Fn(&str) -> bool) -> Self {
-        plain::read(source, &fits)
+    pub fn text(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Self {
+        plain::read(source, split, &fits)
     }
 
-    /// Divides an HTML document or fragment at its block elements. As in [`Document::text`], text that does not fit is
-    /// divided into sentences and parts of them.
+    /// Divides an HTML document or fragment at its block elements, and the text between them as [`Document::text`] does. Line
+    /// breaks count as in plain text with [`Split::Lines`] and [`Split::Sentences`]; otherwise they are blanks.
     ///
     /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code` and similar
     /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as
@@ -85,8 +94,8 @@ impl Document {
     ///
     /// # Errors
     /// [`crate::Error::Usage`] if more than 256 inline elements are nested in each other.
-    pub fn html(source: &str, fits: impl Fn(&str) -> bool) -> Result<Self> {
-        html::read(source, &fits)
+    pub fn html(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Result<Self> {
+        html::read(source, split, &fits)
     }
 
     /// The segments, in the order of the document.
@@ -110,16 +119,29 @@ impl Document {
             self.segments.len(),
             "one translation for each segment"
         );
+        let translations = spaced(&self.segments, translations);
         let mut out = String::new();
         for part in &self.parts {
             match part {
                 Part::Verbatim(text) => out.push_str(text),
                 Part::Plain(number) => out.push_str(&translations[*number].text),
-                Part::Run(run) => run.render(&self.segments, translations, &mut out),
+                Part::Run(run) => run.render(&self.segments, &translations, &mut out),
             }
         }
         out
     }
+}
+
+/// The translations, with a blank before those that would run into the one before them.
+fn spaced<'a>(segments: &[Segment], translations: &'a [Translated]) -> Cow<'a, [Translated]> {
+    let mut spaced = Cow::Borrowed(translations);
+    let touching = segments.iter().enumerate().skip(1);
+    for (number, _) in touching.filter(|(_, segment)| segment.touches) {
+        if needs_blank(&translations[number - 1].text, &translations[number].text) {
+            spaced.to_mut()[number].text.insert(0, ' ');
+        }
+    }
+    spaced
 }
 
 impl Part {

@@ -17,6 +17,24 @@ pub struct Request {
     pub src: String,
     /// What its translation must contain. Lines may share it: it is read once for all of them.
     pub demands: Arc<Demands>,
+    /// Where it stands, if not on the line that follows the one before it.
+    pub place: Option<Place>,
+}
+
+/// Where a sentence stands. Warnings name its line, and its random numbers depend on both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its line, or text, counted from 1.
+    pub line: usize,
+    /// Its number in the line, counted from 0.
+    pub sentence: usize,
+}
+
+impl Place {
+    /// The stream of random numbers: that of the line, and further ones for sentences after the first.
+    pub(super) fn stream(self) -> u64 {
+        self.line as u64 | (self.sentence as u64) << 40
+    }
 }
 
 impl From<String> for Request {
@@ -41,7 +59,7 @@ pub struct Demands {
 
 impl Demands {
     /// Whether any translation will do.
-    pub(super) fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         let mut phrases = self.phrases.iter();
         self.prefix.is_blank() && phrases.all(|phrase| phrase.trim().is_empty())
     }
@@ -80,14 +98,21 @@ impl Prefix {
 pub(super) struct Job {
     pub(super) source: Source,
     pub(super) terms: Arc<Terms>,
+    pub(super) place: Place,
 }
 
-impl From<Source> for Job {
-    /// Any translation will do.
-    fn from(source: Source) -> Self {
+impl Job {
+    /// A job for which any translation of line number `line` will do.
+    pub(super) fn of_line(line: usize, source: Source) -> Self {
+        let place = Place { line, sentence: 0 };
+        Self::at(place, source)
+    }
+
+    fn at(place: Place, source: Source) -> Self {
         Self {
             source,
             terms: Arc::default(),
+            place,
         }
     }
 }
@@ -115,14 +140,19 @@ pub(super) fn jobs(
     let read: Vec<_> = distinct.par_iter().map(|one| reader.read(one)).collect();
     let numbered = requests.par_iter().zip(of_requests).enumerate();
     numbered
-        .map(|(index, (request, number))| job(reader, first_line + index, request, &read[number]))
+        .map(|(index, (request, number))| {
+            let line = first_line + index;
+            let place = request.place.unwrap_or(Place { line, sentence: 0 });
+            job(reader, place, request, &read[number])
+        })
         .collect()
 }
 
-/// The request on line number `line`, whose demands were `read`.
-fn job(reader: &Reader<'_>, line: usize, request: &Request, read: &ReadDemands) -> Result<Job> {
+/// The request at `place`, whose demands were `read`.
+fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands) -> Result<Job> {
+    let line = place.line;
     let source = Source::read(&request.src, reader.pipeline)?.on_line(line);
-    let mut job = Job::from(source);
+    let mut job = Job::at(place, source);
     let Some(terms) = read else {
         return Ok(job);
     };

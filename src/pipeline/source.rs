@@ -30,6 +30,11 @@ impl Source {
         let special = tokenizer.special();
         let room = pipeline.max_src_len().saturating_sub(special.n_frame());
         let mut source = Self::text(line, tokenizer, room)?;
+        if source.ids.contains(&special.unk) {
+            let read = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
+            let unknown = tokenizer.unknown(read)?;
+            source.warnings.extend(Warning::of_unreadable(&unknown));
+        }
         if !source.ids.is_empty() {
             source.ids = special.framed(source.ids);
         }

@@ -136,8 +136,9 @@ impl Pipeline {
         let sources = profile::time(Part::Tokenization, || {
             Source::read_all(first_line, lines, |line| Source::read(line, self))
         })?;
-        let jobs = sources.into_iter().map(Job::from).collect();
-        self.translate_jobs(first_line, jobs, options)
+        let numbered = (first_line..).zip(sources);
+        let jobs = numbered.map(|(line, source)| Job::of_line(line, source));
+        self.translate_jobs(jobs.collect(), options)
     }
 
     /// [`Pipeline::translate_from`] for lines that come with demands. If no translation within the length limit contains all
@@ -152,13 +153,42 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        check_batch_size(options)?;
         let search = SearchOptions {
             guided: true,
             ..options.search
         };
-        let jobs = self.jobs(first_line, requests, &search)?;
-        self.translate_jobs(first_line, jobs, &TranslateOptions { search, ..*options })
+        self.translate_sentences(
+            first_line,
+            requests,
+            &TranslateOptions { search, ..*options },
+        )
+    }
+
+    /// [`Pipeline::translate_requests`], by the search of [`Pipeline::translate_from`] unless [`SearchOptions::guided`] says
+    /// otherwise, for requests that are sentences of lines.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_requests`].
+    pub fn translate_sentences(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        check_batch_size(options)?;
+        let jobs = self.jobs(first_line, requests, &options.search)?;
+        self.translate_jobs(jobs, options)
+    }
+
+    /// Whether the model reads all of `text` at once.
+    pub fn fits(&self, text: &str) -> bool {
+        /// No text has so many bytes for each token. Longer ones need not be read to know that they do not fit.
+        const LONGEST: usize = 64;
+        let tokenizer = self.tokenizers.src();
+        let frame = tokenizer.special().n_frame();
+        let room = self.max_src_len().saturating_sub(frame);
+        let short = text.len() <= LONGEST.saturating_mul(room);
+        short && tokenizer.encode(text).is_ok_and(|ids| ids.len() <= room)
     }
 
     /// The jobs of `requests`, whose first is on line `first_line`.
@@ -196,18 +226,21 @@ impl Pipeline {
 
     fn translate_jobs(
         &self,
-        first_line: usize,
         jobs: Vec<Job>,
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |&line: &usize| {
-            let Job { source, terms } = &jobs[line];
+            let Job {
+                source,
+                terms,
+                place,
+            } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
                 prefix: terms.prefix.clone(),
                 constraints: terms.constraints.clone(),
-                stream: (first_line + line) as u64,
+                stream: place.stream(),
             }
         };
         let sentences = order.iter().map(sentence);
@@ -227,30 +260,37 @@ impl Pipeline {
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let lines = jobs.into_par_iter().zip(found).enumerate();
-        let read = lines.map(|(line, (job, hypotheses))| match hypotheses {
-            Some(found) => self.translation(first_line + line, job, found, &options.search),
+        let lines = jobs.into_par_iter().zip(found);
+        let read = lines.map(|(job, hypotheses)| match hypotheses {
+            Some(found) => self.translation(job, found, &options.search),
             None => Ok(Translation::blank(job.source.warnings)),
         });
         profile::time(Part::Detokenization, || read.collect())
     }
 
-    /// The translation of line `line` that a search for [`all_candidates`] found.
+    /// The translation that a search for [`all_candidates`] found.
     ///
     /// # Errors
     /// [`Error::Data`] if it found none.
     pub(super) fn translation(
         &self,
-        line: usize,
         job: Job,
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job { source, terms } = job;
+        let Job {
+            source,
+            terms,
+            place,
+        } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
         let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
+        let unk = self.tokenizers.tgt().special().unk;
+        let best = found.first().map_or(&[][..], |best| &best.tokens);
+        let unwritten = best.iter().filter(|&&id| id == unk).count();
+        let of_best = lacking.chain(Warning::of_unwritten(unwritten));
         let mut warnings = source.warnings;
-        warnings.extend(lacking.map(|warning| warning.on_line(line)));
+        warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
         let hypotheses = self.candidates(found, &terms, options);
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";

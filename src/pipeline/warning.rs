@@ -32,6 +32,38 @@ impl Warning {
         })
     }
 
+    /// A warning that `unknown` parts of a text are not in the vocabulary; `None` if there are none.
+    pub(super) fn of_unreadable(unknown: &[String]) -> Option<Self> {
+        /// Parts to name, and characters of each.
+        const PARTS: usize = 5;
+        const CHARACTERS: usize = 20;
+        let short = |part: &String| match part.char_indices().nth(CHARACTERS) {
+            Some((end, _)) => format!("`{}…`", &part[..end]),
+            None => format!("`{part}`"),
+        };
+        let named: Vec<String> = unknown.iter().take(PARTS).map(short).collect();
+        let further = match unknown.len().saturating_sub(PARTS) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        (!unknown.is_empty()).then(|| {
+            Self::new(format!(
+                "not in the model's vocabulary, so the result may lack it or have something else in its place: {}{further}",
+                named.join(", ")
+            ))
+        })
+    }
+
+    /// A warning that `unwritten` parts of a translation are not in the vocabulary; `None` if there are none.
+    pub(super) fn of_unwritten(unwritten: usize) -> Option<Self> {
+        let parts = count(unwritten, "word");
+        (unwritten > 0).then(|| {
+            Self::new(format!(
+                "the translation lacks {parts} that the model's vocabulary cannot spell (`<unk>`)"
+            ))
+        })
+    }
+
     /// The same warning for line number `line`.
     pub fn on_line(self, line: usize) -> Self {
         Self {

@@ -83,9 +83,14 @@ impl<T: Send + 'static> Answers<T> {
 
 /// About how many tokens `text` has.
 pub(super) fn read_positions(text: &String) -> usize {
+    positions_of(text.len())
+}
+
+/// About how many tokens a text of so many bytes has.
+pub(super) fn positions_of(bytes: usize) -> usize {
     /// Bytes of a token, on average.
-    const BYTES: usize = 3;
-    text.len() / BYTES
+    const EACH: usize = 3;
+    bytes / EACH
 }
 
 /// `items` in chunks of about as many positions as a model reads in a fraction of a second. `work` is what is done with a

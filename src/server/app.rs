@@ -33,12 +33,12 @@ pub(super) struct App {
     pub(super) desk: Desk,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
-    /// Characters of all requests in progress.
-    in_progress: AtomicUsize,
     /// The names by which requests may call the server.
     pub(super) hosts: Hosts,
     /// Bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
+    /// Characters of all requests in progress.
+    in_progress: AtomicUsize,
 }
 
 impl App {
@@ -57,9 +57,9 @@ impl App {
             phase: Phase::new(),
             desk: Desk::new(),
             characters: AtomicU64::new(0),
-            in_progress: AtomicUsize::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             bodies: Shares::new(bodies, each),
+            in_progress: AtomicUsize::new(0),
             config,
         }))
     }

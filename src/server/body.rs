@@ -10,6 +10,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -90,13 +91,19 @@ async fn aside<T: Send + 'static>(
 ) -> Result<T, Problem> {
     /// Bytes that are read in an instant.
     const FEW: usize = 8 << 10;
+    /// What is read may take many times the memory of its text, until something is found to be wrong: few at once.
+    static TURNS: Semaphore = Semaphore::const_new(2);
     if bytes.len() <= FEW {
         return read(&bytes);
     }
-    let failed = |_| Err(Problem::new(Kind::Internal, "the body could not be read"));
-    spawn_blocking(move || read(&bytes))
-        .await
-        .unwrap_or_else(failed)
+    let failed = || Problem::new(Kind::Internal, "the body could not be read");
+    let turn = TURNS.acquire().await.map_err(|_| failed())?;
+    let reading = spawn_blocking(move || {
+        // Kept even if the client leaves.
+        let _turn = turn;
+        read(&bytes)
+    });
+    reading.await.unwrap_or_else(|_| Err(failed()))
 }
 
 /// All of a body. One that is declared to be too large is refused before any of it is read.

@@ -97,6 +97,17 @@ impl Language {
         self.known().map_or(&self.0, |(_, name, _)| name)
     }
 
+    /// The language of this name or code.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let known = KNOWN
+            .iter()
+            .find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some((code, _, _)) => Some(Self((*code).to_owned())),
+            None => name.parse().ok(),
+        }
+    }
+
     /// The code without its region: `pt` for `pt-br`.
     pub(super) fn base(&self) -> &str {
         self.0.split_once('-').map_or(&self.0, |(base, _)| base)

@@ -14,6 +14,7 @@ mod auth;
 mod body;
 mod config;
 mod desk;
+mod divided;
 mod hosts;
 mod language;
 mod limits;

@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::decode::SearchOptions;
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 use crate::pipeline::service::{Client, Sentences, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -25,6 +25,8 @@ pub(super) enum Form {
 pub(super) struct Texts {
     pub(super) texts: Vec<String>,
     pub(super) form: Form,
+    /// Where they are divided.
+    pub(super) split: Split,
     /// Number of further translations of each.
     pub(super) alternatives: usize,
 }
@@ -36,7 +38,14 @@ pub(super) struct Rendered {
     pub(super) alternatives: Vec<String>,
 }
 
-/// Translates `texts`, each line as `attentive translate` does.
+/// Translated texts, and what could not be read or written.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) texts: Vec<Rendered>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Translates `texts`, each sentence as `attentive translate` does.
 ///
 /// # Errors
 /// A [`Problem`] if there is too much text, or the model has no room for it.
@@ -45,7 +54,7 @@ pub(super) async fn translate(
     model: &Arc<Model>,
     client: Client,
     texts: Texts,
-) -> Result<Vec<Rendered>, Problem> {
+) -> Result<Done, Problem> {
     let alternatives = texts.alternatives;
     let (reader, limits) = (Arc::clone(model), app.config.limits);
     let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
@@ -55,8 +64,13 @@ pub(super) async fn translate(
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(0, send)?;
     let found = answers.all(count).await?;
+    let warnings = found.iter().flat_map(|one| &one.warnings);
+    let warnings = warnings.map(|warning| warning.problem.clone()).collect();
     let translated = align(model, client, &documents, found).await?;
-    let render = move |_: &Stop| Ok(render(&documents, &translated, alternatives));
+    let render = move |_: &Stop| {
+        let texts = render(&documents, &translated, alternatives);
+        Ok(Done { texts, warnings })
+    };
     app.desk.ask(client, render).await
 }
 
@@ -68,12 +82,14 @@ fn read(
     stop: &Stop,
 ) -> Result<(Vec<Document>, Sentences), Problem> {
     // Whatever fits need not be divided further, which ends the work.
-    let fits = |text: &str| stop.is_set() || fits(model.pipeline(), text);
+    let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
     let document = |text: &String| {
         stop.check()?;
         match texts.form {
-            Form::Plain => Ok(Document::text(text, fits)),
-            Form::Markup => Document::html(text, fits).map_err(|error| Problem::invalid(&error)),
+            Form::Plain => Ok(Document::text(text, texts.split, fits)),
+            Form::Markup => {
+                Document::html(text, texts.split, fits).map_err(|error| Problem::invalid(&error))
+            }
         }
     };
     let documents = texts.texts.iter().map(document);
@@ -97,18 +113,6 @@ fn read(
         return Err(Problem::new(Kind::TooLarge, problem));
     }
     Ok((documents, sentences))
-}
-
-/// Whether the model reads all of `text`.
-fn fits(pipeline: &Pipeline, text: &str) -> bool {
-    /// No text has so many bytes for each token. Longer ones need not be read to know that they do not fit.
-    const LONGEST: usize = 64;
-    let most = pipeline.architecture().max_len;
-    let tokens = |text| {
-        let read = pipeline.tokenizers().src().encode(text);
-        read.map_or(0, |ids| ids.len())
-    };
-    text.len() <= LONGEST.saturating_mul(most) && tokens(text) < most
 }
 
 /// The model's own search; a wider one where more translations are asked for than it finds.

@@ -2,7 +2,7 @@
 
 mod by_word;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::fs;
 use std::io;
@@ -175,6 +175,25 @@ impl Tokenizer {
             found.map_or(unk, |id| self.known(id))
         };
         Ok(ids.map(spelled).collect())
+    }
+
+    /// The parts of `text` that are read as `<unk>`, each of them once, in the order of the text.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn unknown(&self, text: &str) -> Result<Vec<String>> {
+        let ids = self.encode(text)?;
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let tokens = ids.iter().zip(encoding.get_offsets());
+        let unknown = tokens.filter(|(id, _)| **id == self.special.unk);
+        let parts = unknown.filter_map(|(_, &(start, end))| text.get(start..end));
+        let parts = parts.map(str::trim).filter(|part| !part.is_empty());
+        let mut seen = HashSet::new();
+        Ok(parts
+            .filter(|part| seen.insert(*part))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// `id`, or `<unk>` if it is beyond the vocabulary of the model.

@@ -49,6 +49,37 @@ fn sentences_and_paragraphs_are_translated_where_they_stand() {
     });
 }
 
+/// Sentences of several languages and scripts, with a number in each.
+const LANGUAGES: [&str; 6] = [
+    "Mr. Smith paid $3.50 for 101 apples. \"Is 102 enough?\" she asked. No. It is 103 now!",
+    "Herr Dr. Meier kam um 8.30 Uhr mit 201 Leuten. Er sagte: „Guten Tag, 202!“ Dann ging er, z. B. zu 203.",
+    "Il a dit : « Bonjour 301 ! » Elle est partie avec M. Dupont et 302 amis. Et 303 ?",
+    "これは401です。次は402です！最後は403ですか？",
+    "Он ушёл в 501 дом. Где 502 дома? Вот 503!",
+    "وصل 601 رجل. هل رأيت 602 كتابا؟ نعم، 603!",
+];
+
+#[test]
+fn no_sentence_of_any_language_is_lost() {
+    let server = Server::start(&MODEL, &[], "");
+    visit(server.address(), |page| {
+        page.text("h2");
+        let text = LANGUAGES.join("\n\n");
+        paste(page, &text);
+        page.until(DONE);
+        let found = sources(page);
+        let numbers = (1..=6).flat_map(|language| (1..=3).map(move |n| language * 100 + n));
+        for number in numbers.map(|number| number.to_string()) {
+            let with = found.iter().filter(|one| one.contains(&number)).count();
+            assert_eq!(with, 1, "{number}: {found:#?}");
+        }
+        assert!(found.len() >= 18, "{found:#?}");
+        let behind = page.run("return document.getElementById('mirror').textContent");
+        let behind = behind.as_str().unwrap().trim_end_matches('\u{200b}');
+        assert_eq!(behind, text);
+    });
+}
+
 #[test]
 fn three_thousand_words_are_translated() {
     let server = Server::start(&MODEL, &[], "");

@@ -54,7 +54,7 @@ impl Server {
 
     /// The first translation of `text`, as one sentence, by `model`.
     pub(crate) fn translation(&self, model: &str, text: &str) -> String {
-        let request = json!({"model": model, "text": text});
+        let request = json!({"model": model, "text": text, "split_sentences": false});
         let mut answer = ureq::post(format!("{}/api/translate", self.address))
             .send_json(request)
             .unwrap();

@@ -122,7 +122,8 @@ fn models_of_the_same_task_stand_side_by_side() {
 #[test]
 fn a_server_that_is_gone_is_reported_and_nothing_is_lost() {
     let mut server = Server::start(&[("one", "transformer")], &[], "");
-    visit(&server.address().to_owned(), |page| {
+    let address = server.address().to_owned();
+    visit(&address, |page| {
         page.write("#text", "1 2 3");
         let before = translation(page);
         server.stop();

@@ -2,8 +2,9 @@
 
 use std::thread;
 
-use attentive::document::{Document, Translated};
+use attentive::document::{Document, Split, Translated};
 use attentive::pipeline::Pipeline;
+use attentive::text::Detokenizer;
 
 use crate::support::serving::fixture;
 
@@ -118,7 +119,8 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
         for html in markup(SIZE / 4) {
             let shown = &html[..html.floor_char_boundary(40)];
             // Too deep an element is refused; nothing else is.
-            let Ok(document) = Document::html(&html, |text| text.len() < 5000) else {
+            let Ok(document) = Document::html(&html, Split::Paragraphs, |text| text.len() < 5000)
+            else {
                 assert!(html.matches("<b>").count() > 256, "{shown}");
                 continue;
             };
@@ -135,7 +137,7 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
             );
         }
         let largest = format!("<a {}>b</a>", filled("x=\"y\" ", SIZE));
-        let document = Document::html(&largest, |_| true).unwrap();
+        let document = Document::html(&largest, Split::Paragraphs, |_| true).unwrap();
         assert_eq!(document.segments()[0].text, "b");
     });
 }
@@ -144,7 +146,7 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
 fn text_of_one_kind_is_divided() {
     on_a_small_stack(|| {
         for text in plain(SIZE / 16) {
-            let document = Document::text(&text, |text| text.len() < 5000);
+            let document = Document::text(&text, Split::Sentences, |text| text.len() < 5000);
             let segments = document.segments().iter();
             let same = segments.map(|segment| Translated {
                 text: segment.text.clone(),
@@ -161,10 +163,12 @@ fn tokenizers_read_and_write_text_of_one_kind() {
     for model in models {
         on_a_small_stack(move || {
             let pipeline = Pipeline::load(fixture(model)).unwrap();
-            for text in plain(SIZE / 8) {
+            for text in plain(SIZE / 256) {
                 for tokenizer in [pipeline.tokenizers().src(), pipeline.tokenizers().tgt()] {
                     let ids = tokenizer.encode(&text).unwrap();
                     tokenizer.decode(&ids);
+                    let mut pieces = Detokenizer::after(tokenizer, &[]);
+                    ids.iter().for_each(|&id| drop(pieces.push(id)));
                     tokenizer.words(&text).unwrap();
                 }
             }

@@ -67,7 +67,9 @@ fn translations_contain_their_phrases() {
     for beam in [1, 4, 12] {
         let command = format!("translate runs/c src --constraints terms --beam-width {beam}");
         let outcome = folder.run(&command);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        // A translation may be cut off, but not for want of a phrase.
+        assert!(!outcome.stderr.contains("lacks"), "{outcome:?}");
         let lines: Vec<&str> = outcome.stdout.lines().collect();
         assert!(
             lines[0].contains("9 9") && lines[0].contains("0 0"),

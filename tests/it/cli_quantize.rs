@@ -79,6 +79,11 @@ fn without_a_test_set_there_is_a_model_and_no_receipt() {
         2,
         &["--src"],
     );
+    folder.fails(
+        "quantize runs/c --to int8 --out new --beam-width 1",
+        2,
+        &["without a test set nothing is searched"],
+    );
     assert!(!folder.path("new").exists());
 }
 

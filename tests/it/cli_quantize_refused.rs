@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::cli_model::{CONFIG, stdout};
 use crate::cli_quantize::{TEST_SET, names, quantised, with_test_set};
+use crate::cli_sums::forget_sums;
 use crate::run::{Folder, for_family};
 
 /// A command that fails, its exit code, and parts of the message.
@@ -248,6 +249,7 @@ fn other_things_than_a_quantised_model_are_named() {
 #[test]
 fn a_quantised_model_of_another_architecture_is_refused() {
     let folder = quantised();
+    forget_sums(&folder, "small");
     let path = folder.path("small/config.toml");
     let config = fs::read_to_string(&path).unwrap();
     let cases = [

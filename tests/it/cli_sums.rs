@@ -16,12 +16,12 @@ fn sums(folder: &Folder, model: &str) -> BTreeMap<String, String> {
     serde_json::from_value(provenance["sha256"].clone()).unwrap()
 }
 
-/// Removes the checksums of everything but the weights, as a user does who has edited a file.
+/// Removes the checksums of configuration and tokenizers, as a user does who has edited a file.
 pub(crate) fn forget_sums(folder: &Folder, model: &str) {
     let path = folder.path(model).join("provenance.json");
     let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let sums = provenance["sha256"].as_object_mut().unwrap();
-    sums.retain(|name, _| name == "model.safetensors");
+    sums.retain(|name, _| name.ends_with(".safetensors"));
     fs::write(&path, provenance.to_string()).unwrap();
 }
 

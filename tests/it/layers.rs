@@ -94,7 +94,7 @@ const RULES: &[(&str, &[&str])] = &[
             "decode",
         ],
     ),
-    ("document", &["error"]),
+    ("document", &["error", "pipeline"]),
     ("page", &["error", "nn", "pipeline"]),
     (
         "server",
@@ -102,6 +102,7 @@ const RULES: &[(&str, &[&str])] = &[
             "error",
             "small_file",
             "config",
+            "batch",
             "engine",
             "checkpoint",
             "decode",

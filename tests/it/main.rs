@@ -36,6 +36,7 @@ mod cli_quantize;
 mod cli_quantize_refused;
 mod cli_runs;
 mod cli_score;
+mod cli_sentences;
 mod cli_significance;
 mod cli_sums;
 mod cli_tokens;
@@ -68,6 +69,8 @@ mod serve_network;
 mod serve_operation;
 #[cfg(feature = "server")]
 mod serve_requests;
+#[cfg(feature = "server")]
+mod serve_sentences;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;

@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 
+use crate::cli_runs::shell;
 use crate::run::Folder;
-use crate::support::http::{get, post, post_with};
+use crate::support::http::{Connection, get, post, post_with};
 use crate::support::process::{Process, copy, with_run};
 use crate::support::serving::{fixture, metric, until};
 
@@ -96,7 +97,7 @@ fn a_name_is_allowed_on_the_command_line() {
     let folder = with_run("transformer-post");
     let process = Process::start(&folder, "en-de=run --allowed-host a.example.com");
     let asked = |host: &str| {
-        let mut connection = crate::support::http::Connection::open(process.address);
+        let mut connection = Connection::open(process.address);
         connection.send(format!("GET /languages HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         connection.reply().unwrap().status
     };
@@ -144,4 +145,28 @@ fn models_that_have_not_changed_are_not_loaded_again() {
     assert_eq!([loaded("en-de"), loaded("lm")], [1, 2], "{log}");
     // Models of version 0.1 have no checksums.
     assert_eq!(log.matches("no checksum").count(), 3, "{log}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_with_few_files_is_no_reason_to_be_silent() {
+    let folder = with_run("transformer-post");
+    let listen = "127.0.0.1:0";
+    let arguments = format!("serve en-de=run --listen {listen}");
+    let command = shell(&folder, "ulimit -n 300", &arguments);
+    let process = Process::over(command, listen);
+    until("ready", || get(process.address, "/readyz").status == 200);
+    // More connections than files, which say nothing.
+    let silent: Vec<_> = (0..500)
+        .map(|_| Connection::open(process.address))
+        .collect();
+    for _ in 0..20 {
+        assert_eq!(get(process.address, "/livez").status, 200);
+    }
+    drop(silent);
+    process.signal("TERM");
+    let (code, log) = process.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("300 open files"), "{log}");
+    assert!(!log.contains("could not be accepted"), "{log}");
 }

@@ -30,7 +30,7 @@ fn is_alive(server: &Running) {
 #[test]
 fn one_tag_with_many_attributes_is_read() {
     let server = Running::start(limited(roomy()));
-    for count in [5000, 300_000] {
+    for count in [5000, 200_000] {
         let html = format!("<a {}>the</a>", "x=\"y\" ".repeat(count));
         let asked = json!({"q": html, "source": "en", "target": "de", "format": "html"});
         let reply = post(server.address, "/translate", &asked).expect(200);
@@ -79,6 +79,10 @@ fn bodies_of_one_kind_are_answered() {
         let status = post_with(server.address, "/translate", form, &body).status;
         assert!((400..500).contains(&status), "{status}");
     }
+    for part in ["a", "漢", " ", "\u{301}", "the "] {
+        let asked = json!({"q": part.repeat(400_000 / part.chars().count())});
+        post(server.address, "/detect", &asked).expect(200);
+    }
     is_alive(&server);
 }
 
@@ -106,16 +110,19 @@ fn what_a_request_says_about_its_texts_is_counted() {
     refused("/api/translate", asked, "prefix_tokens");
     let asked = json!({"model": "lm", "prompt": "the", "stop": strings(17, "x")});
     refused("/api/generate", asked, "stop");
-    let asked = json!({"model": "lm", "prompt": strings(4, "the"), "max_tokens": 9, "stop": strings(5, "x")});
-    refused("/v1/completions", asked, "stop");
+    let asked = json!({"model": "lm", "prompt": "the", "stop": strings(5, "x")});
+    post(server.address, "/v1/completions", &asked).expect(400);
     let asked = json!({"model": "lm", "prompt": "the", "max_tokens": 9, "stop": [long]});
     refused("/v1/completions", asked, "prompt");
     // What is allowed is done.
     let asked = json!({"model": "en-de", "text": ["1"], "phrases": strings(256, "2")});
     post(server.address, "/api/translate", &asked).expect(200);
-    let asked =
-        json!({"model": "lm", "prompt": "the", "max_new_tokens": 3, "stop": strings(16, "zzz")});
-    post(server.address, "/api/generate", &asked).expect(200);
+    for stop in [strings(16, "zzz"), strings(16, &"e".repeat(30_000))] {
+        let asked = json!({"model": "lm", "prompt": "the", "max_new_tokens": 3, "stop": stop});
+        post(server.address, "/api/generate", &asked).expect(200);
+    }
+    let asked = json!({"model": "en-de", "text": texts, "phrases": ["the ".repeat(100_000)]});
+    post(server.address, "/api/translate", &asked).expect(422);
 }
 
 #[test]
@@ -192,4 +199,27 @@ fn results_of_many_chunks_are_in_order() {
     for result in aligned["results"].as_array().unwrap() {
         assert_eq!(*result, aligned["results"][0]);
     }
+}
+
+#[test]
+fn requests_in_progress_are_counted_together() {
+    let server = Running::start(limited(Limits {
+        in_progress: 15,
+        new_tokens: usize::MAX,
+        ..roomy()
+    }));
+    let endless = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true});
+    let mut first = Connection::open(server.address);
+    let kind = "Content-Type: application/json\r\n";
+    first.ask("POST", "/api/generate", kind, &endless.to_string());
+    assert_eq!(first.head().unwrap().status, 200);
+    let asked = json!({"q": "the dog runs over", "source": "en", "target": "de"});
+    let refused = post(server.address, "/translate", &asked);
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    drop(first);
+    // One that is alone has only its own limit.
+    until("there is room", || {
+        post(server.address, "/translate", &asked).status == 200
+    });
 }

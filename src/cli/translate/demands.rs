@@ -53,6 +53,7 @@ impl Demands {
                     prefix: Prefix::Text(line(&self.prefixes, number)?),
                     phrases: phrases.map(str::to_owned).collect(),
                 }),
+                place: None,
             })
         };
         numbered.map(request).collect()

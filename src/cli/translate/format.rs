@@ -1,11 +1,12 @@
 //! Translations as text, columns or JSON.
 
 use attentive::batch::TokenId;
-use attentive::error::Result;
-use attentive::pipeline::{Alignment, Candidate, Pipeline, Translation, Warning};
+use attentive::error::{Error, Result};
+use attentive::pipeline::{Alignment, Candidate, Pipeline, Warning};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::division::Translated;
 use crate::cli::message;
 use crate::cli::output::Output;
 use crate::cli::table::blank_separated;
@@ -38,6 +39,8 @@ pub(super) struct Writer<'a> {
     pub(super) alignments: bool,
     /// Whether there are phrases that translations must contain.
     pub(super) constrained: bool,
+    /// Whether a warning is an error.
+    pub(super) strict: bool,
     pub(super) out: Output,
 }
 
@@ -46,6 +49,8 @@ pub(super) struct Writer<'a> {
 struct Answer<'a> {
     line: usize,
     translations: Vec<Found<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<&'a str>>,
 }
 
 /// A translation as JSON.
@@ -66,55 +71,60 @@ struct Found<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes the translations of `lines`, which start at line number `first_line`.
-    pub(super) fn write(
-        &mut self,
-        first_line: usize,
-        lines: &[String],
-        translations: &[Translation],
-    ) -> Result<()> {
-        let mut alignments = self.aligned(lines, translations)?.into_iter();
-        for (line, translation) in (first_line..).zip(translations) {
-            message::warnings(&translation.warnings);
-            let found = &translation.hypotheses;
-            let aligned = alignments.by_ref().take(found.len());
-            self.write_line(line, found, &aligned.collect::<Vec<_>>())?;
+    /// Writes the translations of lines.
+    ///
+    /// # Errors
+    /// Those of the output; the first warning about a line, if none is allowed.
+    pub(super) fn write(&mut self, translated: &Translated) -> Result<()> {
+        let Translated {
+            first_line,
+            translations,
+            alignments,
+        } = translated;
+        let mut alignments = alignments.iter();
+        for (line, translation) in (*first_line..).zip(translations) {
+            let mut warnings = translation.warnings.clone();
+            warnings.extend(cut_off(line, &translation.hypotheses));
+            match warnings.first() {
+                Some(warning) if self.strict => return Err(refused(warning)),
+                _ => message::warnings(&warnings),
+            }
+            let found = &translation.hypotheses[..];
+            let aligned: Vec<_> = alignments.by_ref().take(found.len()).collect();
+            self.write_line(line, found, &aligned, &warnings)?;
         }
         self.out.flush()
-    }
-
-    /// The alignments of all translations, one after another; none unless they were asked for.
-    fn aligned(&self, lines: &[String], translations: &[Translation]) -> Result<Vec<Alignment>> {
-        if !self.alignments {
-            return Ok(Vec::new());
-        }
-        let pairs = lines.iter().zip(translations).flat_map(|(line, found)| {
-            let tokens = found.hypotheses.iter().map(|found| &found.tokens[..]);
-            tokens.map(move |tokens| (line, tokens))
-        });
-        self.pipeline.align(&pairs.collect::<Vec<_>>())
     }
 
     fn write_line(
         &mut self,
         line: usize,
         found: &[Candidate],
-        alignments: &[Alignment],
+        alignments: &[&Alignment],
+        warnings: &[Warning],
     ) -> Result<()> {
-        message::warnings(cut_off(line, found).as_slice());
         let numbered = found.iter().enumerate();
-        let numbered = numbered.map(|(number, found)| (found, alignments.get(number)));
+        let numbered = numbered.map(|(number, found)| (found, alignments.get(number).copied()));
         if matches!(self.style, Style::Json | Style::Jsonl) {
             let translations = numbered.map(|(found, alignment)| self.json(found, alignment));
             let translations = translations.collect();
-            return self.out.json_line(&Answer { line, translations });
+            let warnings = warnings.iter().map(|warning| warning.problem.as_str());
+            return self.out.json_line(&Answer {
+                line,
+                translations,
+                warnings: (self.style == Style::Jsonl).then(|| warnings.collect()),
+            });
         }
         for (found, alignment) in numbered {
             let mut columns = match self.style {
                 Style::LineScoreText => vec![line.to_string(), format!("{:.4}", found.score)],
                 _ => Vec::new(),
             };
-            columns.push(found.text.clone());
+            // Tabs between sentences would be columns.
+            columns.push(match self.style {
+                Style::LineScoreText => found.text.replace('\t', " "),
+                _ => found.text.clone(),
+            });
             if self.token_scores {
                 columns.push(self.spelled(&found.tokens).join(" "));
                 columns.push(blank_separated(&found.token_log_probs));
@@ -144,6 +154,16 @@ impl Writer<'_> {
 
     fn spelled(&self, tokens: &[TokenId]) -> Vec<String> {
         self.pipeline.tokenizers().tgt().spelled(tokens)
+    }
+}
+
+/// The error instead of a warning.
+fn refused(warning: &Warning) -> Error {
+    Error::Data {
+        problem: warning.to_string(),
+        hint: Some(
+            "change the line, or leave out `--strict` to translate it with a warning".into(),
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `attentive translate`: translates text line by line.
 
 mod demands;
+mod division;
 mod format;
 mod profile;
 mod sampling;
@@ -23,9 +24,10 @@ use super::output::Output;
 use super::search::SearchArgs;
 use super::working::Working;
 use demands::Demands;
+use division::Division;
 use format::{Format, Style, Writer};
 use sampling::SamplingArgs;
-use shared::{Share, Shared};
+use shared::Shared;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,12 +36,19 @@ Examples:
   attentive translate runs/multi30k in.en --output out.de --beam-width 1
   attentive translate runs/multi30k in.en --precision int8 --profile > out.de
   attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
+  attentive translate runs/multi30k book.en --split-sentences > book.de
   attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
   attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
   attentive translate runs/a in.en --with runs/b --with runs/c
   attentive translate runs/multi30k in.en --checkpoint 4000
   attentive translate runs/multi30k in.en --format jsonl --alignments
+
+Sentences:
+  Each line of the input is translated as one sentence. With `--split-sentences`, each sentence of a line is translated by \
+itself, and what stands between them, blanks and emoji, stays as it is. The n-th best translation of a line is made of the n-th \
+best of its sentences, and its score is the sum of theirs. A prefix belongs to the first sentence of its line; a line with \
+phrases must be a single sentence.
 
 Output:
   One line for each line of the input; a blank line gives an empty line. With `--scores`, `--format tsv` or an `--n-best` \
@@ -54,7 +63,7 @@ blanks, counted from 0, which say that word j of the translation belongs to word
 belongs to the source token that its prediction attends to most, on average over the heads of the top layer.
   With `--json`, each line of the input gives one object: its number `line`, and a list `translations` of objects with \
 `text`, `score`, `log_prob` (the sum before the penalties), and `finished`, which is false for a translation that was cut off. \
-`--format jsonl` adds `tokens`, `token_log_probs` and, with `--constraints`, the list `unmet` of phrases that are missing.
+`--format jsonl` adds `tokens`, `token_log_probs` and, with `--constraints`, the list `unmet` of phrases that are missing, and the list `warnings` of the line.
 
 Prefixes and constraints:
   Line n of the files belongs to line n of the input; a blank line demands nothing. A translation begins with its prefix, whose \
@@ -74,9 +83,6 @@ hypotheses of the sentences that are translated together, by a token.
 Ensembles:
   The probability of a token is the mean of those that all models give it. The models need the same vocabularies, and may \
 differ in everything else.";
-
-/// Batches to collect before translating, so that sentences of similar length share a batch.
-const BATCHES_PER_CHUNK: usize = 32;
 
 /// Translate text line by line, from a file or standard input.
 #[derive(clap::Args)]
@@ -115,6 +121,14 @@ pub(super) struct Args {
     /// Search among all tokens, also if the model has a shortlist.
     #[arg(long)]
     no_shortlist: bool,
+    /// Translate each sentence of a line by itself, and join them again with the blanks between them. For lines of more than
+    /// one sentence: most models have learned single sentences, and lose the others.
+    #[arg(long)]
+    split_sentences: bool,
+    /// Stop with an error at the first line that cannot be read or translated completely, such as one with characters that the
+    /// model does not know, instead of a warning.
+    #[arg(long)]
+    strict: bool,
     /// Show speed, and where the time went, on standard error.
     #[arg(long)]
     profile: bool,
@@ -181,13 +195,19 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         token_scores: args.token_scores,
         alignments: args.alignments,
         constrained: args.constraints.is_some(),
+        strict: args.strict,
         out: Output::memory(),
     };
     processes.limit_waits();
     // Without a file, the translations may be on the same terminal.
     let shown = processes.is_first() && args.lines.has_output();
     let _working = shown.then(|| Working::shown(&pipeline, None));
-    translate_lines(&options, demands.as_ref(), &mut shared, writer)?;
+    let division = Division {
+        options,
+        demands,
+        split: args.split_sentences,
+    };
+    division.translate_lines(&mut shared, writer)?;
     Ok(pipeline)
 }
 
@@ -205,30 +225,4 @@ fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
         pipeline.align::<&str>(&[])?;
     }
     Ok((pipeline, options))
-}
-
-fn translate_lines(
-    options: &TranslateOptions,
-    demands: Option<&Demands>,
-    shared: &mut Shared<'_>,
-    mut writer: Writer<'_>,
-) -> Result<()> {
-    let pipeline = writer.pipeline;
-    let limit = options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
-    while let Some(Share { first_line, lines }) = shared.next(limit)? {
-        let mut translate = || {
-            let translations = match demands {
-                None => pipeline.translate_from(first_line, &lines, options)?,
-                Some(demands) => {
-                    let requests = demands.requests(first_line, &lines)?;
-                    pipeline.translate_requests(first_line, &requests, options)?
-                }
-            };
-            writer.write(first_line, &lines, &translations)?;
-            writer.out.take()
-        };
-        let text = translate();
-        shared.write(text)?;
-    }
-    shared.finish(|count| demands.map_or(Ok(()), |demands| demands.check_end(count)))
 }

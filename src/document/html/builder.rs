@@ -7,12 +7,13 @@ use super::blanks::{Blanks, is_space};
 use super::markup::{Event, Markup, What};
 use super::words::Words;
 use crate::document::Segment;
-use crate::document::divide::pieces;
+use crate::document::divide::{Piece, Split, pieces};
 use crate::error::Result;
 
 /// Collects the collapsed text of a run, and tags with their places in it.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
+    split: Split,
     range: Option<Range<usize>>,
     text: String,
     events: Vec<Event>,
@@ -22,6 +23,8 @@ pub(super) struct Builder {
     begun: bool,
     /// Whether whitespace follows the last character of the text.
     blank: bool,
+    /// Whether a line break that ends a segment is in it.
+    broken: bool,
     /// The visible things since the last character of the text.
     between: Option<Between>,
     after_break: bool,
@@ -36,6 +39,14 @@ struct Between {
 }
 
 impl Builder {
+    /// Nothing yet, to be divided as `split` says.
+    pub(super) fn new(split: Split) -> Self {
+        Self {
+            split,
+            ..Self::default()
+        }
+    }
+
     /// The part of the source that has been read.
     pub(super) fn range(&self) -> Option<Range<usize>> {
         self.range.clone()
@@ -56,6 +67,8 @@ impl Builder {
         for c in text.chars() {
             if is_space(c) {
                 self.space();
+                let breaks = matches!(self.split, Split::Lines | Split::Sentences);
+                self.broken |= breaks && matches!(c, '\n' | '\r');
                 let outside = if self.begun {
                     &mut self.trailing
                 } else {
@@ -84,11 +97,14 @@ impl Builder {
                 Some(between) => between.blanks.remain(last, c),
                 None => self.blank,
             };
-            if blank {
+            if self.broken {
+                self.text.push('\n');
+            } else if blank {
                 self.text.push(' ');
             }
         }
         self.text.push(c);
+        self.broken = false;
         self.between = None;
         self.see();
     }
@@ -155,18 +171,20 @@ impl Builder {
         fits: &dyn Fn(&str) -> bool,
         segments: &mut Vec<Segment>,
     ) -> Result<Run> {
-        let pieces = pieces(&self.text, fits);
+        let found = pieces(&self.text, self.split, fits);
+        let pieces: Vec<_> = found.iter().map(|piece| piece.range.clone()).collect();
         let cuts: Vec<usize> = self.events.iter().map(|event| event.at).collect();
         let words = Words::of_pieces(&self.text, &pieces, &cuts);
         let markup = Markup::nest(source, &self.events, &words)?;
         let first = segments.len();
         let marks: Vec<usize> = cuts.iter().map(|&cut| words.unit_at(cut)).collect();
-        for (number, piece) in pieces.iter().enumerate() {
+        for (number, Piece { range, touches }) in found.into_iter().enumerate() {
             let units = words.units_of_piece(number);
             let next = marks.partition_point(|&mark| mark <= units.start);
             segments.push(Segment {
-                text: self.text[piece.clone()].to_owned(),
+                text: self.text[range].to_owned(),
                 needs_alignment: marks.get(next).is_some_and(|&mark| mark < units.end),
+                touches,
             });
         }
         Ok(Run {

@@ -21,17 +21,18 @@ use tokens::{Kind, Start, Token};
 
 pub(super) use run::Run;
 
-use super::{Document, Part, Segment};
+use super::{Document, Part, Segment, Split};
 use crate::error::Result;
 
 /// Divides `source` at its blocks.
-pub(super) fn read(source: &str, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
+pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = tokens::tokens(source);
     let mut reader = Reader {
         source,
         tokens: &tokens,
+        split,
         fits,
-        builder: Builder::default(),
+        builder: Builder::new(split),
         segments: Vec::new(),
         parts: Vec::new(),
     };
@@ -49,6 +50,7 @@ pub(super) fn read(source: &str, fits: &dyn Fn(&str) -> bool) -> Result<Document
 struct Reader<'a> {
     source: &'a str,
     tokens: &'a [Token],
+    split: Split,
     fits: &'a dyn Fn(&str) -> bool,
     /// The text and inline markup since the last block boundary.
     builder: Builder,
@@ -150,7 +152,7 @@ impl Reader<'_> {
     }
 
     fn finish_run(&mut self) -> Result<()> {
-        let builder = std::mem::take(&mut self.builder);
+        let builder = std::mem::replace(&mut self.builder, Builder::new(self.split));
         if builder.has_words() {
             let run = builder.finish(self.source, self.fits, &mut self.segments)?;
             self.parts.push(Part::Run(Box::new(run)));

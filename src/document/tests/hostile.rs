@@ -1,7 +1,7 @@
 //! Input that is malformed, deep, large, or random.
 
 use super::{identity, texts, unchanged};
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 use crate::error::Error;
 use crate::random::Random;
 
@@ -31,10 +31,10 @@ fn malformed_html_comes_back() {
         ("<x-y z>a</x-y>", vec!["a"]),
         ("<ü>a", vec!["<ü>a"]),
     ] {
-        let document = Document::html(html, |_| true).unwrap();
+        let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
         assert_eq!(texts(&document), segments, "{html}");
         let out = unchanged(&document);
-        let again = Document::html(&out, |_| true).unwrap();
+        let again = Document::html(&out, Split::Nowhere, |_| true).unwrap();
         assert_eq!(texts(&again), segments, "{html} became {out}");
         assert_eq!(unchanged(&again), out);
     }
@@ -42,7 +42,7 @@ fn malformed_html_comes_back() {
 
 #[test]
 fn line_breaks_of_any_kind_are_blanks() {
-    let document = Document::html("<p>a\r\nb\rc</p>\r\n", |_| true).unwrap();
+    let document = Document::html("<p>a\r\nb\rc</p>\r\n", Split::Nowhere, |_| true).unwrap();
     assert_eq!(texts(&document), ["a b c"]);
     assert_eq!(unchanged(&document), "<p>a b c</p>\r\n");
 }
@@ -51,7 +51,7 @@ fn line_breaks_of_any_kind_are_blanks() {
 fn deep_nesting_is_refused_or_kept() {
     let deep = 100_000;
     let (open, close) = ("<b>".repeat(deep), "</b>".repeat(deep));
-    let error = Document::html(&format!("x {open}y{close}"), |_| true).unwrap_err();
+    let error = Document::html(&format!("x {open}y{close}"), Split::Nowhere, |_| true).unwrap_err();
     assert!(matches!(error, Error::Usage { .. }));
     assert!(error.to_string().contains("256"), "{error}");
     for html in [
@@ -64,7 +64,7 @@ fn deep_nesting_is_refused_or_kept() {
         format!("{}x", "<script>".repeat(deep)),
         format!("{}x{}", "<b>".repeat(256), "</b>".repeat(256)),
     ] {
-        let document = Document::html(&html, |_| true).unwrap();
+        let document = Document::html(&html, Split::Nowhere, |_| true).unwrap();
         assert!(unchanged(&document) == html);
     }
 }
@@ -79,13 +79,13 @@ fn much_markup_in_one_segment_is_placed() {
         ("x <!-- --> ", 30_000),
     ] {
         let html = part.repeat(times);
-        let document = Document::html(&html, |_| true).unwrap();
+        let document = Document::html(&html, Split::Nowhere, |_| true).unwrap();
         let out = document.render(&[Translated {
             text: "a b c".into(),
             alignment: vec![(0, 0), (0, 1), (0, 2)],
         }]);
         assert_eq!(out.matches('<').count(), html.matches('<').count());
-        let document = Document::html(&html, |text| text.len() < 20).unwrap();
+        let document = Document::html(&html, Split::Nowhere, |text| text.len() < 20).unwrap();
         assert_eq!(
             unchanged(&document).matches('<').count(),
             html.matches('<').count()
@@ -96,7 +96,7 @@ fn much_markup_in_one_segment_is_placed() {
 #[test]
 fn huge_attributes_are_kept() {
     let html = format!("<p>a <img src=\"data:{}\"> b</p>", "A>".repeat(1 << 20));
-    let document = Document::html(&html, |_| true).unwrap();
+    let document = Document::html(&html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(texts(&document), ["a b"]);
     assert!(unchanged(&document) == html);
 }
@@ -219,12 +219,12 @@ fn random_fragments_do_no_harm() {
         let html = mutated(&mut random);
         let most = random.below(30) + 1;
         let fits = |text: &str| text.len() <= most;
-        let document = Document::html(&html, fits).unwrap();
+        let document = Document::html(&html, Split::Nowhere, fits).unwrap();
         segments += document.segments().len();
 
         // Translated to itself, it has the same text and the same markup.
         let out = unchanged(&document);
-        let again = Document::html(&out, fits).unwrap();
+        let again = Document::html(&out, Split::Nowhere, fits).unwrap();
         assert_eq!(
             letters(&again),
             letters(&document),

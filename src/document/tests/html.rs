@@ -1,10 +1,10 @@
 //! What is a segment, and what is kept as it is.
 
 use super::{texts, unchanged};
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 
 fn read(html: &str) -> Document {
-    Document::html(html, |_| true).unwrap()
+    Document::html(html, Split::Nowhere, |_| true).unwrap()
 }
 
 #[test]
@@ -124,7 +124,10 @@ fn two_line_breaks_separate_segments() {
 #[test]
 fn long_blocks_are_divided_into_sentences() {
     let html = "<p>One <b>two. Three</b> four. Five <i>six.</i></p>";
-    let document = Document::html(html, |text| text.split_whitespace().count() <= 2).unwrap();
+    let document = Document::html(html, Split::Nowhere, |text| {
+        text.split_whitespace().count() <= 2
+    })
+    .unwrap();
     assert_eq!(texts(&document), ["One two.", "Three four.", "Five six."]);
     assert_eq!(unchanged(&document), html);
     let swapped = |text: &str| Translated {
@@ -152,6 +155,6 @@ fn segments_tell_whether_they_need_an_alignment() {
         assert_eq!(read(html).segments()[0].needs_alignment, needed, "{html}");
     }
     let html = "<p><b>One two.</b> Three four.</p>";
-    let document = Document::html(html, |text| text.len() < 15).unwrap();
+    let document = Document::html(html, Split::Nowhere, |text| text.len() < 15).unwrap();
     assert!(document.segments().iter().all(|s| !s.needs_alignment));
 }

@@ -1,7 +1,7 @@
 //! Where markup goes in a translation.
 
 use super::{texts, translated, unchanged};
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 
 #[test]
 fn elements_follow_their_words() {
@@ -114,7 +114,7 @@ fn punctuation_digits_and_copied_words_stay_outside() {
 #[test]
 fn what_is_not_translated_keeps_its_blanks() {
     let html = "Use <code>x &lt; y</code>, then <span translate=no>Foo</span> now (<kbd>F1</kbd>).";
-    let document = Document::html(html, |_| true).unwrap();
+    let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(texts(&document), ["Use, then now ()."]);
     assert_eq!(unchanged(&document), html);
     let links = [(0, 2), (1, 1), (2, 0)];
@@ -171,7 +171,7 @@ fn tags_without_counterparts_follow_their_words() {
         "3 2</b> 1"
     );
     let html = "<b>one <p>two</p> three</b> four";
-    let document = Document::html(html, |_| true).unwrap();
+    let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(texts(&document), ["one", "two", "three four"]);
     assert_eq!(unchanged(&document), html);
 }
@@ -187,5 +187,5 @@ fn translations_are_escaped() {
 #[test]
 #[should_panic(expected = "one translation for each segment")]
 fn a_missing_translation_panics() {
-    Document::text("a", |_| true).render(&[] as &[Translated]);
+    Document::text("a", Split::Lines, |_| true).render(&[] as &[Translated]);
 }

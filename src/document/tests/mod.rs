@@ -3,8 +3,9 @@ mod html;
 mod inline;
 mod plain;
 mod random_markup;
+mod sentences;
 
-use super::{Document, Translated};
+use super::{Document, Split, Translated};
 
 /// The document with each segment translated to itself.
 fn unchanged(document: &Document) -> String {
@@ -31,7 +32,7 @@ fn texts(document: &Document) -> Vec<&str> {
 
 /// HTML that fits, with one segment, and its translation.
 fn translated(html: &str, text: &str, alignment: &[(usize, usize)]) -> String {
-    let document = Document::html(html, |_| true).unwrap();
+    let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(document.segments().len(), 1, "{:?}", texts(&document));
     document.render(&[Translated {
         text: text.into(),

@@ -1,5 +1,5 @@
 use super::{texts, unchanged};
-use crate::document::{Document, Translated};
+use crate::document::{Document, Split, Translated};
 use crate::random::Random;
 
 /// Whether `text` has at most `most` words.
@@ -10,7 +10,7 @@ fn words(most: usize) -> impl Fn(&str) -> bool {
 #[test]
 fn lines_are_segments_and_blanks_are_kept() {
     let source = "\u{feff}One line. Two sentences.\r\n\r\n\t Two \n\rThree\u{2028}Four  ";
-    let document = Document::text(source, |_| true);
+    let document = Document::text(source, Split::Lines, |_| true);
     assert_eq!(
         texts(&document),
         ["One line. Two sentences.", "Two", "Three", "Four"]
@@ -32,7 +32,7 @@ fn lines_are_segments_and_blanks_are_kept() {
 #[test]
 fn a_text_without_words_has_no_segments() {
     for source in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{a0}\u{2029}"] {
-        let document = Document::text(source, |_| false);
+        let document = Document::text(source, Split::Lines, |_| false);
         assert!(document.segments().is_empty(), "{source:?}");
         assert_eq!(document.render(&[]), source);
     }
@@ -41,7 +41,7 @@ fn a_text_without_words_has_no_segments() {
 #[test]
 fn long_lines_are_divided_into_sentences() {
     let source = "He came. She saw!  They won?\u{3000}Yes. short";
-    let document = Document::text(source, words(3));
+    let document = Document::text(source, Split::Lines, words(3));
     assert_eq!(
         texts(&document),
         ["He came.", "She saw!", "They won?", "Yes. short"],
@@ -49,7 +49,9 @@ fn long_lines_are_divided_into_sentences() {
     );
     assert_eq!(unchanged(&document), source);
     assert_eq!(
-        texts(&Document::text("你好。世界！", |t| t.len() < 12)),
+        texts(&Document::text("你好。世界！", Split::Lines, |t| t
+            .len()
+            < 12)),
         ["你好。", "世界！"]
     );
 }
@@ -65,7 +67,7 @@ fn abbreviations_do_not_end_a_sentence() {
     ] {
         let source = format!("{whole} And one more follows here.");
         let most = whole.split_whitespace().count();
-        let document = Document::text(&source, words(most));
+        let document = Document::text(&source, Split::Lines, words(most));
         assert_eq!(texts(&document), [whole, "And one more follows here."]);
     }
 }
@@ -73,24 +75,26 @@ fn abbreviations_do_not_end_a_sentence() {
 #[test]
 fn long_sentences_are_divided_at_clauses_then_at_blanks() {
     let source = "when it rained, all of us went home, and slept";
-    let document = Document::text(source, words(7));
+    let document = Document::text(source, Split::Lines, words(7));
     assert_eq!(
         texts(&document),
         ["when it rained,", "all of us went home, and slept"]
     );
-    let document = Document::text("one two three four", words(2));
+    let document = Document::text("one two three four", Split::Lines, words(2));
     assert_eq!(texts(&document), ["one two", "three four"]);
     assert_eq!(unchanged(&document), "one two three four");
 }
 
 #[test]
 fn words_are_divided_only_if_nothing_else_helps() {
-    let document = Document::text("aaaaaaaa bb", |text| text.len() <= 4);
+    let document = Document::text("aaaaaaaa bb", Split::Lines, |text| text.len() <= 4);
     assert_eq!(texts(&document), ["aaaa", "aaaa", "bb"]);
-    let document = Document::text("漢字漢字", |text| text.chars().count() <= 2);
+    let document = Document::text("漢字漢字", Split::Lines, |text| {
+        text.chars().count() <= 2
+    });
     assert_eq!(texts(&document), ["漢字", "漢字"]);
     // Not even a character fits.
-    let document = Document::text("e\u{301}x", |_| false);
+    let document = Document::text("e\u{301}x", Split::Lines, |_| false);
     assert_eq!(texts(&document), ["e\u{301}", "x"]);
 }
 
@@ -107,12 +111,12 @@ fn random_text_comes_back_unchanged() {
             .collect();
         let most = random.below(20);
         let fits = |text: &str| text.len() <= most;
-        let document = Document::text(&source, fits);
+        let document = Document::text(&source, Split::Lines, fits);
         assert_eq!(unchanged(&document), source);
         for text in texts(&document) {
             assert!(!text.is_empty() && text.trim() == text && !text.contains(['\n', '\r']));
         }
-        let whole = Document::text(&source, |_| true);
+        let whole = Document::text(&source, Split::Lines, |_| true);
         for text in texts(&whole).iter().filter(|text| fits(text)) {
             assert!(texts(&document).contains(text), "{text:?} was divided");
         }
@@ -122,7 +126,7 @@ fn random_text_comes_back_unchanged() {
 #[test]
 fn a_long_line_without_blanks_is_divided_quickly() {
     let source = "x".repeat(200_000);
-    let document = Document::text(&source, |text| text.len() <= 100);
+    let document = Document::text(&source, Split::Lines, |text| text.len() <= 100);
     assert!(texts(&document).iter().all(|text| text.len() <= 100));
     assert!(document.segments().len() <= 4096);
     assert_eq!(unchanged(&document), source);

@@ -41,7 +41,7 @@ function showCommand() {
   if (sessionStorage.getItem(KEY)) {
     hints.push("Put your API key into the variable KEY.");
   }
-  if (model.task === "translate" && readTerms(settings.terms).terms.length) {
+  if (model.task === "translate" && presentTerms().terms.length) {
     hints.push("The command does without the terms, which this page asks for sentence by sentence as “phrases”.");
   }
   element("command-hint").textContent = hints.join(" ");

@@ -1,7 +1,13 @@
 // A sentence and its counterpart light up together: under the mouse, with the focus, and at the caret.
 
+let lit = null; // The place of the sentences that are lit.
+
 // Lights up the sentences that overlap `place` of the source, or none.
 function light(place) {
+  if (place === lit) {
+    return;
+  }
+  lit = place;
   for (const node of document.querySelectorAll(".sentence")) {
     const own = placeOf.get(node);
     node.classList.toggle("lit", Boolean(place && own && own.start < place.end && place.start < own.end));

@@ -46,7 +46,7 @@ function chosenSentence(panel) {
 // Looks into the chosen sentence if the microscope is open. It keeps its translation unless it is made `anew`.
 async function examine(panel, anew = false) {
   const { microscope } = panel;
-  microscope.stop.abort();
+  lookAway(panel);
   const chosen = chosenSentence(panel);
   const isOpen = microscope.root.open;
   sentencesIn(panel).forEach(({ node }) => node.setAttribute("aria-pressed", `${isOpen && node === chosen?.node}`));
@@ -76,6 +76,12 @@ async function examine(panel, anew = false) {
   }
 }
 
+// Ends what the microscope is doing.
+function lookAway({ microscope }) {
+  microscope?.stop.abort();
+  microscope?.root.removeAttribute("aria-busy");
+}
+
 function showPlace(panel, chosen) {
   const { bar, back, on, place, source } = panel.microscope;
   const count = sentencesIn(panel).length;
@@ -88,9 +94,9 @@ function showPlace(panel, chosen) {
 
 async function lookInto(panel, signal, sentence, anew) {
   const { source, prefix = [] } = sentence;
-  const phrases = prefix.length ? [] : phrasesFor(source);
+  const phrases = prefix.length ? [] : phrasesFor(panel, source);
   const demands = { ...(prefix.length ? { prefix_tokens: prefix } : {}), ...(phrases.length ? { phrases } : {}) };
-  const request = { model: panel.model.name, text: source, ...translateOptions(panel.model), ...demands };
+  const request = { model: panel.model.name, text: source, ...WHOLE, ...translateOptions(panel.model), ...demands };
   const { results } = await ask("api/translate", request, signal);
   const { translations } = results[0];
   const kept = anew ? 0 : translations.findIndex(({ text }) => text.trim() === sentence.translation.trim());

@@ -37,7 +37,8 @@ function translator(panel, title) {
   const save = button("Download", () => download(fileNameFor(panel.model), wholeTranslation(panel)));
   Object.assign(panel, { buttons: { stop, again, copy, save }, microscope: microscopeOf(panel) });
   const foot = make("div", { class: "foot row" }, copy, save, stop, again, panel.status);
-  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.warnings, foot);
+  panel.told = make("details", { class: "told" }, make("summary"), panel.warnings);
+  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.told, foot);
   listenToSentences(panel.result, chooseSentence);
   showButtons(panel);
 }
@@ -69,7 +70,7 @@ const BEGIN = { translate: beginTranslation, generate: beginGeneration, fill: be
 // Runs the task of the panel's model, after ending what the panel was doing. `more` is for the task.
 async function begin(panel, more) {
   panel.stop.abort();
-  panel.microscope?.stop.abort();
+  lookAway(panel);
   const stop = new AbortController();
   panel.stop = stop;
   panel.problem.textContent = "";
@@ -93,12 +94,14 @@ async function begin(panel, more) {
 }
 
 function busy(panel, is) {
-  panel.root.toggleAttribute("aria-busy", is);
   if (is) {
     panel.root.setAttribute("aria-busy", "true");
+  } else {
+    panel.root.removeAttribute("aria-busy");
   }
   if (panel.buttons) {
     showButtons(panel);
+    tabStop(panel.result, document.activeElement);
   }
 }
 
@@ -115,7 +118,7 @@ function fail(panel, error) {
 
 function halt(panel) {
   panel.stop.abort();
-  panel.microscope?.stop.abort();
+  lookAway(panel);
   busy(panel, false);
 }
 

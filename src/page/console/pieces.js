@@ -1,6 +1,8 @@
-// A text cut into what is sent: lines, and their sentences. The blanks between stay as they are.
+// A text cut into what is sent: lines, and the sentences of very long lines. The blanks between stay as they are. The server
+// divides each piece into its sentences.
 
-const PIECE = 1; // Characters of a piece, unless a sentence is longer.
+const PIECE = 1500; // Characters of a piece, unless a sentence is longer.
+const WHOLE = { split_sentences: false }; // In requests for a text that is a sentence.
 const ABBREVIATED = /(^|\P{L})(\p{L}|Mrs?|Ms|Dr|Prof|St|No|Nr|Hr|Fr|bzw|vgl|etc)\.\s*$/u;
 const LONGEST_DOUBT = 1500; // Characters of what may be one sentence.
 
@@ -20,7 +22,7 @@ function partsOf(text, language) {
   return parts;
 }
 
-// A line, cut between sentences.
+// A long line, cut between sentences.
 function piecesOf(line, language) {
   const pieces = [""];
   let maybe = ""; // Ends with what may be an abbreviation, so that the line is not cut behind it.
@@ -50,10 +52,9 @@ function known(language) {
 
 // The sentences of a translated piece: { before, source, plain, translation, start }, where `start` is the place in the piece,
 // and `plain` the translation before anything is demanded of it.
-function sentencesOf(text, { sentences, translations }) {
+function sentencesOf(sentences) {
   let at = 0;
-  const whole = [{ before: text.match(/^\s*/)[0], source: text.trim(), translation: translations[0]?.text ?? "" }];
-  return (sentences ?? whole).map(({ before, source, translation }) => {
+  return sentences.map(({ before, source, translation }) => {
     const start = at + before.length;
     at = start + source.length;
     return { before, source, plain: translation, translation, start };

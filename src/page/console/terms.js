@@ -25,14 +25,25 @@ function patternOf(source) {
   return new RegExp(`${edge(source[0], "(?<![\\p{L}\\p{N}])")}${escaped}${edge(source.at(-1), "(?![\\p{L}\\p{N}])")}`, "iu");
 }
 
-// The phrases that the translation of `source` must contain.
-function phrasesFor(source) {
-  const needed = readTerms(settings.terms).terms.filter(({ pattern }) => pattern.test(source));
+let read = { text: "", terms: [], problem: "" };
+
+// The terms at present.
+function presentTerms() {
+  if (read.text !== settings.terms) {
+    read = { text: settings.terms, ...readTerms(settings.terms) };
+  }
+  return read;
+}
+
+// The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first one.
+function phrasesFor(panel, source) {
+  const terms = panel.model.target === panels[0].model.target ? presentTerms().terms : [];
+  const needed = terms.filter(({ pattern }) => pattern.test(source));
   return [...new Set(needed.map(({ target }) => target))];
 }
 
 function showTerms() {
-  const { terms, problem } = readTerms(settings.terms);
+  const { terms, problem } = presentTerms();
   element("terms-problem").textContent = problem;
   element("terms-count").textContent = terms.length ? `(${terms.length})` : "";
 }
@@ -42,7 +53,7 @@ async function applyTerms(panel, signal) {
   const groups = new Map();
   for (const { sentence } of sentencesIn(panel)) {
     const { source, plain, meant = "[]" } = sentence;
-    const phrases = phrasesFor(source);
+    const phrases = phrasesFor(panel, source);
     const needed = JSON.stringify(phrases.some((phrase) => !plain.includes(phrase)) ? phrases : []);
     if (needed === meant) {
       continue;
@@ -59,31 +70,36 @@ async function applyTerms(panel, signal) {
   }
 }
 
-// Translates `sentences` with the phrases `needed`. Those that cannot be had are reported, and the translations stay.
+// Translates `sentences` with the phrases `needed`. What cannot be had is reported, and the translation stays.
 async function demand(panel, signal, needed, sentences) {
-  while (sentences.length) {
-    const some = sentences.splice(0, Math.min(limits.texts, TOGETHER));
-    const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...beamOption() };
+  for (let at = 0; at < sentences.length; at += TOGETHER) {
+    const some = sentences.slice(at, at + TOGETHER);
+    const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...WHOLE, ...beamOption() };
     try {
       const { results } = await ask("api/translate", request, signal);
-      some.forEach((sentence, at) => retell(panel, sentence, results[at].translations[0].text));
+      some.forEach((sentence, at) => {
+        retell(panel, sentence, results[at].translations[0].text);
+        sentence.meant = needed;
+      });
     } catch (error) {
       if (error.status !== 422) {
         throw error;
       }
       panel.problem.textContent = error.message;
-      return;
+      // One of them may be to blame.
+      for (const sentence of some.length > 1 ? some : []) {
+        await demand(panel, signal, needed, [sentence]);
+      }
     }
-    some.forEach((sentence) => (sentence.meant = needed));
   }
 }
 
-const TOGETHER = 16; // Sentences with the same terms in a request.
+const TOGETHER = 8; // Sentences with the same terms in a request.
 
-const lacking = ({ source, translation }) => phrasesFor(source).filter((phrase) => !translation.includes(phrase));
+const lacking = (panel, { source, translation }) => phrasesFor(panel, source).filter((phrase) => !translation.includes(phrase));
 
 // What is said of terms that translations of `panel` do not contain.
 function missingTerms(panel) {
-  const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(sentence)));
+  const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(panel, sentence)));
   return [...missing].map((phrase) => `Not every sentence could be translated with the term “${phrase}”.`);
 }

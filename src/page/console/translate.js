@@ -16,7 +16,6 @@ async function beginTranslation(panel, signal) {
   showNow(panel);
   await applyTerms(panel, signal);
   warnOfTranslation(panel);
-  tabStop(panel.result, null);
   const count = sentencesIn(panel).length;
   const seconds = asked ? ` in ${((performance.now() - started) / 1000).toFixed(2)} s` : "";
   panel.status.textContent = `${count} ${count === 1 ? "sentence" : "sentences"}${seconds}`;
@@ -82,7 +81,7 @@ async function translateChunk(panel, signal, chunk) {
       parts.forEach((part) => (part.growing = data.text));
     } else if (name === "result") {
       missing -= 1;
-      panel.known.set(text, foundIn(text, data));
+      panel.known.set(text, foundIn(data));
       showProgress(panel);
     }
     showSoon(panel, parts);
@@ -92,14 +91,14 @@ async function translateChunk(panel, signal, chunk) {
   }
 }
 
-// What the server's `result` tells of the piece `text`.
-function foundIn(text, result) {
-  const after = result.after ?? text.slice(text.trimEnd().length);
-  const cut = result.translations[0]?.finished === false ? ["A translation was cut off: it is as long as the model allows."] : [];
-  return { sentences: sentencesOf(text, result), after, warnings: [...result.warnings, ...cut] };
+// What the server tells of a piece.
+function foundIn({ sentences, after, translations, warnings }) {
+  const cut = translations.some(({ finished }) => !finished) ? ["A translation was cut off: it is as long as the model allows."] : [];
+  return { sentences: sentencesOf(sentences), after, warnings: [...warnings, ...cut] };
 }
 
-const MOST_WARNINGS = 20;
+const FEW = 3; // Warnings that are shown unfolded.
+const MOST_WARNINGS = 100;
 
 function warnOfTranslation(panel) {
   const all = [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)];
@@ -107,6 +106,8 @@ function warnOfTranslation(panel) {
   all.forEach((text) => counts.set(text, (counts.get(text) ?? 0) + 1));
   const told = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count} times)` : text));
   const more = told.length - MOST_WARNINGS;
+  panel.told.firstChild.textContent = told.length === 1 ? "1 warning" : `${told.length} warnings`;
+  panel.told.open = told.length <= FEW;
   warn(panel, [...told.slice(0, MOST_WARNINGS), ...(more > 0 ? [`There are ${more} more warnings.`] : [])]);
 }
 

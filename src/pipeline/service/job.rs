@@ -68,12 +68,6 @@ impl Cancelled {
     pub(super) fn get(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
-
-    /// Whether both are of the same ticket.
-    #[cfg(test)]
-    pub(super) fn is_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 /// What a job takes.
@@ -86,9 +80,10 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// What is counted when clients take turns.
+    /// What is counted when clients take turns: so little that sums of it never overflow.
     pub(super) fn total(self) -> u64 {
-        self.rows.saturating_mul(self.positions).max(1) as u64
+        let total = self.rows.saturating_mul(self.positions) as u64;
+        total.clamp(1, u64::from(u32::MAX))
     }
 
     /// Of a sentence in translation. Its translation is taken to be as long as itself.

@@ -32,8 +32,8 @@ use crate::error::{Error, Result};
 pub struct Limits {
     /// Threads, each of which decodes sentences of its own.
     pub workers: usize,
-    /// Maximum number of hypotheses that a worker decodes together: it takes no more sentences once it has so many. Results do
-    /// not depend on it. The more, the more a worker gets done, up to a point, and the longer each sentence takes.
+    /// Maximum number of hypotheses that a worker decodes together: it takes no more sentences once it has so many, unless one
+    /// client crowds out others, who are let in up to twice of it. Results do not depend on it. The more, the more a worker gets done, up to a point, and the longer each sentence takes.
     pub batch: usize,
     /// Maximum number of jobs that wait.
     pub queue: usize,

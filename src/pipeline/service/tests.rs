@@ -344,6 +344,10 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     for (lines, (_ticket, news)) in asked {
         let found = collect(&news, lines.len()).into_iter();
         let texts: Vec<String> = found.map(|(_, found)| found.into_best()).collect();
-        assert_eq!(texts, pipeline.translate(&lines).unwrap());
+        let options = TranslateOptions {
+            search: options,
+            batch_size: 1,
+        };
+        assert_eq!(texts, pipeline.best_with(&lines, &options).unwrap());
     }
 }

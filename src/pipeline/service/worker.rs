@@ -168,13 +168,12 @@ impl<'p> Worker<'p> {
     /// Adds a sentence to the first lane of its search that has room for it, which a new one always has.
     fn seek(&mut self, sought: Sought<'p>) {
         let options = sought.job.options;
-        let (read, number) = (&sought.job.read, sought.job.number);
+        let read = &sought.job.read;
         let sentence = Sentence {
             src: read.source.ids.clone(),
             prefix: read.terms.prefix.clone(),
             constraints: read.terms.constraints.clone(),
-            // Lines are counted from 1.
-            stream: number as u64 + 1,
+            stream: read.place.stream(),
         };
         let mut offered = (sought, sentence);
         for lane in &mut self.lanes {
@@ -281,7 +280,7 @@ impl Sought<'_> {
             reply,
             ..
         } = self.job;
-        let result = pipeline.translation(number + 1, read, hypotheses, &options);
+        let result = pipeline.translation(read, hypotheses, &options);
         if let Ok(translation) = &result {
             let candidates = translation.hypotheses.iter();
             self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();

@@ -10,6 +10,7 @@ fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
             prefix: Prefix::Text(prefix.into()),
             phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
         }),
+        place: None,
     }
 }
 
@@ -128,6 +129,7 @@ fn a_prefix_of_tokens_is_taken_as_it_is() {
             prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
             ..Demands::default()
         }),
+        place: None,
     };
     let (found, warnings) = best(pipeline, tokens(&["over", "the"]));
     let of_text = best(pipeline, request(src, "over the", &[]));

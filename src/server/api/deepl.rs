@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{OneOrMany, reply};
+use super::{OneOrMany, reply, warned};
+use crate::document::Split;
 use crate::pipeline::service::Client;
 use crate::server::app::{App, Shared};
 use crate::server::body::json_or_form;
@@ -42,6 +43,10 @@ struct Translate {
     target_lang: String,
     /// `html` or `xml` for text with tags.
     tag_handling: Option<String>,
+    /// `0` for no division into sentences, `1` for one after punctuation and line breaks, `nonewlines` for one after punctuation
+    /// alone [default: `nonewlines` for `html`, else `1`].
+    #[serde(default, deserialize_with = "word")]
+    split_sentences: Option<String>,
     /// Only `default` and preferences.
     formality: Option<String>,
     /// Not supported.
@@ -64,6 +69,17 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
+/// A word, or a number or switch in its place.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Bool(on) => Ok(Some(u8::from(on).to_string())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(serde::de::Error::custom("expected a string")),
+    }
+}
+
 /// Translates texts.
 #[utoipa::path(post, path = "/v2/translate", tag = "DeepL", request_body = Translate,
     responses((status = 200, description = "`translations`, each with `detected_source_language` and `text`")))]
@@ -83,6 +99,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
             ));
         }
     };
+    let split = asked.split()?;
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
     let source = source
@@ -102,7 +119,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let translated = translate_each(&app, client, texts, models, form).await?;
+    let (translated, warnings) = translate_each(&app, client, texts, models, (form, split)).await?;
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
@@ -113,19 +130,21 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
             }
             result
         });
-        Ok(reply(&json!({"translations": results.collect::<Vec<_>>()})))
+        let answer = json!({"translations": results.collect::<Vec<_>>()});
+        Ok(warned(reply(&answer), &warnings))
     };
     app.desk.ask(client, write).await
 }
 
-/// Translates each text with its own model.
+/// Translates each text with its own model. Also returns what could not be read or written.
 async fn translate_each(
     app: &App,
     client: Client,
     texts: Vec<String>,
     models: Vec<Arc<Model>>,
-    form: Form,
-) -> Result<Vec<String>, Problem> {
+    (form, split): (Form, Split),
+) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let mut warnings = Vec::new();
     let mut translated = vec![String::new(); texts.len()];
     let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
     for (number, (text, model)) in texts.into_iter().zip(models).enumerate() {
@@ -141,17 +160,34 @@ async fn translate_each(
         let asked = Texts {
             texts,
             form,
+            split,
             alternatives: 0,
         };
-        let rendered = translate(app, &model, client, asked).await?;
-        for (number, rendered) in numbers.into_iter().zip(rendered) {
+        let done = translate(app, &model, client, asked).await?;
+        for (number, rendered) in numbers.into_iter().zip(done.texts) {
             translated[number] = rendered.best;
         }
+        warnings.extend(done.warnings);
     }
-    Ok(translated)
+    Ok((translated, warnings))
 }
 
 impl Translate {
+    /// Where texts are divided.
+    fn split(&self) -> Result<Split, Problem> {
+        let is_html = self.tag_handling.as_deref() == Some("html");
+        match self.split_sentences.as_deref() {
+            None | Some("") if is_html => Ok(Split::Paragraphs),
+            None | Some("" | "1") => Ok(Split::Sentences),
+            Some("nonewlines") => Ok(Split::Paragraphs),
+            Some("0") => Ok(Split::Nowhere),
+            Some(_) => Err(Problem::field(
+                "split_sentences",
+                "Value for 'split_sentences' not supported.",
+            )),
+        }
+    }
+
     /// Refuses what no model here can do.
     fn check(&self) -> Result<(), Problem> {
         if self.glossary_id.is_some() {

@@ -10,14 +10,15 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{OneOrMany, reply};
+use super::{OneOrMany, reply, warned};
+use crate::document::Split;
 use crate::server::app::Shared;
 use crate::server::body::json_or_form;
 use crate::server::desk::Stop;
 use crate::server::language::{Detected, Language, detect, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::{Kind, Problem};
-use crate::server::texts::{Form, Rendered, Texts, translate};
+use crate::server::texts::{Done, Form, Rendered, Texts, translate};
 use crate::server::visit::Visit;
 
 /// The source language that means: find out.
@@ -105,12 +106,17 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let asked = Texts {
         texts,
         form,
+        split: match form {
+            Form::Plain => Split::Sentences,
+            // Line breaks mean nothing in HTML.
+            Form::Markup => Split::Paragraphs,
+        },
         alternatives,
     };
-    let rendered = translate(&app, &model, client, asked).await?;
+    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
     let write = move |_: &Stop| {
-        let answer = answer(rendered, is_list, detected, alternatives > 0);
-        Ok(reply(&answer))
+        let answer = answer(texts, is_list, detected, alternatives > 0);
+        Ok(warned(reply(&answer), &warnings))
     };
     app.desk.ask(client, write).await
 }

@@ -119,6 +119,22 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
     with_status(StatusCode::OK, value)
 }
 
+/// `response` with the first of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
+fn warned(mut response: Response, warnings: &[String]) -> Response {
+    const MOST: usize = 5;
+    let told: Vec<String> = warnings
+        .iter()
+        .take(MOST)
+        .map(|warning| warning.escape_default().to_string())
+        .collect();
+    if let Ok(told) = HeaderValue::try_from(told.join("; "))
+        && !warnings.is_empty()
+    {
+        response.headers_mut().insert("x-warnings", told);
+    }
+    response
+}
+
 fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),

@@ -5,14 +5,16 @@
 //! dropped, within bounds (as RFC 9112, section 9.6, recommends).
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{EXPECT, HeaderMap};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// The most bytes that are dropped.
@@ -22,7 +24,20 @@ const MOST: usize = 64 << 20;
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The longest time without any.
-const STALL: Duration = Duration::from_secs(5);
+const STALL: Duration = Duration::from_secs(2);
+
+/// Bodies whose rest is read at the same time. Others wait, so that a flood of them keeps nobody waiting for anything else.
+const AT_ONCE: usize = 16;
+
+/// Turns to read the rest of a body.
+#[derive(Clone)]
+pub(super) struct Turns(Arc<Semaphore>);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
 
 /// The body of a request.
 pub(super) struct Lingering {
@@ -30,14 +45,19 @@ pub(super) struct Lingering {
     body: Option<Incoming>,
     /// Whether the client sends it in any case.
     is_sent: bool,
+    /// When something has come of it.
+    heard: Instant,
+    turns: Turns,
 }
 
 impl Lingering {
     /// The body of a request with these headers. A client that waits to be told to send its body does not send it in vain.
-    pub(super) fn new(headers: &HeaderMap, body: Incoming) -> Self {
+    pub(super) fn new(headers: &HeaderMap, body: Incoming, turns: Turns) -> Self {
         Self {
             body: Some(body),
             is_sent: !headers.contains_key(EXPECT),
+            heard: Instant::now(),
+            turns,
         }
     }
 }
@@ -55,8 +75,10 @@ impl Body for Lingering {
             return Poll::Ready(None);
         };
         let frame = Pin::new(body).poll_frame(context);
-        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
-            this.body = None;
+        match &frame {
+            Poll::Ready(Some(Ok(_))) => this.heard = Instant::now(),
+            Poll::Ready(_) => this.body = None,
+            Poll::Pending => {}
         }
         frame
     }
@@ -74,15 +96,20 @@ impl Body for Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         let rest = self.body.take().filter(|body| !body.is_end_stream());
-        if let (true, Some(rest), Ok(runtime)) = (self.is_sent, rest, Handle::try_current()) {
-            runtime.spawn(timeout(LONGEST, discard(rest)));
+        // Whoever has stopped to send reads.
+        let is_sent = self.is_sent && self.heard.elapsed() < STALL;
+        if let (true, Some(rest), Ok(runtime)) = (is_sent, rest, Handle::try_current()) {
+            runtime.spawn(timeout(LONGEST, discard(rest, self.turns.clone())));
         }
     }
 }
 
 /// Reads `body` to its end, as far as the bounds allow.
-async fn discard(mut body: Incoming) {
+async fn discard(mut body: Incoming, Turns(turns): Turns) {
     let mut left = MOST;
+    let Ok(_turn) = turns.acquire().await else {
+        return;
+    };
     while let Ok(Some(Ok(frame))) = timeout(STALL, body.frame()).await {
         let len = frame.data_ref().map_or(0, Bytes::len);
         match left.checked_sub(len) {

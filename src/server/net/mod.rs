@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::framing::Heads;
-use self::linger::Lingering;
+use self::linger::{Lingering, Turns};
 use self::reserve::Reserve;
 use self::stall::Stalling;
 use super::api::Api;
@@ -49,6 +49,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
     let peers = Peers::default();
     let limits = &app.config.limits;
     let places = Shares::new(limits.connections, limits.share_of_connections());
+    let turns = Turns::default();
     let mut reserve = Reserve::default();
     let mut connections = JoinSet::new();
     loop {
@@ -68,6 +69,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
                     router: router.clone(),
                     peer: Peer(address.ip(), client),
                     place,
+                    turns: turns.clone(),
                 };
                 let task = connections.spawn(line.converse(stream));
                 if !has_place {
@@ -110,6 +112,8 @@ struct Line {
     peer: Peer,
     /// A connection that is one too many has none: it is for operators alone, and for one request.
     place: Option<Share>,
+    /// To read what is left of bodies.
+    turns: Turns,
 }
 
 impl Line {
@@ -135,7 +139,7 @@ impl Line {
             let response = if !is_clear {
                 Err(ambiguous())
             } else {
-                let body = Lingering::new(&head.headers, body);
+                let body = Lingering::new(&head.headers, body, self.turns.clone());
                 let mut request = Request::from_parts(head, Body::new(body));
                 request.extensions_mut().insert(peer);
                 match has_place || api == Api::Operation {

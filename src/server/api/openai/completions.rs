@@ -26,7 +26,7 @@ use crate::server::sse;
 use crate::server::visit::Visit;
 
 /// The most strings before which a continuation ends.
-const MOST_STOPS: usize = 4;
+pub(super) const MOST_STOPS: usize = 4;
 
 /// Texts to continue.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -81,9 +81,9 @@ pub(super) struct Complete {
 /// Options of a stream.
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StreamOptions {
+pub(super) struct StreamOptions {
     /// Whether the last event counts tokens.
-    include_usage: Option<bool>,
+    pub(super) include_usage: Option<bool>,
     /// Ignored.
     #[allow(dead_code, reason = "clients send it")]
     include_obfuscation: Option<bool>,
@@ -93,14 +93,21 @@ struct StreamOptions {
 #[derive(Clone)]
 pub(super) struct Head {
     id: String,
+    object: &'static str,
     created: u64,
     model: String,
 }
 
 impl Head {
     fn new(model: &Model) -> Self {
+        Self::of(model, "cmpl", "text_completion")
+    }
+
+    /// The head of responses that are called `object`, whose identifiers begin with `prefix`.
+    pub(super) fn of(model: &Model, prefix: &str, object: &'static str) -> Self {
         Self {
-            id: format!("cmpl-{:016x}", random()),
+            id: format!("{prefix}-{:016x}", random()),
+            object,
             created: unix(SystemTime::now()),
             model: model.name().to_owned(),
         }
@@ -110,7 +117,7 @@ impl Head {
     pub(super) fn object(&self, choices: Value) -> Value {
         json!({
             "id": self.id,
-            "object": "text_completion",
+            "object": self.object,
             "created": self.created,
             "model": self.model,
             "choices": choices,
@@ -121,7 +128,7 @@ impl Head {
 /// A text to continue, and what has been read of it.
 pub(super) struct Begun {
     prompt: Arc<Prompt>,
-    tokens: usize,
+    pub(super) tokens: usize,
 }
 
 /// The numbers of tokens in a response.
@@ -161,6 +168,10 @@ pub(super) async fn complete(
     };
     let stop = asked.stop.take().map(|stop| stop.into_texts().0);
     let stop = stop.unwrap_or_default();
+    if stop.len() > MOST_STOPS {
+        let problem = format!("`stop` has at most {MOST_STOPS} strings");
+        return Err(Problem::field("stop", problem));
+    }
     let strings = Strings {
         field: "stop",
         strings: &stop,
@@ -235,13 +246,44 @@ impl Complete {
         texts: usize,
         stop: Vec<String>,
     ) -> Result<GenerateOptions, Problem> {
+        let wish = Wish {
+            copies: self.n,
+            new_tokens: self.max_tokens.unwrap_or(16),
+            temperature: self.temperature,
+            top_p: self.top_p,
+            seed: self.seed,
+        };
+        wish.options(app, texts, stop)
+    }
+}
+
+/// How texts are to be continued.
+pub(super) struct Wish {
+    pub(super) copies: Option<usize>,
+    pub(super) new_tokens: usize,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) seed: Option<i64>,
+}
+
+impl Wish {
+    /// How each of `texts` texts is continued, apart from the number of the sample.
+    ///
+    /// # Errors
+    /// A [`Problem`] for values that make no sense or are more than the server allows.
+    pub(super) fn options(
+        &self,
+        app: &Shared,
+        texts: usize,
+        stop: Vec<String>,
+    ) -> Result<GenerateOptions, Problem> {
         let limits = app.config.limits;
-        let copies = self.n.unwrap_or(1);
+        let copies = self.copies.unwrap_or(1);
         if !(1..=limits.alternatives).contains(&copies) {
             let problem = format!("`n` is between 1 and {}", limits.alternatives);
             return Err(Problem::field("n", problem));
         }
-        let new_tokens = self.max_tokens.unwrap_or(16);
+        let new_tokens = self.new_tokens;
         let all = new_tokens.saturating_mul(copies).saturating_mul(texts);
         if all > limits.new_tokens {
             let most = limits.new_tokens;
@@ -250,12 +292,7 @@ impl Complete {
         }
         let options = GenerateOptions {
             sample: SampleOptions {
-                sampling: Sampling {
-                    temperature: self.temperature.unwrap_or(1.0),
-                    top_p: self.top_p.unwrap_or(1.0),
-                    seed: self.seed.map_or_else(random, i64::cast_unsigned),
-                    ..Sampling::default()
-                },
+                sampling: self.sampling(),
                 number: 0,
                 max_new_tokens: new_tokens,
             },
@@ -264,10 +301,20 @@ impl Complete {
         options.check().map_err(|error| Problem::invalid(&error))?;
         Ok(options)
     }
+
+    /// How tokens are drawn.
+    pub(super) fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature.unwrap_or(1.0),
+            top_p: self.top_p.unwrap_or(1.0),
+            seed: self.seed.map_or_else(random, i64::cast_unsigned),
+            ..Sampling::default()
+        }
+    }
 }
 
 /// Reads the texts.
-fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Problem> {
+pub(super) fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Problem> {
     let pipeline = model.pipeline();
     let read = |text: &String| {
         Ok(Begun {
@@ -287,7 +334,7 @@ fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Prob
 }
 
 /// Asks `model` for `copies` continuations of each text; they are numbered one after another.
-fn send(
+pub(super) fn send(
     model: &Arc<Model>,
     client: Client,
     begun: &[Begun],
@@ -330,11 +377,16 @@ fn whole(head: &Head, beginnings: Vec<String>, results: &[Generation], usage: Us
 
 /// A continuation, or a piece of one, whose `ending` is not known.
 pub(super) fn choice(index: usize, text: &str, ending: Option<Ending>) -> Value {
-    let reason = ending.map(|ending| match ending {
+    let reason = ending.map(reason);
+    json!({"text": text, "index": index, "logprobs": null, "finish_reason": reason})
+}
+
+/// Why a text ends, as OpenAI says it.
+pub(super) fn reason(ending: Ending) -> &'static str {
+    match ending {
         Ending::EndOfText | Ending::Stopped => "stop",
         Ending::MaxNewTokens | Ending::ContextFull => "length",
-    });
-    json!({"text": text, "index": index, "logprobs": null, "finish_reason": reason})
+    }
 }
 
 /// A random number, from the keys that the standard library draws for hash maps.

@@ -1,5 +1,6 @@
 //! The API of OpenAI, as far as models here can answer it (platform.openai.com/docs/api-reference).
 
+mod chat;
 mod completions;
 mod embeddings;
 mod stream;
@@ -22,6 +23,7 @@ use crate::server::visit::Visit;
 pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(completions::complete))
+        .routes(routes!(chat::chat))
         .routes(routes!(embeddings::embed))
         .routes(routes!(models))
         .routes(routes!(model))

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::told;
 use crate::config::Task;
-use crate::pipeline::service::Client;
+use crate::pipeline::service::{Chunk, Client};
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use crate::server::answers::{compute, grouped, read_positions};
+use crate::server::answers::{compute, grouped, positions_of, read_positions};
 use crate::server::api::OneOrMany;
-use crate::server::app::Shared;
+use crate::server::app::{App, Shared};
 use crate::server::body::json;
 use crate::server::desk::Stop;
 use crate::server::models::Model;
@@ -199,7 +199,7 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     };
     let texts = app.desk.ask(client, check).await?;
     let found = match wanted {
-        Wanted::Tags => tags(&model, client, texts).await?,
+        Wanted::Tags => tags(&app, &model, client, texts).await?,
         _ => {
             let chunks = grouped(texts, read_positions, |texts| {
                 move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
@@ -214,32 +214,47 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
 
 /// The tags of `texts`, of which long ones are read in several chunks.
 async fn tags(
+    app: &App,
     model: &Arc<Model>,
     client: Client,
     texts: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
     let texts: Arc<[String]> = texts.into();
+    let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
+    let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read));
+    let chunks = app.desk.ask(client, chunks).await?;
+    let found = compute(model, client, chunks).await?;
+    let reader = Arc::clone(model);
+    let join = move |_: &Stop| {
+        let mut of_texts: Vec<Vec<Tagged>> = texts.iter().map(|_| Vec::new()).collect();
+        for (number, piece) in found.into_iter().flatten() {
+            of_texts[number].push(piece);
+        }
+        let whole = zip(texts.iter(), of_texts);
+        let join = |(text, pieces): (&String, _)| reader.pipeline().join_tagged(text, pieces);
+        let whole = whole.map(|one| tagged(&join(one)));
+        Ok(written(whole.collect()))
+    };
+    app.desk.ask(client, join).await
+}
+
+/// The pieces of `texts`, each with the number of its text.
+fn chunks_to_tag(pipeline: &Pipeline, texts: &Arc<[String]>) -> Vec<Chunk<Vec<(usize, Tagged)>>> {
     let pieces = texts.iter().enumerate().flat_map(|(number, text)| {
-        let pieces = model.pipeline().pieces_to_tag(text);
+        let pieces = pipeline.pieces_to_tag(text);
         pieces.into_iter().map(move |piece| (number, piece))
     });
-    let positions = |(_, piece): &(usize, Range<usize>)| piece.len() / 3;
-    let chunks = grouped(pieces, positions, |group| {
-        let texts = Arc::clone(&texts);
+    let positions = |(_, piece): &(usize, Range<usize>)| positions_of(piece.len());
+    grouped(pieces, positions, |group| {
+        let texts = Arc::clone(texts);
         move |pipeline: &Pipeline| {
             let pieces = group.iter();
             let pieces = pieces.map(|(number, piece)| &texts[*number][piece.clone()]);
             let tagged = pipeline.tag(1, &pieces.collect::<Vec<_>>())?;
             let numbers = group.iter().map(|(number, _)| *number);
-            Ok(numbers.zip(tagged).collect::<Vec<_>>())
+            Ok(numbers.zip(tagged).collect())
         }
-    });
-    let found = compute(model, client, chunks).await?.into_iter().flatten();
-    let mut of_texts: Vec<Vec<Tagged>> = texts.iter().map(|_| Vec::new()).collect();
-    found.for_each(|(number, piece)| of_texts[number].push(piece));
-    let whole = zip(texts.iter(), of_texts);
-    let whole = whole.map(|(text, pieces)| tagged(&model.pipeline().join_tagged(text, pieces)));
-    Ok(written(whole.collect()))
+    })
 }
 
 fn too_many(found: usize) -> Problem {
@@ -258,7 +273,7 @@ fn body(model: &str, objects: &[String], is_list: bool) -> String {
     let model = Value::from(model);
     match objects {
         [only] if !is_list => {
-            let fields = only.trim_end_matches('}');
+            let fields = only.strip_suffix('}').unwrap_or(only);
             format!("{fields},\"model\":{model}}}")
         }
         _ => {

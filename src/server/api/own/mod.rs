@@ -4,6 +4,7 @@ mod explain;
 mod generate;
 mod label;
 mod translate;
+mod translated;
 
 use axum::extract::{Request, State};
 use axum::response::Response;

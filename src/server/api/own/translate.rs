@@ -2,29 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::{error, told};
+use super::translated::{Asker, Events, Found};
 use crate::config::Task;
 use crate::decode::{Sampling, SearchOptions};
-use crate::pipeline::service::{Client, Service};
-use crate::pipeline::{self, Alignment, Candidate, Demands, Pipeline, Prefix, Translation};
-use crate::server::answers::{Answers, Merge, compute, grouped};
+use crate::pipeline::service::Service;
+use crate::pipeline::{Demands, Pipeline, Prefix};
+use crate::server::answers::{Answers, Merge};
 use crate::server::api::{OneOrMany, reply};
 use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
+use crate::server::divided::Divided;
 use crate::server::limits::Limits;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::sse::{self, Telling, named};
+use crate::server::sse;
 use crate::server::visit::Visit;
 
-/// Texts to translate, each as one line.
+/// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Translate {
@@ -36,11 +35,14 @@ pub(super) struct Translate {
     beam_width: Option<usize>,
     /// Number of translations of each text [default: 1].
     n_best: Option<usize>,
-    /// The beginning of the translations.
+    /// Whether each sentence of a text is translated by itself. If not, each text is read as one line [default: true].
+    #[serde(default = "yes")]
+    split_sentences: bool,
+    /// The beginning of the translations, and so of their first sentences.
     prefix: Option<String>,
     /// The beginning of the translations as tokens of the target vocabulary.
     prefix_tokens: Option<Vec<String>>,
-    /// Phrases that each translation must contain.
+    /// Phrases that each translation must contain; each text must be a single sentence then.
     #[serde(default)]
     phrases: Vec<String>,
     /// Draws translations at random instead of looking for the likeliest.
@@ -89,36 +91,8 @@ struct Results<'a> {
     results: Vec<Found>,
 }
 
-/// The translations of a text.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Found {
-    /// Best first, or in the order in which they were drawn.
-    translations: Vec<OneFound>,
-    /// What could not be read or met.
-    warnings: Vec<String>,
-}
-
-/// A translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct OneFound {
-    text: String,
-    /// The log-probability after the length penalty.
-    score: f64,
-    log_prob: f64,
-    /// Whether it was not cut off at the length limit.
-    finished: bool,
-    tokens: Vec<Token>,
-    /// Pairs of a word of the text and a word of the translation, counted from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<[usize; 2]>>)]
-    alignment: Option<Vec<(usize, usize)>>,
-}
-
-/// A token of a translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Token {
-    token: String,
-    log_prob: f32,
+fn yes() -> bool {
+    true
 }
 
 /// Translates texts.
@@ -142,39 +116,36 @@ pub(super) async fn post_translate(
         &texts,
         &strings(&demands, &app.config.limits),
     )?;
-    let reader = Arc::clone(&model);
-    let read = move |_: &Stop| {
-        let requests = requests(&texts, demands);
-        let sentences = reader.service().read(&requests, &options);
+    let (reader, split) = (Arc::clone(&model), asked.split_sentences);
+    let most = app.config.limits.most_texts();
+    let read = move |stop: &Stop| {
+        let divided = Divided::read(&reader, texts, split, demands, most, stop)?;
+        let sentences = reader.service().read(&divided.requests, &options);
         let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
-        Ok((texts, sentences))
+        Ok((divided, sentences))
     };
-    let (texts, sentences) = app.desk.ask(client, read).await?;
+    let (divided, sentences) = app.desk.ask(client, read).await?;
     let mut answers = Answers::new(&model, Merge::Replace);
+    let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(0, send)?;
-    let alignments = asked.alignments.then_some(client);
-    if asked.stream {
-        let jobs = texts.len();
-        let events = Events {
-            model,
-            texts,
-            alignments,
-        };
-        return Ok(sse::response(app, visit, answers, jobs, events));
-    }
-    let found = answers.all(texts.len()).await?;
-    let aligned = aligned(&model, texts, found, alignments).await?;
-    let write = move |_: &Stop| {
-        let pipeline = model.pipeline();
-        let results = aligned.into_iter().map(|one| describe(pipeline, one));
-        let results = Results {
-            model: model.name(),
-            results: results.collect(),
-        };
-        Ok(reply(&results))
+    let asker = Asker {
+        app: Arc::clone(&app),
+        model,
+        client,
+        alignments: asked.alignments,
     };
-    app.desk.ask(client, write).await
+    if asked.stream {
+        let events = Events::new(asker, divided.texts);
+        return Ok(sse::response(app, visit, answers, count, events));
+    }
+    let found = answers.all(count).await?;
+    let model = Arc::clone(&asker.model);
+    let write = move |results: Vec<Found>| {
+        let model = model.name();
+        reply(&Results { model, results })
+    };
+    asker.describe(divided.texts, found, write).await
 }
 
 impl Translate {
@@ -259,108 +230,4 @@ fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
         most: limits.phrases,
     };
     [prefix, phrases]
-}
-
-/// The texts, all of which share the demands.
-fn requests(texts: &[String], demands: Demands) -> Vec<pipeline::Request> {
-    let demands = Arc::new(demands);
-    let request = |src: &String| pipeline::Request {
-        src: src.clone(),
-        demands: Arc::clone(&demands),
-    };
-    texts.iter().map(request).collect()
-}
-
-/// Translations, and an alignment for each hypothesis of those that are aligned.
-type Aligned = (Translation, Vec<Alignment>);
-
-/// Translations of `texts`, with alignments for the client who wants them.
-async fn aligned(
-    model: &Arc<Model>,
-    texts: Vec<String>,
-    found: Vec<Translation>,
-    alignments: Option<Client>,
-) -> Result<Vec<Aligned>, Problem> {
-    let Some(client) = alignments else {
-        return Ok(found.into_iter().map(|one| (one, Vec::new())).collect());
-    };
-    let positions = |(_, found): &(String, Translation)| {
-        let lens = found.hypotheses.iter().map(|one| one.tokens.len());
-        2 * lens.sum::<usize>()
-    };
-    let align = |pipeline: &Pipeline, (text, found): (String, Translation)| {
-        let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
-        let pairs: Vec<_> = tokens.map(|tokens| (&text, tokens)).collect();
-        let alignments = pipeline.align(&pairs)?;
-        Ok((found, alignments))
-    };
-    let pairs = texts.into_iter().zip(found);
-    let chunks = grouped(pairs, positions, |group| {
-        move |pipeline: &Pipeline| group.into_iter().map(|one| align(pipeline, one)).collect()
-    });
-    let aligned: Vec<Vec<_>> = compute(model, client, chunks).await?;
-    Ok(aligned.into_iter().flatten().collect())
-}
-
-fn describe(pipeline: &Pipeline, (translation, alignments): Aligned) -> Found {
-    let mut alignments = alignments.into_iter();
-    Found {
-        warnings: told(&translation.warnings),
-        translations: (translation.hypotheses.into_iter())
-            .map(|candidate| one(pipeline, candidate, alignments.next()))
-            .collect(),
-    }
-}
-
-fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
-    let spelled = pipeline.tokenizers().tgt().spelled(&candidate.tokens);
-    let tokens = spelled.into_iter().zip(candidate.token_log_probs);
-    OneFound {
-        // A blank text cannot be cut off.
-        finished: candidate.finished || candidate.tokens.is_empty(),
-        text: candidate.text,
-        score: candidate.score,
-        log_prob: candidate.log_prob,
-        tokens: tokens
-            .map(|(token, log_prob)| Token { token, log_prob })
-            .collect(),
-        alignment: alignment.map(|Alignment(pairs)| pairs),
-    }
-}
-
-/// The events of a stream.
-struct Events {
-    model: Arc<Model>,
-    texts: Vec<String>,
-    alignments: Option<Client>,
-}
-
-impl Telling<Translation> for Events {
-    fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
-        vec![named("text", &json!({"index": number, "text": text}))]
-    }
-
-    async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
-        let text = self.texts.get(number).cloned().unwrap_or_default();
-        let aligned = aligned(&self.model, vec![text], vec![result], self.alignments).await?;
-        let pipeline = self.model.pipeline();
-        let events = aligned.into_iter().map(|one| {
-            let Found {
-                translations,
-                warnings,
-            } = describe(pipeline, one);
-            let event =
-                json!({"index": number, "translations": translations, "warnings": warnings});
-            named("result", &event)
-        });
-        Ok(events.collect())
-    }
-
-    fn end(&mut self) -> Vec<Bytes> {
-        vec![named("done", &json!({}))]
-    }
-
-    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![named("error", &error(problem))]
-    }
 }

@@ -1,0 +1,176 @@
+//! Punctuation marks at the ends of sentences.
+
+/// Marks that stand together.
+pub(super) struct Mark {
+    pub(super) kind: Kind,
+    /// Bytes of all of them.
+    pub(super) len: usize,
+}
+
+/// How sure it is that a sentence ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A full stop, which may belong to an abbreviation or a number.
+    Stop,
+    Ellipsis,
+    /// An exclamation or a question.
+    Strong,
+    /// A mark that needs no blank after it.
+    Wide,
+    /// A semicolon, which is a question mark after Greek letters.
+    Greek,
+}
+
+impl Mark {
+    /// The marks at the beginning of `text`, of which there is at least one.
+    pub(super) fn read(text: &str) -> Self {
+        let mut len = 0;
+        let (mut stops, mut kind) = (0, Kind::Stop);
+        for c in text.chars().take_while(|&c| is_end(c)) {
+            len += c.len_utf8();
+            let stronger = |kind: Kind, than: &[Kind]| !than.contains(&kind);
+            match c {
+                '.' => stops += 1,
+                '…' | '‥' if kind == Kind::Stop => kind = Kind::Ellipsis,
+                '!' | '?' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' if stronger(kind, &[Kind::Wide]) =>
+                {
+                    kind = Kind::Strong;
+                }
+                ';' | '\u{37e}' if kind == Kind::Stop => kind = Kind::Greek,
+                _ if is_wide(c) => kind = Kind::Wide,
+                _ => {}
+            }
+        }
+        if kind == Kind::Stop && stops > 1 {
+            kind = Kind::Ellipsis;
+        }
+        Self { kind, len }
+    }
+}
+
+/// Whether a sentence may end after `c`.
+pub(super) fn is_end(c: char) -> bool {
+    matches!(
+        c,
+        '.' | '!' | '?' | '…' | '‥' | ';' | '\u{37e}' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' // Armenian
+    ) || is_wide(c)
+}
+
+/// Whether a sentence ends after `c`, also without a blank: marks of East Asia, of India, and of scripts without capitals.
+fn is_wide(c: char) -> bool {
+    matches!(
+        c,
+        '。' | '！' | '？' | '｡' | '︒' | '︕' | '︖' // Chinese, Japanese
+            | '।' | '॥' // Devanagari and other scripts of India
+            | '؟' | '۔' | '؞' // Arabic, Urdu
+            | '܀' | '܁' | '܂' // Syriac
+            | '።' | '፧' | '፨' // Ethiopic
+            | '။' // Burmese
+            | '។' | '៕' // Khmer
+            | '᠃' | '᠉' // Mongolian
+            | '꓿' | '꘎' | '꘏' | '꛳' | '꛷'
+    )
+}
+
+/// Bytes of the brackets, quotation marks and references that are closed at the beginning of `text`, after `marks`.
+pub(super) fn closers(text: &str, marks: &Mark) -> usize {
+    let mut len = 0;
+    while let Some(c) = text[len..].chars().next() {
+        let rest = &text[len..];
+        len += match c {
+            _ if is_closing(c, marks.kind) => c.len_utf8(),
+            '[' => match reference(rest) {
+                Some(bytes) => bytes,
+                None => break,
+            },
+            ' ' | '\u{a0}' | '\u{202f}' => match spaced_guillemet(rest) {
+                Some(bytes) => bytes,
+                None => break,
+            },
+            _ => break,
+        };
+    }
+    // A quotation mark right before a word opens something.
+    let opens = |c: char| c.is_alphanumeric() && marks.kind != Kind::Wide;
+    match text[len..].starts_with(opens) {
+        true => 0,
+        false => len,
+    }
+}
+
+/// Marks that close something right after the end of a sentence; some of them open something elsewhere.
+fn is_closing(c: char, after: Kind) -> bool {
+    match c {
+        ')' | ']' | '}' | '”' | '’' | '"' | '\'' | '»' | '›' | '*' | '_' => true,
+        '」' | '』' | '）' | '］' | '】' | '》' | '〉' | '〕' | '〟' | '｣' | '＂' => {
+            true
+        }
+        '¹' | '²' | '³' | '\u{2070}'..='\u{2079}' => true,
+        '“' | '‘' | '«' | '‹' => after != Kind::Wide,
+        _ => false,
+    }
+}
+
+/// Bytes of a reference such as `[12]`.
+fn reference(text: &str) -> Option<usize> {
+    const MOST: usize = 3;
+    let digits = text[1..].bytes().take_while(u8::is_ascii_digit).count();
+    let closed = text[1 + digits..].starts_with(']');
+    ((1..=MOST).contains(&digits) && closed).then_some(digits + 2)
+}
+
+/// Bytes of a blank and the quotation mark that French sets apart from the words that it encloses.
+fn spaced_guillemet(text: &str) -> Option<usize> {
+    let mut chars = text.chars();
+    let len = chars.next()?.len_utf8();
+    let mark = chars.next().filter(|c| matches!(c, '»' | '›'))?;
+    let word = chars.next().is_some_and(char::is_alphanumeric);
+    (!word).then_some(len + mark.len_utf8())
+}
+
+/// Marks before the first word of a sentence.
+pub(super) fn is_opening(c: char) -> bool {
+    matches!(
+        c,
+        '(' | '['
+            | '{'
+            | '"'
+            | '\''
+            | '“'
+            | '”'
+            | '„'
+            | '‚'
+            | '‘'
+            | '’'
+            | '«'
+            | '»'
+            | '‹'
+            | '›'
+            | '¿'
+            | '¡'
+            | '「'
+            | '『'
+            | '（'
+            | '《'
+            | '*'
+            | '_'
+    )
+}
+
+/// Characters of scripts that write without blanks.
+pub(super) fn is_ideographic(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2e80}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+            | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// Whether there has to be a blank between two sentences: not where either side is written in a script without blanks.
+pub(crate) fn needs_blank(before: &str, after: &str) -> bool {
+    let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
+        return false;
+    };
+    let needs = |c: char| !c.is_whitespace() && !is_ideographic(c);
+    needs(last) && !is_wide(last) && needs(first)
+}

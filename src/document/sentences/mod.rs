@@ -1,0 +1,138 @@
+//! Where the sentences of a text end.
+//!
+//! The rules need no language: abbreviations are told apart by what follows them, and the marks of each script by
+//! themselves. Where the text does not tell, it is divided: half a sentence is translated poorly, but the second of two
+//! sentences in one may not be translated at all.
+//!
+//! Time is linear in the length of any text. The iterators of Unicode Standard Annex #29 in `unicode-segmentation` look ahead
+//! again from each blank and bracket after a full stop, so they are not used here.
+
+mod abbreviations;
+mod marks;
+
+use std::ops::Range;
+
+use abbreviations::{Kind, Word, begins_number, is_starter};
+use marks::{Mark, closers, is_end, is_ideographic, is_opening};
+
+pub(super) use marks::needs_blank;
+
+/// The sentences of `text`, in order and without the blanks around them. Line breaks are blanks.
+pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
+    let start = text.len() - text.trim_start().len();
+    let reader = Reader {
+        text: text.trim_end(),
+        cased: text.chars().any(char::is_uppercase),
+    };
+    reader.sentences(start)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// Whether any letter is a capital one, so that small letters at the beginning of a sentence are a surprise.
+    cased: bool,
+}
+
+/// What stands around the marks at a possible end.
+struct Place<'a> {
+    /// The sentence up to the marks.
+    before: &'a str,
+    marks: Mark,
+    /// Whether brackets or quotation marks are closed after the marks.
+    closes: bool,
+    /// The rest of the text after these and any blanks.
+    after: &'a str,
+}
+
+impl Reader<'_> {
+    fn sentences(&self, mut start: usize) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut at = start;
+        while let Some(first) = self.text[at..].find(is_end) {
+            let from = at + first;
+            let marks = Mark::read(&self.text[from..]);
+            let closed = from + marks.len;
+            let end = closed + closers(&self.text[closed..], &marks);
+            let rest = &self.text[end..];
+            let after = rest.trim_start();
+            let place = Place {
+                before: &self.text[start..from],
+                closes: end > closed,
+                after,
+                marks,
+            };
+            at = end;
+            if !after.is_empty() && self.is_end(&place, after.len() < rest.len()) {
+                found.push(start..end);
+                start = self.text.len() - after.len();
+                at = start;
+            }
+        }
+        if start < self.text.len() {
+            found.push(start..self.text.len());
+        }
+        found
+    }
+
+    /// Whether a sentence ends here, and another one begins after it; `blank` says whether any blank is between.
+    fn is_end(&self, place: &Place<'_>, blank: bool) -> bool {
+        let next = place.after.chars().next().unwrap_or_default();
+        if is_end(next) {
+            return false;
+        }
+        match place.marks.kind {
+            marks::Kind::Wide => !goes_on_in_japanese(place, next),
+            marks::Kind::Greek => blank && is_greek(place.before.chars().next_back()),
+            marks::Kind::Strong if !blank => is_ideographic(next),
+            _ if !blank => false,
+            marks::Kind::Strong => !(is_small(first_letter(place.after)) && self.is_aside(place)),
+            marks::Kind::Ellipsis => match first_letter(place.after) {
+                Some(c) => !c.is_lowercase() && !c.is_numeric(),
+                None => false,
+            },
+            marks::Kind::Stop => self.ends_at_stop(place),
+        }
+    }
+
+    /// Whether an exclamation is part of the sentence around it, as in `"Stop!" he said` and `(sic!) a man`.
+    fn is_aside(&self, place: &Place<'_>) -> bool {
+        let dash = place.after.starts_with(['-', '–', '—']);
+        self.cased && (place.closes || dash)
+    }
+
+    fn ends_at_stop(&self, place: &Place<'_>) -> bool {
+        if self.cased && is_small(first_letter(place.after)) {
+            return false;
+        }
+        let word = Word::last(place.before);
+        match word.kind(place.after, self.cased) {
+            Kind::Title | Kind::Never => false,
+            Kind::BeforeNumber => place.closes || !begins_number(place.after),
+            Kind::Unclear => place.closes || self.cased && is_starter(place.after, &word),
+            Kind::Other => true,
+        }
+    }
+}
+
+/// The first letter or digit within the first few characters, after opening marks and dashes.
+fn first_letter(text: &str) -> Option<char> {
+    const MOST: usize = 6;
+    let mut chars = text.chars().take(MOST);
+    let passed = |c: &char| is_opening(*c) || c.is_whitespace() || matches!(c, '-' | '–' | '—');
+    chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())
+}
+
+/// Whether it is a small letter of a script that begins sentences with capital ones, which Georgian does not.
+fn is_small(letter: Option<char>) -> bool {
+    letter.is_some_and(|c| c.is_lowercase() && !matches!(c, '\u{10d0}'..='\u{10ff}'))
+}
+
+fn is_greek(c: Option<char>) -> bool {
+    c.is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}'))
+}
+
+/// Whether a Japanese quotation is part of the sentence around it, which goes on with a particle, or a comma follows.
+fn goes_on_in_japanese(place: &Place<'_>, next: char) -> bool {
+    let particle = matches!(next, 'と' | 'っ' | 'は' | 'が' | 'を' | 'に' | 'の' | 'も');
+    matches!(next, '，' | '、' | ',') || place.closes && particle
+}

@@ -1,0 +1,173 @@
+use super::super::job::{Cost, Ticket};
+use super::*;
+
+fn queue(capacity: usize, workers: usize) -> Queue {
+    Queue::new(Limits {
+        workers,
+        batch: 32,
+        queue: capacity,
+    })
+}
+
+/// `count` jobs of so many rows, each of which takes so many positions, and the ticket that they have in common.
+fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
+    let ticket = Ticket::new();
+    let job = |_| Job {
+        cancelled: ticket.cancelled(),
+        cost: Cost { rows, positions },
+        work: Work::Compute {
+            positions,
+            work: Box::new(|_| ()),
+        },
+    };
+    let jobs = (0..count).map(job).collect();
+    (ticket, jobs)
+}
+
+/// What a worker with so many rows takes.
+fn take(queue: &Queue, worker: usize, rows: usize) -> Option<Client> {
+    match queue.take(worker, rows) {
+        ControlFlow::Continue(taken) => taken.map(|(client, _)| client),
+        ControlFlow::Break(()) => panic!("the queue is open, or not yet empty"),
+    }
+}
+
+/// The clients in the order of their turns, of jobs that end at once.
+fn order(queue: &Queue) -> Vec<u64> {
+    let mut order = Vec::new();
+    while queue.waiting() > 0 {
+        let ControlFlow::Continue(Some((client, job))) = queue.take(0, 0) else {
+            panic!("there are jobs");
+        };
+        queue.release(client, job.cost.rows);
+        order.push(client.0);
+    }
+    order
+}
+
+#[test]
+fn clients_take_turns() {
+    let queue = queue(100, 1);
+    let _tickets = [(1, 5), (2, 1), (3, 2)].map(|(client, count)| {
+        let (ticket, jobs) = jobs(count, 1, 10);
+        queue.add(Client(client), jobs).unwrap();
+        ticket
+    });
+    assert_eq!(order(&queue), [1, 2, 3, 1, 3, 1, 1, 1]);
+}
+
+#[test]
+fn turns_are_weighed_by_cost() {
+    let queue = queue(100, 1);
+    let (_one, costly) = jobs(3, 16, 100);
+    queue.add(Client(1), costly).unwrap();
+    assert!(take(&queue, 0, 0) == Some(Client(1)));
+    let (_two, cheap) = jobs(20, 1, 100);
+    queue.add(Client(2), cheap).unwrap();
+    // 16 of the one are as costly as one of the other.
+    let mut expected = vec![2; 16];
+    expected.extend([1, 2, 2, 2, 2, 1]);
+    assert_eq!(order(&queue), expected);
+    // What was given is forgotten once nobody waits.
+    let (_one, again) = jobs(1, 1, 1);
+    let (_two, other) = jobs(1, 1, 1);
+    queue.add(Client(1), again).unwrap();
+    queue.add(Client(2), other).unwrap();
+    assert_eq!(order(&queue), [1, 2]);
+}
+
+#[test]
+fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
+    let queue = queue(1000, 1);
+    let (_heavy, heavy) = jobs(10, 16, 500);
+    queue.add(Client(1), heavy).unwrap();
+    assert_eq!(take(&queue, 0, 0), Some(Client(1)));
+    assert_eq!(take(&queue, 0, 16), Some(Client(1)));
+    assert_eq!(take(&queue, 0, 32), None, "nobody else waits");
+    let tickets: Vec<Ticket> = (2..=6)
+        .map(|client| {
+            let (ticket, jobs) = jobs(9, 1, 10);
+            queue.add(Client(client), jobs).unwrap();
+            ticket
+        })
+        .collect();
+    let taken: Vec<_> = (32..70).map_while(|rows| take(&queue, 0, rows)).collect();
+    // A share is a sixth of the batch.
+    assert_eq!(taken.len(), 5 * 6);
+    for client in 2..=6 {
+        assert_eq!(taken.iter().filter(|one| one.0 == client).count(), 6);
+    }
+    drop(tickets);
+}
+
+#[test]
+fn a_request_is_added_as_a_whole_or_not_at_all() {
+    let queue = queue(5, 1);
+    let (first, three) = jobs(3, 1, 1);
+    queue.add(Client(1), three).unwrap();
+    let (_second, more) = jobs(3, 1, 1);
+    assert!(matches!(
+        queue.add(Client(2), more),
+        Err(Refused::Full {
+            waiting: 3,
+            jobs: 3
+        })
+    ));
+    // Cancelled jobs make room.
+    drop(first);
+    let (_third, more) = jobs(5, 1, 1);
+    queue.add(Client(2), more).unwrap();
+    assert_eq!(queue.waiting(), 5);
+    queue.close();
+    let (_fourth, more) = jobs(1, 1, 1);
+    assert!(matches!(queue.add(Client(2), more), Err(Refused::Closed)));
+    for _ in 0..5 {
+        assert!(take(&queue, 0, 0).is_some(), "what was accepted is done");
+    }
+    assert!(queue.take(0, 0).is_break());
+}
+
+#[test]
+fn the_worker_with_the_fewest_rows_takes_the_next_job() {
+    let queue = queue(100, 3);
+    for worker in 0..3 {
+        assert!(take(&queue, worker, 1).is_none());
+    }
+    let (_ticket, one) = jobs(1, 1, 1);
+    queue.add(Client(1), one).unwrap();
+    assert!(take(&queue, 0, 15).is_none());
+    assert!(take(&queue, 1, 10).is_none());
+    assert!(take(&queue, 2, 5).is_some());
+}
+
+#[test]
+fn a_worker_that_does_other_work_is_not_waited_for() {
+    let queue = queue(100, 2);
+    let (_ticket, two) = jobs(2, 1, 1);
+    queue.add(Client(1), two).unwrap();
+    assert!(take(&queue, 0, 0).is_some());
+    assert!(take(&queue, 1, 30).is_some());
+}
+
+#[test]
+fn accounts_are_forgotten() {
+    let queue = queue(100, 1);
+    for client in 0..10_000 {
+        let (_ticket, one) = jobs(1, 1, 1 + client as usize % 7);
+        queue.add(Client(client), one).unwrap();
+        assert_eq!(order(&queue), [client]);
+    }
+    assert!(queue.lock().accounts.len() <= 1025);
+}
+
+#[test]
+fn endless_jobs_have_their_turn() {
+    let queue = queue(100, 1);
+    for _ in 0..3 {
+        let (_ticket, endless) = jobs(3, 16, usize::MAX);
+        queue.add(Client(1), endless).unwrap();
+        let (_ticket, other) = jobs(1, 1, 10);
+        queue.add(Client(2), other).unwrap();
+        assert_eq!(order(&queue), [1, 2, 1, 1]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Conversations with language models.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::response::Response;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::super::completions::{Head, Usage, read, reason, send};
+use super::{Role, Turn, Wanted, choice, piece};
+use crate::pipeline::Generation;
+use crate::pipeline::service::Client;
+use crate::server::api::openai::error;
+use crate::server::api::reply;
+use crate::server::app::Shared;
+use crate::server::desk::Stop;
+use crate::server::models::Model;
+use crate::server::problem::Problem;
+use crate::server::sse::{self, Telling, unnamed};
+use crate::server::visit::Visit;
+
+/// What begins the user's next turn, where the model must stop.
+const NEXT_TURN: &str = "\nUser:";
+
+/// The answer of a language model.
+pub(super) async fn answer(
+    app: Shared,
+    visit: Visit,
+    client: Client,
+    model: Arc<Model>,
+    turns: &[Turn],
+    wanted: Wanted,
+) -> Result<Response, Problem> {
+    let copies = wanted.wish.copies.unwrap_or(1);
+    let mut stop = wanted.stop;
+    stop.push(NEXT_TURN.to_owned());
+    let options = wanted.wish.options(&app, 1, stop)?;
+    let texts = vec![prompt(turns)];
+    let reader = Arc::clone(&model);
+    let begun = move |stop: &Stop| read(&reader, &texts, stop);
+    let begun = app.desk.ask(client, begun).await?;
+    let usage = Usage {
+        prompt: begun.iter().map(|one| one.tokens).sum(),
+        completion: 0,
+    };
+    let answers = send(&model, client, &begun, &options, copies)?;
+    if wanted.stream {
+        let turns = Pieces {
+            head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
+            begun: vec![false; copies],
+            usage: wanted.with_usage.then_some(usage),
+        };
+        return Ok(sse::response(app, visit, answers, copies, turns));
+    }
+    let results = answers.all(copies).await?;
+    let head = Head::of(&model, "chatcmpl", "chat.completion");
+    let choices = results.iter().enumerate();
+    let choices =
+        choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
+    let mut answer = head.object(choices.collect());
+    let completion = results.iter().map(|one| one.tokens.len()).sum();
+    answer["usage"] = Usage {
+        completion,
+        ..usage
+    }
+    .json();
+    Ok(reply(&answer))
+}
+
+/// The conversation as a text for the model to continue: what the system says, a blank line, and then a line for each turn.
+fn prompt(turns: &[Turn]) -> String {
+    let mut prompt = String::new();
+    for Turn { role, text } in turns {
+        match role {
+            Role::System | Role::Developer => prompt.push_str(&format!("{text}\n\n")),
+            Role::User => prompt.push_str(&format!("User: {text}\n")),
+            Role::Assistant => prompt.push_str(&format!("Assistant: {text}\n")),
+        }
+    }
+    prompt + "Assistant:"
+}
+
+/// The events of a stream.
+struct Pieces {
+    head: Head,
+    /// Whether each answer has begun, without the blank before it.
+    begun: Vec<bool>,
+    /// The numbers of tokens, if they are wanted.
+    usage: Option<Usage>,
+}
+
+impl Pieces {
+    fn event(&self, piece: Value) -> Bytes {
+        let mut chunk = self.head.object(json!([piece]));
+        if self.usage.is_some() {
+            chunk["usage"] = Value::Null;
+        }
+        unnamed(&chunk)
+    }
+}
+
+impl Telling<Generation> for Pieces {
+    fn begin(&mut self) -> Vec<Bytes> {
+        let first = |index| piece(index, json!({"role": "assistant", "content": ""}), None);
+        let indices = 0..self.begun.len();
+        indices.map(|index| self.event(first(index))).collect()
+    }
+
+    fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
+        let text = match self.begun[number] {
+            true => &text,
+            false => text.trim_start(),
+        };
+        if text.is_empty() {
+            return Vec::new();
+        }
+        self.begun[number] = true;
+        vec![self.event(piece(number, json!({"content": text}), None))]
+    }
+
+    async fn result(&mut self, number: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
+        if let Some(usage) = &mut self.usage {
+            usage.completion += result.tokens.len();
+        }
+        let last = piece(number, json!({}), Some(reason(result.ending)));
+        Ok(vec![self.event(last)])
+    }
+
+    fn end(&mut self) -> Vec<Bytes> {
+        ended(&self.head, self.usage)
+    }
+
+    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
+        vec![unnamed(&error(problem, StatusCode::INTERNAL_SERVER_ERROR))]
+    }
+}
+
+/// The end of a stream, with the numbers of tokens if they are wanted.
+pub(super) fn ended(head: &Head, usage: Option<Usage>) -> Vec<Bytes> {
+    let counted = usage.map(|usage| {
+        let mut chunk = head.object(json!([]));
+        chunk["usage"] = usage.json();
+        unnamed(&chunk)
+    });
+    let done = Bytes::from_static(b"data: [DONE]\n\n");
+    counted.into_iter().chain([done]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_a_text_to_continue() {
+        let turn = |role, text: &str| Turn {
+            role,
+            text: text.into(),
+        };
+        let turns = [
+            turn(Role::System, "Be kind."),
+            turn(Role::User, "Hello"),
+            turn(Role::Assistant, "Hi!"),
+            turn(Role::User, "Who are you?"),
+        ];
+        let expected = "Be kind.\n\nUser: Hello\nAssistant: Hi!\nUser: Who are you?\nAssistant:";
+        assert_eq!(prompt(&turns), expected);
+    }
+}
