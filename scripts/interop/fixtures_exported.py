@@ -18,7 +18,11 @@ import transformers
 from safetensors.torch import load_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "hf"
-KINDS = ["marian", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied"]
+KINDS = [
+    "marian", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied", "roberta", "xlm_roberta_encoder", "camembert", "mpnet",
+    "mpnet_encoder", "bert_classifier", "roberta_classifier", "mpnet_classifier", "distilbert_classifier", "bert_tagger",
+    "xlm_roberta_tagger", "mpnet_tagger", "distilbert_tagger",
+]
 
 
 def main():

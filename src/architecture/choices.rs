@@ -98,6 +98,8 @@ pub enum Positions {
     Rotary,
     /// A learned bias of the attention scores for each head and bucket of distances (Raffel et al. 2020).
     Relative,
+    /// Both a learned vector and a learned bias, as in MPNet (Song et al. 2020).
+    LearnedRelative,
     /// No positions.
     None,
 }
@@ -115,6 +117,18 @@ pub enum TieEmbeddings {
     Inputs,
     /// Both input embeddings are the output projection (paper, section 3.4); needs a shared vocabulary.
     All,
+}
+
+impl Positions {
+    /// Whether each position has a learned vector.
+    pub fn are_learned(self) -> bool {
+        matches!(self, Self::Learned | Self::LearnedRelative)
+    }
+
+    /// Whether attention scores have a bias for each bucket of distances.
+    pub fn are_relative(self) -> bool {
+        matches!(self, Self::Relative | Self::LearnedRelative)
+    }
 }
 
 impl TieEmbeddings {
@@ -142,6 +156,18 @@ pub enum Init {
     /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack (Radford et al.
     /// 2019, GPT-2, section 2.3).
     Gpt2,
+}
+
+/// The function of a layer before the labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelLayer {
+    /// No layer: labels are read from the encoder's output.
+    None,
+    /// A linear map and tanh, as in BERT (Devlin et al. 2019).
+    Tanh,
+    /// A linear map and max(0, x), as in DistilBERT (Sanh et al. 2019).
+    Relu,
 }
 
 /// Reduction of a sequence to one vector.

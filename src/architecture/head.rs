@@ -1,7 +1,7 @@
 //! From the last layer to predictions.
 
 use super::layout::Layout;
-use super::{ActivationKind, Norm, Pooling, Start};
+use super::{ActivationKind, LabelLayer, Norm, Pooling, Start};
 
 /// The part of a model that turns the last layer into predictions.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,14 +56,16 @@ pub struct Transform {
     pub norm: Norm,
 }
 
-/// A linear classifier.
+/// A linear classifier, possibly behind another layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
     /// Number of labels, including the special tokens of their vocabulary.
     pub size: usize,
     /// Width of the input.
     pub d_in: usize,
-    /// Dropout on the input.
+    /// Applied to the input first: a linear map of this width and its function.
+    pub layer: LabelLayer,
+    /// Dropout on the input of the classifier.
     pub dropout: f64,
 }
 
@@ -110,6 +112,9 @@ impl Transform {
 
 impl Labels {
     pub(super) fn lay_out(&self, layout: &mut Layout) {
+        if self.layer != LabelLayer::None {
+            layout.linear("layer", self.d_in, self.d_in, true);
+        }
         layout.add("weight", [self.size, self.d_in], Start::Weight);
         layout.add("bias", [self.size], Start::Bias { d_in: self.d_in });
     }

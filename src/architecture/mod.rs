@@ -18,8 +18,8 @@ mod transformer;
 
 pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
 pub use choices::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
-    Pooling, Positions, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, TieEmbeddings,
 };
 pub use feed_forward::FeedForward;
 pub use head::{Head, Labels, Transform, Vocabulary};

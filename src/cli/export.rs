@@ -15,8 +15,8 @@ Examples:
   python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = AutoTokenizer.from_pretrained(\"multi30k-hf\"); \
 m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
 
-Encoder-decoders become MarianMT, masked language models and encoders alone BERT, and causal language models GPT-2. A model that \
-differs from these in any way is refused, and the message lists the differences. `--to marian` writes Marian's `model.npz`, which in \
+Encoder-decoders become MarianMT, causal language models GPT-2, and encoders with any head or none BERT, RoBERTa, MPNet or DistilBERT, \
+whichever they are like. A model that differs from these in any way is refused, and the message lists the differences. `--to marian` writes Marian's `model.npz`, which in \
 general only models that were imported from Marian or Firefox can become. docs/interop.md lists what can be exported.";
 
 /// Write a model in another tool's format.

@@ -20,8 +20,10 @@ All commands take the new directory like any other model directory. It keeps the
 (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
   The weights are converted to f32. f16 and bf16 files are also read; pickled files (`pytorch_model.bin`) are not. docs/interop.md \
 lists the kinds of models.
-  The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT), `vocab.json` and `merges.txt` (GPT-2, BART), or models \
-of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Multilingual \
+  Models that label texts or words (`…ForSequenceClassification`, `…ForTokenClassification`) are for `attentive classify` and \
+`attentive tag`, with the names of their labels.
+  The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT, MPNet), `vocab.json` and `merges.txt` (GPT-2, BART, \
+RoBERTa), or models of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Multilingual \
 models (mBART, M2M-100, NLLB) translate from `--source-lang` to `--target-lang`; `attentive translate` can change both.";
 
 /// Convert a model of another tool into a model directory.

@@ -20,7 +20,8 @@ Examples:
 Input and output:
   One sequence of tokens separated by spaces per line in, as many tags separated by spaces out; a blank line gives an empty \
 line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, 4]]}. A sequence longer \
-than the model's `max_len` is read in pieces of that length.";
+than the model's `max_len` is read in pieces of that length. A model that divides words, such as most imported ones, gives a \
+word the tag of its first part.";
 
 /// Predict a tag for each token of a text, or for each vector of a sequence.
 #[derive(clap::Args)]

@@ -80,7 +80,7 @@ impl ModelConfig {
             Positions::SinusoidalTensor2tensor => {
                 AddedPositions::Sinusoidal(Sinusoids::Tensor2tensor)
             }
-            Positions::Learned => AddedPositions::Learned {
+            Positions::Learned | Positions::LearnedRelative => AddedPositions::Learned {
                 rows: self.position_offset + self.max_len,
                 offset: self.position_offset,
             },
@@ -95,12 +95,11 @@ impl ModelConfig {
         }
     }
 
-    fn attention(&self, positions: RelativePositions) -> Attention {
-        let or = |value: usize, default: usize| if value == 0 { default } else { value };
+    fn attention(&self, n_heads: usize, positions: RelativePositions) -> Attention {
         Attention {
-            n_heads: self.n_heads,
-            n_kv_heads: or(self.n_kv_heads, self.n_heads),
-            d_head: or(self.d_head, self.d_model / self.n_heads.max(1)),
+            n_heads,
+            n_kv_heads: or(self.n_kv_heads, n_heads),
+            d_head: or(self.d_head, self.d_model / n_heads.max(1)),
             bias: self.attention_bias,
             scale: self.attention_scale,
             dropout: self.attention_dropout,
@@ -108,25 +107,36 @@ impl ModelConfig {
         }
     }
 
-    fn self_attention(&self) -> SelfMixing {
-        SelfMixing::Attention(self.attention(match self.positions {
+    fn self_attention(&self, n_heads: usize) -> SelfMixing {
+        let positions = match self.positions {
             Positions::Rotary => RelativePositions::Rotary {
                 base: self.rotary_base,
                 scaling: self.rotary_scaling.scaling(),
             },
-            Positions::Relative => RelativePositions::Buckets {
+            Positions::Relative | Positions::LearnedRelative => RelativePositions::Buckets {
                 n_buckets: self.relative_buckets,
                 max_distance: self.relative_distance,
             },
             _ => RelativePositions::None,
-        }))
+        };
+        SelfMixing::Attention(self.attention(n_heads, positions))
+    }
+
+    /// Attention heads of the decoder.
+    pub(crate) fn decoder_heads(&self) -> usize {
+        or(self.n_decoder_heads, self.n_heads)
+    }
+
+    /// Width of the inner layer of the decoder's feed-forward networks.
+    pub(crate) fn decoder_d_ff(&self) -> usize {
+        or(self.d_decoder_ff, self.d_ff)
     }
 
     fn transformer_encoder(&self) -> TransformerStack {
         TransformerStack {
             n_layers: self.n_encoder_layers,
             d_model: self.d_model,
-            mixing: self.self_attention(),
+            mixing: self.self_attention(self.n_heads),
             cross: None,
             feed_forward: FeedForward {
                 d_ff: self.d_ff,
@@ -145,10 +155,12 @@ impl ModelConfig {
 
     fn transformer_decoder(&self, d_memory: Option<usize>) -> TransformerStack {
         let recurrent = SelfMixing::Recurrent;
+        let n_heads = self.decoder_heads();
+        let encoder = self.transformer_encoder();
         TransformerStack {
             n_layers: self.n_decoder_layers,
             mixing: match self.decoder_mixing {
-                MixingKind::Attention => self.self_attention(),
+                MixingKind::Attention => self.self_attention(n_heads),
                 MixingKind::Rnn => recurrent(CellKind::Rnn),
                 MixingKind::Lstm => recurrent(CellKind::Lstm),
                 MixingKind::CoupledLstm => recurrent(CellKind::CoupledLstm),
@@ -156,10 +168,14 @@ impl ModelConfig {
                 MixingKind::Ssru => recurrent(CellKind::Ssru),
             },
             cross: d_memory.map(|d_memory| CrossAttention {
-                attention: self.attention(RelativePositions::None),
+                attention: self.attention(n_heads, RelativePositions::None),
                 d_memory,
             }),
-            ..self.transformer_encoder()
+            feed_forward: FeedForward {
+                d_ff: self.decoder_d_ff(),
+                ..encoder.feed_forward
+            },
+            ..encoder
         }
     }
 
@@ -203,6 +219,7 @@ impl ModelConfig {
         let labels = Labels {
             size,
             d_in: d_encoder,
+            layer: self.label_layer,
             dropout: self.dropout,
         };
         match self.family {
@@ -237,4 +254,9 @@ impl ModelConfig {
             scale: self.logit_scale,
         })
     }
+}
+
+/// `value`, or `default` if it is 0.
+fn or(value: usize, default: usize) -> usize {
+    if value == 0 { default } else { value }
 }

@@ -137,6 +137,7 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
     size("model.max_len", model.max_len, MIN_LEN)?;
     at_most("model.d_model", model.d_model, 1 << 16)?;
     at_most("model.d_ff", model.d_ff, 1 << 18)?;
+    at_most("model.d_decoder_ff", model.d_decoder_ff, 1 << 18)?;
     at_most("model.n_encoder_layers", model.n_encoder_layers, 1000)?;
     at_most("model.n_decoder_layers", model.n_decoder_layers, 1000)?;
     at_most("model.max_len", model.max_len, 1 << 20)?;

@@ -12,6 +12,7 @@ mod difference;
 mod load;
 mod model;
 mod older;
+mod rotary;
 mod schema;
 mod source;
 mod strict;
@@ -22,18 +23,16 @@ mod train;
 mod usual;
 
 pub use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
-    Pooling, Positions, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, Task, TieEmbeddings,
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
 pub use difference::Difference;
 pub use load::{Draft, Known};
-pub use model::{
-    Family, MixingKind, ModelConfig, RecurrentConfig, RotaryScalingConfig, RotaryScalingKind,
-    StackKind,
-};
+pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use tokenizer::{
     NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
 };

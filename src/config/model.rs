@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::rotary::RotaryScalingConfig;
 use crate::architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, NormKind, NormPosition,
-    Pooling, Positions, RotaryScaling, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, Task, TieEmbeddings,
 };
 use crate::error::Result;
 
@@ -36,11 +37,15 @@ pub struct ModelConfig {
     pub d_model: usize,
     /// Width of the feed-forward networks' inner layer.
     pub d_ff: usize,
+    /// The same in the decoder, if it differs there; 0 for `d_ff`.
+    pub d_decoder_ff: usize,
     /// Attention heads; they divide `d_model`, unless `d_head` is set.
     pub n_heads: usize,
-    /// Heads of keys and values, a divisor of `n_heads` (Ainslie et al. 2023); 0 for `n_heads`.
+    /// The same in the decoder, if it differs there; 0 for `n_heads`.
+    pub n_decoder_heads: usize,
+    /// Heads of keys and values, a divisor of the heads of each stack (Ainslie et al. 2023); 0 for as many as there are.
     pub n_kv_heads: usize,
-    /// Width of a head; 0 for `d_model / n_heads`.
+    /// Width of a head; 0 for `d_model` divided by the heads.
     pub d_head: usize,
     /// Layers of the encoder.
     pub n_encoder_layers: usize,
@@ -107,6 +112,11 @@ pub struct ModelConfig {
     pub logit_scale: f64,
     /// Reduction of a text to one vector, for classifiers and encoders alone.
     pub pooling: Pooling,
+    /// A layer between a text's vector and the labels of a classifier: a linear map and this function.
+    pub label_layer: LabelLayer,
+    /// Whether a tagger reads words as the tokenizer divides them, with the tokens around a text, and labels each word at its first
+    /// token. Otherwise each word is one token.
+    pub word_pieces: bool,
     /// Whether the vector of an encoder alone is scaled to length 1.
     pub unit_vectors: bool,
     /// A token before every text that the encoder reads; by default none.
@@ -252,64 +262,6 @@ impl ModelConfig {
     }
 }
 
-/// `[model.rotary_scaling]`
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RotaryScalingConfig {
-    /// Kind of change.
-    pub kind: RotaryScalingKind,
-    /// Divides frequencies: all of them, or with `llama3` the lowest.
-    pub factor: f64,
-    /// Of `llama3`: waves that fit into `original_len` at most so many times are long.
-    pub low_frequency_factor: f64,
-    /// Of `llama3`: waves that fit into `original_len` at least so many times are short, and kept.
-    pub high_frequency_factor: f64,
-    /// Of `llama3`: the length of the first training, in tokens.
-    pub original_len: usize,
-}
-
-/// A change of the frequencies of rotary positions; see [`RotaryScaling`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RotaryScalingKind {
-    /// None.
-    None,
-    /// [`RotaryScaling::Linear`]
-    Linear,
-    /// [`RotaryScaling::Llama3`]
-    Llama3,
-}
-
-impl Default for RotaryScalingConfig {
-    fn default() -> Self {
-        Self {
-            kind: RotaryScalingKind::None,
-            factor: 1.0,
-            low_frequency_factor: 1.0,
-            high_frequency_factor: 4.0,
-            original_len: 8192,
-        }
-    }
-}
-
-impl RotaryScalingConfig {
-    /// The change, if there is one.
-    pub fn scaling(self) -> Option<RotaryScaling> {
-        match self.kind {
-            RotaryScalingKind::None => None,
-            RotaryScalingKind::Linear => Some(RotaryScaling::Linear {
-                factor: self.factor,
-            }),
-            RotaryScalingKind::Llama3 => Some(RotaryScaling::Llama3 {
-                factor: self.factor,
-                low_frequency_factor: self.low_frequency_factor,
-                high_frequency_factor: self.high_frequency_factor,
-                original_len: self.original_len,
-            }),
-        }
-    }
-}
-
 /// `[model.recurrent]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -340,7 +292,9 @@ impl Default for ModelConfig {
             decoder_mixing: MixingKind::Attention,
             d_model: 256,
             d_ff: 1024,
+            d_decoder_ff: 0,
             n_heads: 4,
+            n_decoder_heads: 0,
             n_kv_heads: 0,
             d_head: 0,
             n_encoder_layers: 3,
@@ -372,6 +326,8 @@ impl Default for ModelConfig {
             output_bias: false,
             logit_scale: 1.0,
             pooling: Pooling::Mean,
+            label_layer: LabelLayer::None,
+            word_pieces: false,
             unit_vectors: false,
             source_first: None,
             source_last: None,

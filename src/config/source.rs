@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Config, DataConfig, Difference, Family, Vocabulary};
+use super::{Config, DataConfig, Difference, Family, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
 /// The configuration in a model directory.
@@ -34,7 +34,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Those that may also differ if the head is a new one.
-const OF_NEW_HEAD: [&str; 2] = ["model.init", "model.pooling"];
+const OF_NEW_HEAD: [&str; 3] = ["model.init", "model.pooling", "model.label_layer"];
 
 impl Config {
     /// The configuration of the model in the directory `from`, the value of `model.from`.
@@ -155,6 +155,8 @@ fn heir(source: &Config, family: Family) -> Config {
         heir.model.encoder = source.model.encoder();
         heir.model.family = family;
         heir.tokenizer.vocabulary = Vocabulary::Separate;
+        heir.model.word_pieces =
+            family == Family::Tagger && heir.tokenizer.kind != TokenizerKind::Word;
     }
     heir
 }

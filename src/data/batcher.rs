@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::budget::{BatchSize, Budget, Lengths};
-use super::encoded::Example;
+use super::example::Example;
 use super::examples::Examples;
 use super::masking::Masking;
 use super::order::{self, Order, Window};

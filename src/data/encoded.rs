@@ -6,116 +6,19 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::budget::Lengths;
 use super::corpus::Corpus;
+use super::example::Example;
 use super::item::{Entry, Item, TagInput};
 use super::masking::can_be_hidden;
 use super::progress::{Progress, Watch};
-use crate::batch::TokenId;
+use crate::batch::{IGNORE, TokenId};
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
-use crate::text::{Sides, SpecialTokens, Tokenizer, Tokenizers, WordCache};
+use crate::text::{SpecialTokens, Tokenizer, Tokenizers, WordCache};
 
 /// Lines encoded in parallel between two calls of a [`Watch`].
 pub(super) const LINES_PER_CALL: usize = 1 << 14;
-
-/// A line of a corpus, encoded for the model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Example {
-    /// Encoder input: a source or text closed by `</s>`, or tokens.
-    pub src: Vec<TokenId>,
-    /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
-    pub vectors: Vec<f32>,
-    /// What the decoder reads: the start token, usually `<s>`, and the target.
-    pub tgt_in: Vec<TokenId>,
-    /// Expected output: the target closed by `</s>`, or tags, or one label.
-    pub tgt_out: Vec<TokenId>,
-    /// Line number in the corpus, starting at 1.
-    pub line: usize,
-}
-
-impl Example {
-    /// A source without `</s>` and its translation without special tokens.
-    pub fn translation(
-        src: Vec<TokenId>,
-        tgt: &[TokenId],
-        special: impl Into<Sides>,
-        line: usize,
-    ) -> Self {
-        let special = special.into();
-        let forced = special.tgt.forced.into_iter();
-        let tgt: Vec<TokenId> = forced.chain(tgt.iter().copied()).collect();
-        Self {
-            src: special.src.framed(src),
-            line,
-            ..Self::text(&tgt, special.tgt, line)
-        }
-    }
-
-    /// A text for a causal language model.
-    pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
-        Self {
-            tgt_in: [&[special.start], tgt].concat(),
-            tgt_out: [tgt, &[special.eos]].concat(),
-            line,
-            ..Self::default()
-        }
-    }
-
-    /// A text for a masked language model, before masking.
-    pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
-        let text = special.framed(text);
-        Self {
-            src: text.clone(),
-            tgt_out: text,
-            line,
-            ..Self::default()
-        }
-    }
-
-    /// Tokens to tag, without their tags.
-    pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
-        Self {
-            src,
-            line,
-            ..Self::default()
-        }
-    }
-
-    /// Vectors to tag, `width` numbers each and concatenated, without their tags.
-    pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
-        Self {
-            src: vec![special.pad; vectors.len() / width],
-            vectors,
-            line,
-            ..Self::default()
-        }
-    }
-
-    /// A text to classify, without `</s>` and label.
-    pub fn unlabelled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
-        Self::tokens(special.framed(text), line)
-    }
-
-    /// Length of the encoder input.
-    pub fn src_len(&self) -> usize {
-        self.src.len()
-    }
-
-    /// Number of tokens to predict.
-    pub fn tgt_len(&self) -> usize {
-        self.tgt_out.len()
-    }
-
-    /// Both lengths.
-    pub(super) fn lengths(&self) -> Lengths {
-        Lengths {
-            tgt: self.tgt_len(),
-            src: self.src_len(),
-        }
-    }
-}
 
 /// Counts of lines kept and dropped during encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -340,7 +243,12 @@ fn encode_entry(
             Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
+            let tags = ids_of(tags, tgt)?;
             let example = match input {
+                TagInput::Tokens(words) if src.in_pieces() => {
+                    let words = src.encode_pieces(words)?;
+                    return Ok(Example::in_pieces(&words, &tags, src.special(), line));
+                }
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
@@ -348,7 +256,7 @@ fn encode_entry(
                 }
             };
             Example {
-                tgt_out: ids_of(tags, tgt)?,
+                tgt_out: tags,
                 ..example
             }
         }
@@ -377,7 +285,8 @@ fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result
         Item::Labelled { label, .. } => ("label", std::slice::from_ref(label)),
         Item::Translation { .. } | Item::Text(_) => return Ok(()),
     };
-    match ids.iter().zip(names).find(|(id, _)| **id == special.unk) {
+    let ids = ids.iter().filter(|&&id| id != IGNORE);
+    match ids.zip(names).find(|(id, _)| **id == special.unk) {
         None => Ok(()),
         Some((_, name)) => Err(format!(
             "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::budget::Lengths;
-use super::encoded::Example;
+use super::example::Example;
 use super::store::Store;
 use crate::batch::TokenId;
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::encoded::Example;
+use super::example::Example;
 
 /// Neighbouring parts of a corpus, each with a weight: how many times an epoch contains each of its examples, on average over
 /// the epochs.

@@ -15,7 +15,7 @@ use crate::text::Tokenizers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportFormat {
-    /// A directory for Hugging Face's `transformers`: MarianMT, BERT or GPT-2.
+    /// A directory for Hugging Face's `transformers`: MarianMT, GPT-2, or BERT and its relatives.
     Hf,
     /// Marian's `model.npz`, with `vocab.yml` and `decoder.yml`.
     Marian,
@@ -114,8 +114,10 @@ impl Differences {
     /// Those of `model` from the Transformers of other tools.
     pub(super) fn of(model: &ModelConfig) -> Self {
         let mut found = Self::default();
-        let plain_head = model.d_head == 0 || model.d_head * model.n_heads == model.d_model;
-        let own_keys = [0, model.n_heads].contains(&model.n_kv_heads);
+        let heads = [model.n_heads, model.decoder_heads()];
+        let plain_head =
+            model.d_head == 0 || heads.iter().all(|n| n * model.d_head == model.d_model);
+        let own_keys = model.n_kv_heads == 0 || heads == [model.n_kv_heads; 2];
         let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
         found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
         found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");

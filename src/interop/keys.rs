@@ -99,6 +99,21 @@ impl Keys {
         not_understood(&self.path, format!("`{key}` = {value} is not supported"))
     }
 
+    /// The error for this problem with the file.
+    pub(super) fn problem(&self, problem: impl Into<String>) -> Error {
+        not_understood(&self.path, problem)
+    }
+
+    /// The error for two keys of which at most one can be right.
+    pub(super) fn contradict(&self, one: &str, other: &str) -> Error {
+        let problem = format!("`{one}` and `{other}` contradict each other");
+        Error::Model {
+            path: self.path.clone(),
+            problem,
+            hint: Some("remove the one that the model was not trained with".into()),
+        }
+    }
+
     /// Drops keys that make no difference to what the model computes.
     pub(super) fn ignore(&mut self, keys: &[&str]) {
         self.left.retain(|key, _| !keys.contains(&key.as_str()));

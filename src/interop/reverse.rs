@@ -30,6 +30,8 @@ enum From {
     Shortened(String, usize),
     /// Our parameters, matrices of this many columns (1 for vectors), transposed and side by side.
     Joined(Vec<String>, usize),
+    /// These rows of our parameter, each of so many numbers.
+    Chosen(String, Vec<usize>, usize),
     /// These values.
     Values(Vec<f32>),
 }
@@ -109,6 +111,13 @@ impl Reversed {
         self.tensors.insert(name.to_owned(), Made { shape, from });
     }
 
+    /// Adds the tensor `name` of these `rows` of our parameter `ours`, whose rows have this `shape`.
+    pub(super) fn choose(&mut self, name: &str, ours: &str, rows: &[usize], shape: &[usize]) {
+        let from = From::Chosen(ours.to_owned(), rows.to_vec(), shape.iter().product());
+        let shape = [&[rows.len()], shape].concat();
+        self.tensors.insert(name.to_owned(), Made { shape, from });
+    }
+
     /// Makes every vector a row.
     pub(super) fn with_rows(mut self) -> Self {
         for made in self.tensors.values_mut() {
@@ -126,10 +135,10 @@ impl Reversed {
         }
     }
 
-    /// Puts `prefix` before all names but those that begin with `bare`.
-    pub(super) fn prefix(&mut self, prefix: &str, bare: &str) {
+    /// Puts `prefix` before all names but those that begin with one of `bare`.
+    pub(super) fn prefix(&mut self, prefix: &str, bare: &[&str]) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();
-        let renamed = |name: String| match !bare.is_empty() && name.starts_with(bare) {
+        let renamed = |name: String| match bare.iter().any(|bare| name.starts_with(bare)) {
             true => name,
             false => format!("{prefix}{name}"),
         };
@@ -155,6 +164,14 @@ impl Reversed {
         Ok(match &made.from {
             From::Parameter(name) => ours(name)?,
             From::Values(values) => values.clone(),
+            From::Chosen(name, rows, width) => {
+                let values = ours(name)?;
+                let row = |&row: &usize| values.get(row * width..(row + 1) * width);
+                let rows: Option<Vec<&[f32]>> = rows.iter().map(row).collect();
+                let rows =
+                    rows.ok_or_else(|| io::Error::other(format!("`{name}` is too short")))?;
+                rows.concat()
+            }
             From::Shortened(name, row) => {
                 let mut values = ours(name)?;
                 values.truncate(values.len().saturating_sub(*row));

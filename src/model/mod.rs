@@ -178,8 +178,8 @@ impl Model {
                 head.prepared(self.decode(decoder, &batch.tgt_in, memory, pass), pass)
             }
             (Head::Vocabulary(head), None, Some(memory)) => head.prepared(memory.sequence.x, pass),
-            (Head::Positions(labels), _, Some(memory)) => labels.dropped(memory.sequence.x, pass),
-            (Head::Sequence(labels), _, Some(memory)) => labels.dropped(self.pool(&memory), pass),
+            (Head::Positions(labels), _, Some(memory)) => labels.prepared(memory.sequence.x, pass),
+            (Head::Sequence(labels), _, Some(memory)) => labels.prepared(self.pool(&memory), pass),
             (_, _, None) => panic!("a model without a stack"),
         }
     }

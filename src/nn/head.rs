@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::feed_forward::nonlinearity;
 use super::{Dropout, Embedding, Linear, Norm, Pass, Scope};
-use crate::architecture::{self, ActivationKind};
+use crate::architecture::{self, ActivationKind, LabelLayer};
 use crate::ops::{self, Map};
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
@@ -32,13 +32,17 @@ pub struct Transform {
     activation: ActivationKind,
 }
 
-/// A linear classifier.
+/// A linear classifier, possibly behind another layer.
 #[derive(Module, Debug)]
 pub struct Labels {
+    /// `[d_in, d_in]`, applied to the input first.
+    pub layer: Option<Linear>,
     /// `[labels, d_in]`
     pub weight: Param<Tensor<2>>,
     /// `[labels]`
     pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    function: LabelLayer,
     #[module(skip)]
     dropout: Dropout,
 }
@@ -99,16 +103,31 @@ impl Transform {
 impl Labels {
     /// The classifier at `scope`.
     pub fn new(labels: &architecture::Labels, scope: Scope<'_>) -> Self {
+        let has_layer = labels.layer != LabelLayer::None;
         Self {
+            layer: has_layer.then(|| Linear::new(true, scope.at("layer"))),
             weight: scope.parameter("weight"),
             bias: scope.parameter("bias"),
+            function: labels.layer,
             dropout: scope.dropout(labels.dropout),
         }
     }
 
-    /// The input of the classifier: `x` after dropout.
-    pub fn dropped(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    /// The input of the classifier: `x` after the other layer, if there is one, and dropout.
+    pub fn prepared(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+        let x = match &self.layer {
+            Some(layer) => self.function(layer.forward(x, pass)),
+            None => x,
+        };
         ops::dropout_add(x, None, pass.dropout(self.dropout))
+    }
+
+    fn function(&self, x: Tensor<2>) -> Tensor<2> {
+        match self.function {
+            LabelLayer::None => x,
+            LabelLayer::Tanh => x.tanh(),
+            LabelLayer::Relu => ops::nonlinear(nonlinearity(ActivationKind::Relu), x),
+        }
     }
 
     /// The linear map to logits.

@@ -208,6 +208,9 @@ impl Pipeline {
             return Err(Error::usage(problem, "use it with `attentive tag`"));
         }
         let tokenizer = self.tokenizers.src();
+        if tokenizer.in_pieces() {
+            return self.show_labelled(text);
+        }
         let encode = |text: &str| tokenizer.encode_words(text);
         let Source { ids, warnings } = Source::with(text, self.architecture.max_len, encode)?;
         Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))

@@ -1,5 +1,7 @@
 //! Tagging: a label for every position of a sequence.
 
+mod pieces;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -33,7 +35,7 @@ impl Pipeline {
     /// a blank line has none.
     ///
     /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as
-    /// blanks; both cause warnings.
+    /// blanks; both cause warnings. With `model.word_pieces`, the tag of a word is that of its first token.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
@@ -45,6 +47,9 @@ impl Pipeline {
                 "this model labels vectors, not tokens",
                 format!("use vectors of {width} numbers"),
             ));
+        }
+        if self.tokenizers.src().in_pieces() {
+            return self.tag_pieces(first_line, lines);
         }
         let read = lines.par_iter().enumerate();
         let read: Vec<(Tagged, Vec<TokenId>)> = read
@@ -91,6 +96,12 @@ impl Pipeline {
     /// What [`Pipeline::tag`] finds in `text`, from what it found in each of its pieces.
     pub fn join_tagged(&self, text: &str, pieces: Vec<Tagged>) -> Tagged {
         let mut whole = Tagged::default();
+        let parted = self.in_parts();
+        let is_parted = |piece: &Tagged| {
+            let mut problems = piece.warnings.iter().map(|warning| &warning.problem);
+            problems.any(|problem| *problem == parted.problem)
+        };
+        let in_parts = pieces.len() > 1 || pieces.iter().any(is_parted);
         for piece in pieces {
             whole.tokens.extend(piece.tokens);
             whole.tags.extend(piece.tags);
@@ -98,7 +109,11 @@ impl Pipeline {
         }
         let controls = text.chars().filter(|&c| is_control(c)).count();
         let warnings = Source::controls(controls).into_iter();
-        let warnings = warnings.chain(self.pieces(1, whole.tags.len()));
+        let too_long = match self.tokenizers.src().in_pieces() {
+            true => in_parts.then_some(parted),
+            false => self.pieces(1, whole.tags.len()),
+        };
+        let warnings = warnings.chain(too_long);
         whole.warnings = warnings.map(|warning| warning.on_line(1)).collect();
         whole
     }

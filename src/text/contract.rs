@@ -38,7 +38,8 @@ impl Tokenizers {
     }
 
     /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
-    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_first`.
+    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_first`, and a tagger reads
+    /// the pieces of words if `model.word_pieces` says so.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
@@ -68,6 +69,7 @@ impl Tokenizers {
                 tgt.start_with(start);
                 tgt.force(forced_first);
                 src.frame_with(frame);
+                src.read_in_pieces(model.word_pieces);
             }
         }
         Ok(self)

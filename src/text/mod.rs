@@ -16,6 +16,7 @@ mod special;
 mod tests;
 mod tokenizer;
 mod tokenizers;
+mod unigram;
 mod words;
 
 pub use contract::Sides;
@@ -27,4 +28,5 @@ pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer};
 pub(crate) use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizers::Tokenizers;
+pub(crate) use unigram::SUMS;
 pub use words::WordCache;

@@ -4,20 +4,16 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokenizers::{
-    DecoderWrapper, ModelWrapper, NormalizedString, Normalizer, NormalizerWrapper,
-    PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl,
+    DecoderWrapper, NormalizedString, Normalizer, NormalizerWrapper, PostProcessorWrapper,
+    PreTokenizerWrapper, TokenizerImpl,
 };
 
 use super::charsmap::Charsmap;
+use super::unigram::Pieces;
 
-/// A tokenizer of the `tokenizers` library with our normalisation.
-pub(super) type Inner = TokenizerImpl<
-    ModelWrapper,
-    Normalization,
-    PreTokenizerWrapper,
-    PostProcessorWrapper,
-    DecoderWrapper,
->;
+/// A tokenizer of the `tokenizers` library with our normalisation and our search for pieces.
+pub(super) type Inner =
+    TokenizerImpl<Pieces, Normalization, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
 /// The `normalizer` of a tokenizer file. A step with a compiled map takes an entry `"match": "longest"`, if it is the first, which
 /// makes it search for the longest match at every place as the programs that compile such maps do; other programs ignore

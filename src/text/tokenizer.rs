@@ -1,5 +1,7 @@
 //! The tokenizer of one vocabulary.
 
+mod by_word;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::fs;
@@ -50,6 +52,8 @@ pub struct Tokenizer {
     vocab_size: usize,
     /// Whether there are tokens with [`UNKNOWN_SPELLING`].
     spells_unknown: bool,
+    /// Whether a tagger reads the pieces of words.
+    in_pieces: bool,
 }
 
 impl Tokenizer {
@@ -124,6 +128,7 @@ impl Tokenizer {
             special,
             vocab_size,
             spells_unknown,
+            in_pieces: false,
         })
     }
 
@@ -199,59 +204,24 @@ impl Tokenizer {
         }
     }
 
-    /// One id per word of `text`, separated by white space; `<unk>` for a word that is not a single token.
-    ///
-    /// # Errors
-    /// See [`Tokenizer::encode`].
-    pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
-        text.split_whitespace()
-            .map(|word| self.encode_word(word))
-            .collect()
-    }
-
-    /// The id of a word; `<unk>` if it is not a single token.
-    ///
-    /// # Errors
-    /// See [`Tokenizer::encode`].
-    pub fn encode_word(&self, word: &str) -> Result<TokenId> {
-        match self.encode(word)?[..] {
-            [id] => Ok(id),
-            _ => Ok(self.special.unk),
-        }
-    }
-
-    /// For each of the tokens of [`Tokenizer::encode`], the number of its word, counted from 0; words are separated by white
-    /// space. A token between words belongs to the next one.
-    ///
-    /// # Errors
-    /// See [`Tokenizer::encode`].
-    pub fn words(&self, text: &str) -> Result<Vec<usize>> {
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
-        let place = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-        let starts: Vec<usize> = text.split_whitespace().map(place).collect();
-        let word = |&(start, end): &(usize, usize)| {
-            let token = text.get(start..end).unwrap_or_default().trim_end();
-            let last = start + token.len().saturating_sub(1);
-            let begun = starts.partition_point(|&start| start <= last);
-            let is_blank = token.is_empty();
-            let word = begun.saturating_sub(usize::from(!is_blank));
-            word.min(starts.len().saturating_sub(1))
-        };
-        Ok(encoding.get_offsets().iter().map(word).collect())
-    }
-
     /// The token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
     /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let takes_blanks = added.get(&mask).is_some_and(|mask| mask.lstrip);
         let mut ids = Vec::new();
+        let n_parts = text.split(MASK).count();
         for (number, part) in text.split(MASK).enumerate() {
             if number > 0 {
                 ids.push(mask);
             }
+            let part = match takes_blanks && number + 1 < n_parts {
+                true => part.trim_end(),
+                false => part,
+            };
             let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
             if is_continued {
                 ids.extend(self.encode_continued(part)?);
@@ -380,6 +350,16 @@ impl Tokenizer {
         let mut marked = marked.map(|mark| format!("{mark}{token}"));
         let plain = self.inner.token_to_id(token);
         plain.or_else(|| marked.find_map(|token| self.inner.token_to_id(&token)))
+    }
+
+    /// Whether a tagger reads the pieces of words, see [`Tokenizer::encode_pieces`]; otherwise each word is one token.
+    pub fn in_pieces(&self) -> bool {
+        self.in_pieces
+    }
+
+    /// Says whether a tagger reads the pieces of words.
+    pub(super) fn read_in_pieces(&mut self, in_pieces: bool) {
+        self.in_pieces = in_pieces;
     }
 
     /// Makes `start` what the decoder reads first.

@@ -148,14 +148,10 @@ fn what_contradicts_the_model_is_refused() {
 
 #[test]
 fn every_kind_can_be_trained() {
-    let translate = ["bart", "mbart", "m2m_100", "t5"];
+    let translate = ["bart", "bart_uneven", "mbart", "m2m_100", "t5"];
     let write = ["llama", "gpt2"];
-    let kinds = [
-        &translate[..],
-        &write,
-        &["bert", "bert_encoder", "distilbert"],
-    ]
-    .concat();
+    let encoders = ["bert", "bert_encoder", "distilbert", "roberta", "mpnet"];
+    let kinds = [&translate[..], &write, &encoders].concat();
     let folder = folder_with(&kinds);
     let train = |kind: &str, model: &str, data: &str| {
         configure(&folder, kind, model, data);
@@ -177,14 +173,118 @@ fn every_kind_can_be_trained() {
             &format!("generate {out} --prompt w1 --max-new-tokens 3"),
         );
     }
-    train("bert", "", text);
-    for kind in ["bert", "bert_encoder", "distilbert"] {
+    for kind in ["bert", "roberta", "mpnet"] {
+        train(kind, "", text);
+    }
+    for kind in encoders {
         let data = "train = { tsv = 'labelled.tsv' }\nhold_out = 0.2";
-        let model = "family = \"classifier\"\npooling = \"first\"\nfreeze = [\"src.*\"]";
+        let model = "family = \"classifier\"\npooling = \"first\"\nlabel_layer = \"tanh\"\nfreeze = [\"src.*\"]";
         let out = train(kind, model, data);
         let label = succeeds(&folder, &format!("classify {out} in"));
         assert!(label.starts_with("odd"), "{label}");
     }
+}
+
+/// Heads that were imported go on with their own labels, and are served as before.
+#[test]
+fn imported_labels_are_trained_further() {
+    let kinds = [
+        "bert_classifier",
+        "roberta_classifier",
+        "distilbert_classifier",
+        "bert_tagger",
+        "xlm_roberta_tagger",
+        "mpnet_tagger",
+    ];
+    let folder = folder_with(&kinds);
+    let n = 40;
+    let lines = |one: &dyn Fn(usize) -> String| (0..n).map(|n| one(n) + "\n").collect::<String>();
+    let label = |n: usize| if n.is_multiple_of(2) { "good" } else { "bad" };
+    folder
+        .write(
+            "labels.tsv",
+            lines(&|n| format!("{}\tw{} w3", label(n), n % 20)),
+        )
+        .write("odd.tsv", lines(&|n| format!("odd\tw{} w3", n % 20)))
+        .write("words", lines(&|n| format!("w{}ab w{}", n % 9, n % 7)))
+        .write(
+            "tags",
+            lines(&|n| format!("{} O", ["B-PER", "B-LOC"][n % 2])),
+        )
+        .write("in", "w1ab w2\n");
+    for kind in kinds {
+        let is_tagger = kind.ends_with("tagger");
+        let data = match is_tagger {
+            true => "train = { src = 'words', tgt = 'tags' }\nhold_out = 0.2",
+            false => "train = { tsv = 'labels.tsv' }\nhold_out = 0.2",
+        };
+        configure(&folder, kind, "", data);
+        let out = format!("tuned-{kind}");
+        succeeds(&folder, &format!("train c.toml --out {out}"));
+        match is_tagger {
+            true => {
+                let tags = succeeds(&folder, &format!("tag {out} in"));
+                assert_eq!(tags.split_whitespace().count(), 2, "{kind}: {tags}");
+                succeeds(&folder, &format!("evaluate {out} --src words --ref tags"));
+            }
+            false => {
+                let label = succeeds(&folder, &format!("classify {out} in"));
+                let known = ["bad", "so so", "good"];
+                assert!(known.contains(&label.trim()), "{kind}: {label}");
+            }
+        }
+    }
+    configure(
+        &folder,
+        "bert_classifier",
+        "",
+        "train = { tsv = 'odd.tsv' }\nhold_out = 0.2",
+    );
+    folder.fails("train c.toml --out new", 4, &["unknown label `odd`"]);
+}
+
+/// A tagger on top of a masked language model learns the label of a word at its first piece.
+#[test]
+fn a_new_tagger_reads_pieces() {
+    let folder = folder_with(&["bert_tagger"]);
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hf");
+    fs::create_dir(folder.path("theirs")).unwrap();
+    for (kind, name) in [
+        ("bert", "config.json"),
+        ("bert", "model.safetensors"),
+        ("bert_tagger", "tokenizer.json"),
+    ] {
+        let from = fixtures.join(kind).join(name);
+        fs::copy(from, folder.path("theirs").join(name)).unwrap();
+    }
+    succeeds(&folder, "import theirs --out bert");
+    // The end of a word says its label, which its first piece alone cannot know.
+    let ends = ["a", "b"];
+    let word = |n: usize| format!("w{}{}", n % 9, ends[n * 5 / 3 % 2]);
+    let tag = |n: usize| ends[n * 5 / 3 % 2].to_uppercase();
+    let line = |one: &dyn Fn(usize) -> String, n: usize| one(n) + " " + &one(n + 1) + "\n";
+    let lines = |one: &dyn Fn(usize) -> String| (0..80).map(|n| line(one, n)).collect::<String>();
+    folder
+        .write("words", lines(&word))
+        .write("tags", lines(&tag));
+    let data = "train = { src = 'words', tgt = 'tags' }\nvalid = { src = 'words', tgt = 'tags' }";
+    configure(
+        &folder,
+        "bert",
+        "family = \"tagger\"\ndropout = 0.0\nattention_dropout = 0.0",
+        data,
+    );
+    let more = "--set train.max_steps=60 --set train.optimizer.learning_rate=0.003 --set train.validate_every=30";
+    succeeds(&folder, &format!("train c.toml --out tagger {more}"));
+    let found = succeeds(&folder, "tag tagger words");
+    let expected = fs::read_to_string(folder.path("tags")).unwrap();
+    let pairs = found.split_whitespace().zip(expected.split_whitespace());
+    let right = pairs.filter(|(found, expected)| found == expected).count();
+    assert!(right >= 150, "{right} of 160");
+    // The frame and the pieces are those of the source.
+    let info: Value = serde_json::from_str(&folder.run("info tagger --json").stdout).unwrap();
+    assert_eq!(info["config"]["model"]["word_pieces"], true);
+    assert_eq!(info["config"]["model"]["source_first"], "[CLS]");
 }
 
 #[test]

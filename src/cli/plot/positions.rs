@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
-    let drawn = |variant: &Positions| !matches!(variant, Positions::Relative | Positions::None);
+    let drawn = |variant: &Positions| !variant.are_relative() && *variant != Positions::None;
     let all = || Positions::value_variants().iter().copied().filter(drawn);
     let variants = match args.variant.is_empty() {
         true => all().collect(),
@@ -178,7 +178,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
         Positions::Learned => "at initialization",
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
-        Positions::Relative | Positions::None => "",
+        Positions::Relative | Positions::LearnedRelative | Positions::None => "",
     };
     Ok(Subject {
         heading: format!("{name}: {what}; {}", features(table.width())),

@@ -132,7 +132,7 @@ fn labels(config: &Config) -> Result<()> {
     )
 }
 
-/// Checks the tokenizer of a tagger, which labels whole tokens.
+/// Checks the tokenizer of a tagger, which labels whole words.
 fn tags(config: &Config) -> Result<()> {
     let tokenizer = &config.tokenizer;
     require(
@@ -142,9 +142,9 @@ fn tags(config: &Config) -> Result<()> {
         "a tokenizer",
     )?;
     require(
-        matches!(tokenizer.kind, TokenizerKind::Word),
+        tokenizer.kind == TokenizerKind::Word || config.model.word_pieces,
         "tokenizer.kind",
-        "`word`, since a tagger labels tokens separated by blanks",
+        "`word`, since a tagger labels tokens separated by blanks, unless `model.word_pieces` is true",
         "another",
     )?;
     let separate =

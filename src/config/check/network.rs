@@ -94,34 +94,40 @@ fn recurrent(model: &ModelConfig) -> Result<()> {
     )
 }
 
+/// The heads of each stack, under their keys.
+fn heads_of_stacks(model: &ModelConfig) -> [(&'static str, usize); 2] {
+    [
+        ("model.n_heads", model.n_heads),
+        ("model.n_decoder_heads", model.decoder_heads()),
+    ]
+}
+
 fn heads(model: &ModelConfig) -> Result<()> {
-    let (d_model, n_heads) = (model.d_model, model.n_heads);
-    if model.d_head == 0 && !d_model.is_multiple_of(n_heads) {
-        /// More heads than any model has.
-        const MOST: usize = 4096;
-        let nearest = (1..=d_model.min(MOST))
-            .filter(|n| d_model.is_multiple_of(*n))
-            .min_by_key(|n| n.abs_diff(n_heads));
-        let expected = format!("a divisor of `model.d_model` = {d_model}");
-        return refuse_with(
-            "model.n_heads",
-            expected,
-            n_heads,
-            nearest.map(|n| format!("the nearest is {n}")),
-        );
+    let d_model = model.d_model;
+    for (key, n_heads) in heads_of_stacks(model) {
+        if model.d_head == 0 && !d_model.is_multiple_of(n_heads) {
+            /// More heads than any model has.
+            const MOST: usize = 4096;
+            let nearest = (1..=d_model.min(MOST))
+                .filter(|n| d_model.is_multiple_of(*n))
+                .min_by_key(|n| n.abs_diff(n_heads));
+            let expected = format!("a divisor of `model.d_model` = {d_model}");
+            let hint = nearest.map(|n| format!("the nearest is {n}"));
+            return refuse_with(key, expected, n_heads, hint);
+        }
+        at_most(key, n_heads, 1 << 16)?;
+        require(
+            model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
+            "model.n_kv_heads",
+            format!("a divisor of `{key}` = {n_heads}, or 0"),
+            model.n_kv_heads,
+        )?;
     }
-    at_most("model.n_heads", n_heads, 1 << 16)?;
     at_most("model.d_head", model.d_head, 1 << 16)?;
-    require(
-        model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
-        "model.n_kv_heads",
-        format!("a divisor of `model.n_heads` = {n_heads}, or 0"),
-        model.n_kv_heads,
-    )?;
-    if let Some(scale) = model.attention_scale {
-        positive("model.attention_scale", scale)?;
+    match model.attention_scale {
+        Some(scale) => positive("model.attention_scale", scale),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn positions(model: &ModelConfig) -> Result<()> {
@@ -143,7 +149,8 @@ fn positions(model: &ModelConfig) -> Result<()> {
             d_model,
         ),
         Positions::Rotary if model.self_attends() => rotary(model),
-        Positions::Relative if model.self_attends() => {
+        Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
+            at_most("model.position_offset", model.position_offset, 1 << 16)?;
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
             let key = "model.relative_buckets";
             require(
@@ -163,7 +170,7 @@ fn positions(model: &ModelConfig) -> Result<()> {
 fn rotary(model: &ModelConfig) -> Result<()> {
     positive("model.rotary_base", model.rotary_base)?;
     rotary_scaling(model.rotary_scaling)?;
-    let (d_model, n_heads) = (model.d_model, model.n_heads);
+    let d_model = model.d_model;
     if model.d_head > 0 {
         let even = model.d_head.is_multiple_of(2);
         let expected = "an even number, for rotary positions";
@@ -171,12 +178,10 @@ fn rotary(model: &ModelConfig) -> Result<()> {
     }
     let expected =
         format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
-    require(
-        (d_model / n_heads).is_multiple_of(2),
-        "model.n_heads",
-        expected,
-        format!("{n_heads} heads of size {}", d_model / n_heads),
-    )
+    heads_of_stacks(model).into_iter().try_for_each(|(key, n)| {
+        let found = format!("{n} heads of size {}", d_model / n);
+        require((d_model / n).is_multiple_of(2), key, &expected, found)
+    })
 }
 
 fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {

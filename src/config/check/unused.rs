@@ -93,8 +93,11 @@ fn transformer(model: &ModelConfig) -> [Rule; 8] {
         true => reason,
         false => no_transformer,
     };
-    let [relative, rotary, learned] = [Positions::Relative, Positions::Rotary, Positions::Learned]
-        .map(|positions| model.positions == positions);
+    let rotary = model.positions == Positions::Rotary;
+    let (relative, learned) = (
+        model.positions.are_relative(),
+        model.positions.are_learned(),
+    );
     [
         (!has_transformer, TRANSFORMER, no_transformer),
         (
@@ -143,10 +146,16 @@ fn transformer(model: &ModelConfig) -> [Rule; 8] {
     ]
 }
 
-fn stacks(model: &ModelConfig) -> [Rule; 7] {
+fn stacks(model: &ModelConfig) -> [Rule; 8] {
     let [encoder, decoder] = [model.encoder(), model.decoder()];
     let recurrent = Some(StackKind::Recurrent);
+    let both = [encoder, decoder] == [Some(StackKind::Transformer); 2];
     [
+        (
+            !both,
+            &["model.d_decoder_ff", "model.n_decoder_heads"],
+            "encoder and decoder are not both Transformer stacks",
+        ),
         (
             !model.has(StackKind::Recurrent),
             &["model.recurrent.cell", "model.recurrent.d_hidden"],
@@ -189,12 +198,22 @@ fn stacks(model: &ModelConfig) -> [Rule; 7] {
     ]
 }
 
-fn family(model: &ModelConfig) -> [Rule; 9] {
+fn family(model: &ModelConfig) -> [Rule; 11] {
     [
         (
-            model.family == Family::Tagger,
+            model.family == Family::Tagger && !model.word_pieces,
             &["model.source_first", "model.source_last"],
-            "a tagger reads nothing but the tokens that it labels",
+            "a tagger reads nothing but the tokens that it labels, unless `model.word_pieces` is true",
+        ),
+        (
+            model.family != Family::Tagger || model.recurrent.d_input > 0,
+            &["model.word_pieces"],
+            "only taggers of text label words",
+        ),
+        (
+            model.family != Family::Classifier,
+            &["model.label_layer"],
+            "only classifiers have such a layer",
         ),
         (
             model.family.task() != Task::Translate,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::TokenId;
 use crate::data::budget::Lengths;
-use crate::data::encoded::Example;
+use crate::data::example::Example;
 
 /// What is stored of an example: nothing that follows from the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use super::layout::{Layout, Width};
 use super::manifest::ShardFacts;
 use crate::batch::TokenId;
 use crate::data::budget::Lengths;
-use crate::data::encoded::Example;
+use crate::data::example::Example;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"attshard";

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::export::{self, Equal};
-use super::{Described, activation, same};
+use super::{Described, activation};
 use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, MixingKind, ModelConfig};
@@ -139,8 +139,10 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
     let model = ModelConfig {
         family: Family::Transformer,
         d_model: keys.required("d_model")?,
-        d_ff: same(keys, ["encoder_ffn_dim", "decoder_ffn_dim"])?,
-        n_heads: same(keys, ["encoder_attention_heads", "decoder_attention_heads"])?,
+        d_ff: keys.required("encoder_ffn_dim")?,
+        d_decoder_ff: keys.required("decoder_ffn_dim")?,
+        n_heads: keys.required("encoder_attention_heads")?,
+        n_decoder_heads: keys.required("decoder_attention_heads")?,
         n_encoder_layers: keys.required("encoder_layers")?,
         n_decoder_layers: keys.required("decoder_layers")?,
         max_len: keys.required("max_position_embeddings")?,
@@ -156,7 +158,7 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
     };
     let described = Described {
         prefix: "model.",
-        ..Described::new(model, vocab, NAMES)
+        ..Described::new(with_one_width(model), vocab, NAMES)
     };
     let copies = [
         "lm_head.weight",
@@ -164,6 +166,19 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
         "decoder.embed_tokens.weight",
     ];
     Ok(described.sharing(tensors, &copies))
+}
+
+/// `model`, which says nothing of its decoder where it is as the encoder.
+fn with_one_width(mut model: ModelConfig) -> ModelConfig {
+    for (one, other) in [
+        (model.d_ff, &mut model.d_decoder_ff),
+        (model.n_heads, &mut model.n_decoder_heads),
+    ] {
+        if *other == one {
+            *other = 0;
+        }
+    }
+    model
 }
 
 /// BART (Lewis et al. 2020).
@@ -290,9 +305,9 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "encoder_layers": model.n_encoder_layers,
             "decoder_layers": model.n_decoder_layers,
             "encoder_attention_heads": model.n_heads,
-            "decoder_attention_heads": model.n_heads,
+            "decoder_attention_heads": model.decoder_heads(),
             "encoder_ffn_dim": model.d_ff,
-            "decoder_ffn_dim": model.d_ff,
+            "decoder_ffn_dim": model.decoder_d_ff(),
             "max_position_embeddings": model.max_len,
             "activation_function": export::activation(model.activation),
             "dropout": model.dropout,
@@ -303,14 +318,15 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "share_encoder_decoder_embeddings": true,
             "tie_word_embeddings": true,
         }),
-        names: NAMES,
+        names: vec![NAMES],
         prefix: "model.",
-        bare: FINAL_BIAS,
+        bare: &[FINAL_BIAS],
         added: match model.output_bias {
             true => Vec::new(),
             false => vec![bias],
         },
         rows: &[FINAL_BIAS],
+        labels: None,
         permuted: model.positions == Positions::SinusoidalInterleaved,
     })
 }

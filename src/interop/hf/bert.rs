@@ -2,22 +2,18 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
-use super::export::{self, Equal};
+use super::labels::{Head, names_of_labels};
 use super::sentences::Sentences;
 use super::{Described, activation};
-use crate::architecture::{NormPosition, Positions, TieEmbeddings};
-use crate::checkpoint::LoadedModel;
-use crate::config::{Family, ModelConfig};
+use crate::architecture::{LabelLayer, Pooling, Positions, TieEmbeddings};
+use crate::config::{Family, ModelConfig, StackKind};
 use crate::error::Result;
-use crate::interop::export::Differences;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::Source::{Plus, Same};
 use crate::interop::recipe::{Names, Unused};
 use crate::interop::tensors::Tensors;
 
-const NAMES: Names = &[
+pub(super) const NAMES: Names = &[
     ("src.embedding", Same("embeddings.word_embeddings")),
     // All positions of a single text have type 0.
     (
@@ -72,6 +68,9 @@ const NAMES: Names = &[
     ("head.bias", Same("cls.predictions.bias")),
 ];
 
+pub(super) const TEXTS: Names = names_of_labels!("classifier", "pooler.dense");
+pub(super) const WORDS: Names = names_of_labels!("classifier");
+
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&[
         "directionality",
@@ -85,16 +84,10 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     keys.only("position_embedding_type", "absolute")?;
     let tied = keys.or("tie_word_embeddings", true)?;
     let max_len = keys.required("max_position_embeddings")?;
+    let head = Head::of(keys, dir, tensors, "cls.predictions.bias")?;
     let model = ModelConfig {
-        d_model: keys.required("hidden_size")?,
-        d_ff: keys.required("intermediate_size")?,
-        n_heads: keys.required("num_attention_heads")?,
-        n_encoder_layers: keys.required("num_hidden_layers")?,
-        dropout: keys.or("hidden_dropout_prob", 0.1)?,
-        attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
-        activation: activation(keys, "hidden_act", "gelu")?,
-        norm_epsilon: keys.or("layer_norm_eps", 1e-12)?,
-        ..encoder(dir, max_len, tensors.has("cls.predictions.bias"), tied)?
+        label_layer: head.layer(LabelLayer::Tanh),
+        ..sizes(keys, encoder(dir, max_len, &head, tied)?)?
     };
     let mut unused = vec![
         Unused::Ignored("embeddings.position_ids"),
@@ -104,36 +97,47 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         Unused::Ignored("cls.seq_relationship.weight"),
         Unused::Ignored("cls.seq_relationship.bias"),
     ];
-    if model.family == Family::Encoder {
+    if head != Head::Masked {
         unused.push(Unused::Under("cls."));
     }
-    if model.family == Family::EncoderOnly {
+    if head == Head::Masked {
         unused.push(Unused::CopyOf(
             "cls.predictions.decoder.bias",
             "cls.predictions.bias",
         ));
     }
-    if model.family == Family::EncoderOnly && tied {
+    if head == Head::Masked && tied {
         unused.push(Unused::CopyOf(
             "cls.predictions.decoder.weight",
             "embeddings.word_embeddings.weight",
         ));
     }
-    Ok(Described {
+    let described = Described {
         unused,
         prefix: "bert.",
         ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    };
+    Ok(described.with(head, TEXTS, WORDS))
+}
+
+/// `model` with the sizes, the activation and the norm that BERT and its relatives name in the same way.
+pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> {
+    Ok(ModelConfig {
+        d_model: keys.required("hidden_size")?,
+        d_ff: keys.required("intermediate_size")?,
+        n_heads: keys.required("num_attention_heads")?,
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        dropout: keys.or("hidden_dropout_prob", 0.1)?,
+        attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
+        activation: activation(keys, "hidden_act", "gelu")?,
+        norm_epsilon: keys.or("layer_norm_eps", 1e-12)?,
+        ..model
     })
 }
 
-/// What BERT and DistilBERT have in common: a masked language model, or an encoder alone if it has no head or is one of Sentence
-/// Transformers. The table of positions has `max_len` rows.
-pub(super) fn encoder(
-    dir: &Path,
-    max_len: usize,
-    has_head: bool,
-    tied: bool,
-) -> Result<ModelConfig> {
+/// What BERT and its relatives have in common: an encoder with this head. The table of positions has `max_len` rows, from that of the
+/// first position on.
+pub(super) fn encoder(dir: &Path, max_len: usize, head: &Head, tied: bool) -> Result<ModelConfig> {
     let shared = ModelConfig {
         positions: Positions::Learned,
         max_len,
@@ -141,8 +145,8 @@ pub(super) fn encoder(
         scale_embeddings: false,
         ..ModelConfig::default()
     };
-    Ok(match has_head && !Sentences::is_in(dir) {
-        true => ModelConfig {
+    Ok(match head {
+        Head::Masked => ModelConfig {
             family: Family::EncoderOnly,
             tie_embeddings: match tied {
                 true => TieEmbeddings::All,
@@ -152,7 +156,18 @@ pub(super) fn encoder(
             output_bias: true,
             ..shared
         },
-        false => {
+        Head::Texts(_) => ModelConfig {
+            family: Family::Classifier,
+            pooling: Pooling::First,
+            ..shared
+        },
+        Head::Words(_) => ModelConfig {
+            family: Family::Tagger,
+            encoder: Some(StackKind::Transformer),
+            word_pieces: true,
+            ..shared
+        },
+        Head::None => {
             let sentences = Sentences::read(dir)?;
             ModelConfig {
                 family: Family::Encoder,
@@ -164,69 +179,5 @@ pub(super) fn encoder(
                 ..shared
             }
         }
-    })
-}
-
-/// Refuses a model of ours that has no equal in BERT.
-pub(super) fn check(model: &ModelConfig) -> Result<()> {
-    let predicts = model.family == Family::EncoderOnly;
-    let mut differences = Differences::of(model);
-    differences.unless(
-        model.norm_position == NormPosition::Post,
-        "`model.norm_position` is not `post`",
-    );
-    differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
-    differences.unless(model.embedding_norm, "`model.embedding_norm` is false");
-    differences.unless(!model.scale_embeddings, "`model.scale_embeddings` is true");
-    differences.unless(
-        model.position_offset == 0,
-        "`model.position_offset` is not 0",
-    );
-    differences.unless(
-        model.output_transform || !predicts,
-        "`model.output_transform` is false",
-    );
-    differences.refuse("BERT")
-}
-
-/// BERT's equal of a model of ours.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
-    let model = &loaded.config.model;
-    let predicts = model.family == Family::EncoderOnly;
-    check(model)?;
-    let (vocab, d) = (export::vocab(&loaded.architecture), model.d_model);
-    let types = "embeddings.token_type_embeddings.weight";
-    let mut added = vec![(types, vec![2, d], vec![0.0; 2 * d])];
-    if let Some(table) = export::positions(&loaded.architecture) {
-        let name = "embeddings.position_embeddings.weight";
-        added.push((name, vec![model.max_len, d], table));
-    }
-    if predicts && !model.output_bias {
-        added.push(("cls.predictions.bias", vec![vocab], vec![0.0; vocab]));
-    }
-    Ok(Equal {
-        kind: "BERT",
-        config: json!({
-            "model_type": "bert",
-            "architectures": [if predicts { "BertForMaskedLM" } else { "BertModel" }],
-            "vocab_size": vocab,
-            "hidden_size": d,
-            "num_hidden_layers": model.n_encoder_layers,
-            "num_attention_heads": model.n_heads,
-            "intermediate_size": model.d_ff,
-            "max_position_embeddings": model.max_len,
-            "type_vocab_size": 2,
-            "hidden_act": export::activation(model.activation),
-            "hidden_dropout_prob": model.dropout,
-            "attention_probs_dropout_prob": model.attention_dropout,
-            "layer_norm_eps": model.norm_epsilon,
-            "tie_word_embeddings": model.tie_embeddings.ties_output(),
-        }),
-        names: NAMES,
-        prefix: if predicts { "bert." } else { "" },
-        bare: "cls.",
-        added,
-        rows: &[],
-        permuted: false,
     })
 }

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use super::labels::{Head, names_of_labels};
 use super::{Described, activation, bert};
-use crate::config::{Family, ModelConfig};
+use crate::architecture::LabelLayer;
+use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::interop::keys::Keys;
 use crate::interop::recipe::Source::{Rows, Same};
 use crate::interop::recipe::{Names, Unused};
 use crate::interop::tensors::Tensors;
 
-const NAMES: Names = &[
+pub(super) const NAMES: Names = &[
     ("src.embedding", Same("embeddings.word_embeddings")),
     (
         "src.positions.learned",
@@ -55,6 +57,9 @@ const NAMES: Names = &[
     ("head.bias", Same("vocab_projector.bias")),
 ];
 
+pub(super) const TEXTS: Names = names_of_labels!("classifier", "pre_classifier");
+pub(super) const WORDS: Names = names_of_labels!("classifier");
+
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     // Positions are stored, whether they are learned or not.
     keys.ignore(&[
@@ -65,7 +70,9 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     ]);
     let tied = keys.or("tie_word_embeddings", true)?;
     let max_len = keys.required("max_position_embeddings")?;
+    let head = Head::of(keys, dir, tensors, "vocab_projector.bias")?;
     let model = ModelConfig {
+        label_layer: head.layer(LabelLayer::Relu),
         d_model: keys.required("dim")?,
         d_ff: keys.required("hidden_dim")?,
         n_heads: keys.required("n_heads")?,
@@ -74,21 +81,22 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         attention_dropout: keys.or("attention_dropout", 0.1)?,
         activation: activation(keys, "activation", "gelu")?,
         norm_epsilon: 1e-12,
-        ..bert::encoder(dir, max_len, tensors.has("vocab_projector.bias"), tied)?
+        ..bert::encoder(dir, max_len, &head, tied)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
-    if model.family == Family::Encoder {
+    if head != Head::Masked {
         unused.push(Unused::Under("vocab_"));
     }
-    if model.family == Family::EncoderOnly && tied {
+    if head == Head::Masked && tied {
         unused.push(Unused::CopyOf(
             "vocab_projector.weight",
             "embeddings.word_embeddings.weight",
         ));
     }
-    Ok(Described {
+    let described = Described {
         unused,
         prefix: "distilbert.",
         ..Described::new(model, keys.required("vocab_size")?, NAMES)
-    })
+    };
+    Ok(described.with(head, TEXTS, WORDS))
 }

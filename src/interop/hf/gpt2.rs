@@ -125,6 +125,10 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
         model.position_offset == 0,
         "`model.position_offset` is not 0",
     );
+    differences.unless(
+        model.positions != Positions::LearnedRelative,
+        "`model.positions` is `learned_relative`",
+    );
     differences.unless(!model.output_bias, "`model.output_bias` is true");
     differences.refuse("GPT-2")
 }
@@ -153,9 +157,10 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "layer_norm_epsilon": model.norm_epsilon,
             "tie_word_embeddings": model.tie_embeddings.ties_output(),
         }),
-        names: NAMES,
+        names: vec![NAMES],
         prefix: "transformer.",
-        bare: "lm_head.",
+        bare: &["lm_head."],
+        labels: None,
         added: table.into_iter().collect(),
         rows: &[],
         permuted: false,

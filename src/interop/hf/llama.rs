@@ -71,21 +71,45 @@ enum Scaling {
 /// Where recent versions have `rope_theta` and the scaling.
 const PARAMETERS: &str = "rope_parameters";
 
-/// The base of rotary positions and their scaling.
+/// The base of rotary positions and their scaling. A file may have several keys for them, which must agree: versions of `transformers`
+/// differ in which of them counts.
 fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
-    let (mut key, mut base) = ("rope_scaling", keys.or("rope_theta", 10_000.0)?);
-    let mut value = keys.optional::<Value>(key)?;
-    if let Some(mut parameters) = keys.optional::<Map<String, Value>>(PARAMETERS)? {
-        key = PARAMETERS;
-        let stored = parameters.remove("rope_theta");
-        if let Some(stored) = stored {
+    let mut base = keys
+        .optional::<f64>("rope_theta")?
+        .map(|base| ("rope_theta", base));
+    let mut found = None;
+    for key in ["rope_scaling", PARAMETERS] {
+        let Some(mut fields) = keys.optional::<Map<String, Value>>(key)? else {
+            continue;
+        };
+        if let Some(stored) = fields.remove("rope_theta") {
             let number = stored.as_f64();
-            base = number.ok_or_else(|| keys.refuse("rope_theta", &stored))?;
+            let number = number.ok_or_else(|| keys.refuse("rope_theta", &stored))?;
+            agreed(&mut base, key, number, keys)?;
         }
-        value = Some(parameters.into());
+        let scaling = scaling(key, fields.into(), keys)?;
+        agreed(&mut found, key, scaling, keys)?;
     }
-    let scaling = value.map(|value| scaling(key, value, keys)).transpose()?;
-    Ok((base, scaling.unwrap_or_default()))
+    Ok((
+        base.map_or(10_000.0, |(_, base)| base),
+        found.map(|(_, scaling)| scaling).unwrap_or_default(),
+    ))
+}
+
+/// Sets `found` to `value`, that of `key`, and refuses another one.
+fn agreed<'a, T: PartialEq>(
+    found: &mut Option<(&'a str, T)>,
+    key: &'a str,
+    value: T,
+    keys: &Keys,
+) -> Result<()> {
+    match found {
+        Some((other, earlier)) if *earlier != value => Err(keys.contradict(other, key)),
+        _ => {
+            *found = Some((key, value));
+            Ok(())
+        }
+    }
 }
 
 fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScalingConfig> {

@@ -6,7 +6,10 @@ mod distilbert;
 mod export;
 mod generation;
 mod gpt2;
+mod labels;
 mod llama;
+mod mpnet;
+mod roberta;
 mod search;
 mod sentences;
 mod t5;
@@ -19,6 +22,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::export::{export, kind};
 use self::generation::Generation;
+use self::labels::Head;
 use super::Foreign;
 use super::diagnosis;
 use super::keys::{Keys, not_understood};
@@ -35,8 +39,6 @@ const IGNORED: &[&str] = &[
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_name_or_path",
-    "_num_labels",
-    "architectures",
     "auto_map",
     "chunk_size_feed_forward",
     "classif_dropout",
@@ -44,23 +46,18 @@ const IGNORED: &[&str] = &[
     "cls_token_id",
     "dtype",
     "eos_token_ids",
-    "finetuning_task",
     "gradient_checkpointing",
-    "id2label",
     "init_std",
     "initializer_factor",
     "initializer_range",
-    "label2id",
     "line_by_line",
     "mask_token_id",
     "max_sequence_length",
     "model_max_length",
     "normalize_before",
     "normalize_embedding",
-    "num_labels",
     "output_past",
     "prefix",
-    "problem_type",
     "save_step",
     "sep_token_id",
     "task_specific_params",
@@ -69,13 +66,15 @@ const IGNORED: &[&str] = &[
     "torch_dtype",
     "torchscript",
     "transformers.js_config",
-    "transformers_version",
     "unsloth_fixed",
     "unsloth_version",
     "use_bfloat16",
     "use_cache",
     "xla_device",
 ];
+
+/// The version of `transformers` that wrote the file; it counts for few kinds.
+const VERSION: &str = "transformers_version";
 
 /// Keys of all kinds that may be there, but must be false.
 const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
@@ -96,6 +95,8 @@ struct Described {
     /// See [`Recipe::prefix`].
     prefix: &'static str,
     positions: Option<Sinusoids>,
+    /// The labels of a classifier or tagger.
+    labels: Option<Vec<String>>,
     /// See [`Foreign::notes`].
     notes: Vec<String>,
 }
@@ -110,8 +111,20 @@ impl Described {
             unused: Vec::new(),
             prefix: "",
             positions: None,
+            labels: None,
             notes: Vec::new(),
         }
+    }
+
+    /// With this head of an encoder, whose tensors have the names `texts` or `words` if it gives labels.
+    fn with(mut self, head: Head, texts: Names, words: Names) -> Self {
+        match head {
+            Head::Texts(_) => self.names.insert(0, texts),
+            Head::Words(_) => self.names.insert(0, words),
+            Head::Masked | Head::None => {}
+        }
+        self.labels = head.into_labels();
+        self
     }
 
     /// With an embedding that both sides share, and of which the file may have these copies. Some files have only the decoder's.
@@ -160,12 +173,15 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         unused,
         prefix,
         positions,
+        labels,
         mut notes,
     } = describe(&mut keys, dir, &tensors)?;
     let mut generation = Generation::read(dir, &kind, &mut keys)?;
     if !matches!(model.family.task(), Task::Translate | Task::Generate) {
         generation = generation.of_encoder();
     }
+    keys.ignore(&[VERSION]);
+    keys.ignore(labels::KEYS);
     // Encoder-decoders have read it.
     keys.only("is_encoder_decoder", false)?;
     keys.finish()?;
@@ -179,8 +195,16 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     if task == Task::Embed {
         notes.extend(sentences::note_on_texts(dir, read.lowercases)?);
     }
-    let (mut tokenizer, tokenizers) = (read.config, read.tokenizers);
+    let (mut tokenizer, mut tokenizers) = (read.config, read.tokenizers);
+    if let Some(labels) = &labels {
+        let tgt = labels::tokenizer(labels);
+        tokenizers = Tokenizers::Separate {
+            src: tokenizers.src().clone(),
+            tgt: tgt.map_err(|problem| not_understood(dir, problem))?,
+        };
+    }
     tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
+        (Tokenizers::Separate { .. }, _) if labels.is_some() => Vocabulary::Separate,
         (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
         _ => Vocabulary::Shared,
     };
@@ -225,6 +249,8 @@ fn describe(kind: &str) -> Option<Describe> {
         "llama" => |keys, _, _| llama::describe(keys),
         "bert" => bert::describe,
         "distilbert" => distilbert::describe,
+        "roberta" | "xlm-roberta" | "camembert" => roberta::describe,
+        "mpnet" => mpnet::describe,
         "gpt2" => |keys, _, _| gpt2::describe(keys),
         _ => return None,
     })
@@ -246,13 +272,4 @@ fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKin
         "silu" | "swish" => ActivationKind::Silu,
         _ => return Err(keys.refuse(key, &Value::from(name))),
     })
-}
-
-/// The value that both keys have.
-fn same(keys: &mut Keys, [one, other]: [&str; 2]) -> Result<usize> {
-    let (first, second): (usize, usize) = (keys.required(one)?, keys.required(other)?);
-    match first == second {
-        true => Ok(first),
-        false => Err(keys.refuse(other, &Value::from(second))),
-    }
 }

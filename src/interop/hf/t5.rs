@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Described, activation};
+use super::{DECODERS_COPY, Described, SHARED, VERSION, activation};
 use crate::architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
 use crate::config::{Family, ModelConfig};
 use crate::error::Result;
@@ -52,20 +52,69 @@ const GATED_NAMES: Names = names!("wi_0", "wi_1");
 /// T5 limits no length; this is that of its training.
 const LENGTH: usize = 512;
 
+/// The table of the output.
+const OUTPUT: &str = "lm_head.weight";
+
+/// Whether the output projection is the embedding, and whether the last layer is scaled before it.
+struct Output {
+    tied: bool,
+    scaled: bool,
+}
+
 /// T5 (Raffel et al. 2020).
 pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
-    describe(keys, tensors, "relu", true)
+    let tied = keys.or("tie_word_embeddings", true)?;
+    let output = match keys.optional("scale_decoder_outputs")? {
+        Some(scaled) => Output {
+            tied: !has_own_output(tensors)?,
+            scaled,
+        },
+        None => Output { tied, scaled: tied },
+    };
+    describe(keys, tensors, "relu", output)
 }
 
 /// mT5 (Xue et al. 2021), of T5's version 1.1.
 pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
-    describe(keys, tensors, "gated-gelu", false)
+    let tied = keys.or("tie_word_embeddings", false)?;
+    let version: String = keys.or(VERSION, String::new())?;
+    let major = version
+        .split('.')
+        .next()
+        .and_then(|major| major.parse().ok());
+    let output = match major {
+        Some(5u32..) => Output {
+            tied: !has_own_output(tensors)?,
+            scaled: false,
+        },
+        _ => Output { tied, scaled: tied },
+    };
+    describe(keys, tensors, "gated-gelu", output)
 }
 
-fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, tied: bool) -> Result<Described> {
+/// Whether the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true for all
+/// models, and ties these two unless both are there and differ.
+fn has_own_output(tensors: &Tensors) -> Result<bool> {
+    if !tensors.has(OUTPUT) {
+        return Ok(false);
+    }
+    let mut embeddings = [SHARED, DECODERS_COPY].into_iter();
+    match embeddings.find(|name| tensors.has(name)) {
+        Some(embedding) if tensors.shape(embedding)? == tensors.shape(OUTPUT)? => {
+            Ok(!tensors.same(OUTPUT, embedding)?)
+        }
+        _ => Ok(true),
+    }
+}
+
+fn describe(
+    keys: &mut Keys,
+    tensors: &Tensors,
+    projection: &str,
+    Output { tied, scaled }: Output,
+) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
     let layers = keys.required("num_layers")?;
-    let tied = keys.or("tie_word_embeddings", tied)?;
     let d_model: usize = keys.required("d_model")?;
     let projection: String = keys.or("feed_forward_proj", projection.to_owned())?;
     let (gated, default) = match projection.as_str() {
@@ -103,7 +152,7 @@ fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, tied: bool) ->
         },
         attention_bias: false,
         attention_scale: Some(1.0),
-        logit_scale: match tied {
+        logit_scale: match scaled {
             true => (d_model as f64).powf(-0.5),
             false => 1.0,
         },
@@ -120,7 +169,7 @@ fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, tied: bool) ->
     let copies = [
         "encoder.embed_tokens.weight",
         "decoder.embed_tokens.weight",
-        "lm_head.weight",
+        OUTPUT,
     ];
     let n_copies = if tied { 3 } else { 2 };
     Ok(described.sharing(tensors, &copies[..n_copies]))

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::slot::Slot;
 use super::{Kind, Role, SentencePiece};
+use crate::text::SUMS;
 
 const WORD_MARK: char = '▁';
 /// The score of user-defined symbols in a unigram model: better than that of any piece.
@@ -30,13 +31,14 @@ impl SentencePiece {
             .collect();
         let symbols = symbols(&slots);
         let mut pre_tokenizers = Vec::new();
+        // A unigram model divides whole texts, and finds no special tokens in them.
         if self.kind == Kind::Bpe {
             pre_tokenizers.extend(isolated(&symbols));
-        }
-        pre_tokenizers.push(metaspace(&slots));
-        // Otherwise no merges lead to a special token.
-        if self.kind == Kind::Unigram || !symbols.is_empty() {
-            pre_tokenizers.extend(splitter(&special, self.byte_fallback));
+            pre_tokenizers.push(metaspace(&slots));
+            // Otherwise no merges lead to a special token.
+            if !symbols.is_empty() {
+                pre_tokenizers.extend(splitter(&special, self.byte_fallback));
+            }
         }
         json!({
             "version": "1.0",
@@ -44,7 +46,10 @@ impl SentencePiece {
             "padding": null,
             "added_tokens": added,
             "normalizer": {"type": "Sequence", "normalizers": self.normalizers(&symbols)},
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers},
+            "pre_tokenizer": match self.kind {
+                Kind::Unigram => Value::Null,
+                Kind::Bpe => json!({"type": "Sequence", "pretokenizers": pre_tokenizers}),
+            },
             "post_processor": null,
             "decoder": self.decoder(),
             "model": match self.kind {
@@ -98,8 +103,16 @@ impl SentencePiece {
                 _ => (slot.text.as_str(), f64::from(slot.score)),
             })
             .collect();
+        let is_matched = |slot: &Slot| matches!(slot.role, Role::Normal | Role::Symbol);
+        let unmatched: Vec<usize> = (slots.iter().enumerate())
+            .filter(|(_, slot)| !is_matched(slot))
+            .map(|(id, _)| id)
+            .collect();
         let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
-        json!({"type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback})
+        json!({
+            "type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback,
+            "sums": SUMS, "unmatched": unmatched,
+        })
     }
 
     fn bpe(&self, slots: &[Slot]) -> Value {

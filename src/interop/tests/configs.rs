@@ -68,6 +68,10 @@ fn keys_of_published_models_are_known() {
     let distilbert = json!({
         "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false, "tie_weights_": true,
     });
+    let roberta = json!({
+        "output_past": true, "position_embedding_type": "absolute", "type_vocab_size": 1, "classifier_dropout": null,
+        "bos_token_id": 0, "eos_token_id": 2,
+    });
     let gpt2 = json!({
         "n_ctx": 40, "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
         "summary_type": "cls_index", "summary_use_proj": true, "embd_pdrop": 0.1, "reorder_and_upcast_attn": false,
@@ -90,6 +94,10 @@ fn keys_of_published_models_are_known() {
         ("bert", bert),
         ("bert_encoder", json!({})),
         ("distilbert", distilbert),
+        ("roberta", roberta.clone()),
+        ("xlm_roberta_encoder", roberta.clone()),
+        ("camembert", roberta),
+        ("mpnet", json!({"relative_attention_num_buckets": 32})),
         ("gpt2", gpt2),
         ("llama", llama),
     ] {
@@ -170,12 +178,74 @@ fn activations_and_rotary_positions_have_several_keys() {
     let folder = with_keys("t5", json!({"is_gated_act": true}), None);
     assert!(refusal(&folder).contains("`is_gated_act` = true"));
     let parameters = json!({"rope_theta": 7000.0, "rope_type": "linear", "factor": 2.0});
-    let folder = with_keys("llama", json!({"rope_parameters": parameters}), None);
+    let keys = json!({"rope_theta": null, "rope_parameters": parameters});
+    let folder = with_keys("llama", keys, None);
     let model = open(folder.path()).unwrap().config.model;
     assert_eq!(
         (model.rotary_base, model.rotary_scaling.factor),
         (7000.0, 2.0)
     );
+}
+
+#[test]
+fn rotary_positions_that_contradict_each_other_are_refused() {
+    let linear = |factor: f64| json!({"rope_type": "linear", "factor": factor});
+    let with_base = |base: f64| json!({"rope_type": "linear", "factor": 2.0, "rope_theta": base});
+    for keys in [
+        json!({"rope_scaling": linear(2.0), "rope_parameters": linear(4.0)}),
+        json!({"rope_scaling": {"rope_type": "default"}, "rope_parameters": linear(4.0)}),
+        json!({"rope_theta": 7000.0, "rope_parameters": with_base(5000.0)}),
+        json!({"rope_scaling": with_base(5000.0), "rope_parameters": with_base(7000.0)}),
+    ] {
+        let problem = refusal(&with_keys("llama", keys, None));
+        assert!(problem.contains("contradict each other"), "{problem}");
+    }
+    // The same said twice.
+    let keys = json!({
+        "rope_theta": 7000.0, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": with_base(7000.0),
+    });
+    let model = open(with_keys("llama", keys, None).path())
+        .unwrap()
+        .config
+        .model;
+    assert_eq!(
+        (model.rotary_base, model.rotary_scaling.factor),
+        (7000.0, 2.0)
+    );
+}
+
+/// `transformers` 5 writes `tie_word_embeddings` = true for all; whether the output is the embedding, only the tensors say.
+#[test]
+fn outputs_of_t5_are_scaled_and_tied_as_versions_say() {
+    let tied = crate::architecture::TieEmbeddings::All;
+    let found = |kind: &str, keys: Value| {
+        let folder = with_keys(kind, keys, None);
+        let out = folder.path().join("out");
+        let foreign = open(folder.path()).unwrap();
+        let model = foreign.config.model.clone();
+        foreign.write(&out).unwrap();
+        (model.tie_embeddings == tied, model.logit_scale)
+    };
+    let scale = 20f64.powf(-0.5);
+    let version_5 = |scaled: bool| json!({"tie_word_embeddings": true, "scale_decoder_outputs": scaled, "transformers_version": "5.23.0"});
+    assert_eq!(found("t5", json!({})), (true, scale));
+    assert_eq!(found("t5", version_5(true)), (true, scale));
+    assert_eq!(found("t5", version_5(false)), (true, 1.0));
+    assert_eq!(found("t5_gated", json!({})), (false, 1.0));
+    assert_eq!(found("t5_gated", version_5(false)), (false, 1.0));
+    assert_eq!(found("t5_gated", version_5(true)), (false, scale));
+    let of_mt5 = json!({"tie_word_embeddings": true, "transformers_version": "5.23.0"});
+    assert_eq!(found("mt5", of_mt5), (false, 1.0));
+    assert_eq!(found("t5_gated_v5", json!({})), (true, 1.0));
+}
+
+#[test]
+fn decoders_may_have_other_widths() {
+    let model = open(&fixture("bart_uneven")).unwrap().config.model;
+    assert_eq!((model.n_heads, model.n_decoder_heads), (3, 4));
+    assert_eq!((model.d_ff, model.d_decoder_ff), (33, 21));
+    let model = open(&fixture("bart")).unwrap().config.model;
+    assert_eq!((model.n_decoder_heads, model.d_decoder_ff), (0, 0));
 }
 
 /// A model with an embedding and pieces for each side; the pieces of source and target.
@@ -260,7 +330,7 @@ fn what_is_not_understood_is_named() {
             "bart",
             "decoder_ffn_dim",
             json!(34),
-            "`decoder_ffn_dim` = 34 is not supported",
+            "has shape [33, 24], expected [34, 24]",
         ),
         ("bart", "new_key", json!(0.5), "`new_key` = 0.5 is unknown"),
         (

@@ -32,6 +32,20 @@ fn imported_models_come_back_to_the_bit() {
         "distilbert",
         "gpt2",
         "gpt2_untied",
+        "roberta",
+        "xlm_roberta_encoder",
+        "camembert",
+        "mpnet",
+        "mpnet_encoder",
+        "bert_classifier",
+        "roberta_classifier",
+        "mpnet_classifier",
+        "distilbert_classifier",
+        "bert_tagger",
+        "xlm_roberta_tagger",
+        "mpnet_tagger",
+        "distilbert_tagger",
+        "bert_classifier_v5",
     ] {
         let (_folder, dir) = imported(kind);
         let (_other, back) = and_back(&dir);
@@ -254,6 +268,12 @@ fn tokens_around_a_text_come_back() {
     let text = fs::read_to_string(&path).unwrap();
     let languages = "[model]\nsource_first = \"w3\"\nsource_last = \"w4\"\n";
     fs::write(&path, text.replace("[model]\n", languages)).unwrap();
+    // It is changed on purpose.
+    let path = dir.join("provenance.json");
+    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let hashes = provenance["sha256"].as_object_mut().unwrap();
+    hashes.remove("config.toml").unwrap();
+    fs::write(&path, provenance.to_string()).unwrap();
     let (_other, back) = and_back(&dir);
     let [own, back] = [dir, back].map(|dir| checkpoint::load(&dir).unwrap());
     assert_eq!(own.config.model.source_last.as_deref(), Some("w4"));

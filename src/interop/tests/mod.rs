@@ -4,6 +4,7 @@ mod configs;
 mod diagnosis;
 mod export;
 mod generation;
+mod labels;
 mod mutations;
 mod outputs;
 mod sentences;
@@ -28,9 +29,10 @@ use crate::nn::Pass;
 use crate::pipeline::{GenerateOptions, Pipeline, TranslateOptions};
 use crate::text::Languages;
 
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 42] = [
     "bart",
     "bart_min_length",
+    "bart_uneven",
     "mbart",
     "m2m_100",
     "marian",
@@ -45,6 +47,32 @@ const KINDS: [&str; 16] = [
     "bert",
     "bert_encoder",
     "distilbert",
+    "roberta",
+    "xlm_roberta_encoder",
+    "camembert",
+    "mpnet",
+    "mpnet_encoder",
+    "bert_classifier",
+    "roberta_classifier",
+    "mpnet_classifier",
+    "distilbert_classifier",
+    "bert_tagger",
+    "xlm_roberta_tagger",
+    "mpnet_tagger",
+    "distilbert_tagger",
+    // Saved by version 5.
+    "llama3_v5",
+    "t5_v5",
+    "t5_gated_v5",
+    "mt5_v5",
+    "bart_v5",
+    "marian_v5",
+    "gpt2_v5",
+    "bert_v5",
+    "roberta_v5",
+    "mpnet_encoder_v5",
+    "bert_classifier_v5",
+    "xlm_roberta_tagger_v5",
 ];
 
 fn open(dir: &Path) -> Result<Foreign> {

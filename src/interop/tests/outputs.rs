@@ -10,10 +10,10 @@ fn logits_are_those_of_transformers() {
     for kind in KINDS {
         let (_folder, dir) = imported(kind);
         let loaded = checkpoint::load(&dir).unwrap();
-        let LoadedWeights::Dense(weights) = loaded.weights else {
+        let LoadedWeights::Dense(weights) = &loaded.weights else {
             panic!("not quantised")
         };
-        let model = checkpoint::build(&loaded.architecture, weights, &device::cpu());
+        let model = checkpoint::build(&loaded.architecture, weights.clone(), &device::cpu());
         let file = fs::read(fixture(kind).join("logits.safetensors")).unwrap();
         let tensors = SafeTensors::deserialize(&file).unwrap();
         let ids = |name: &str| -> Padded {
@@ -29,7 +29,7 @@ fn logits_are_those_of_transformers() {
                     tgt_in: input,
                     ..Batch::default()
                 },
-                Task::Fill | Task::Embed => Batch {
+                Task::Fill | Task::Embed | Task::Tag | Task::Classify => Batch {
                     src: input,
                     ..Batch::default()
                 },
@@ -44,7 +44,7 @@ fn logits_are_those_of_transformers() {
                 Task::Embed => model.encode(&batch, &pass).sequence.x,
                 _ => model.forward(&batch, &pass),
             };
-            let found = rows(found).concat();
+            let found = labels_alone(rows(found), &loaded).concat();
             let tensor = tensors.tensor(&format!("{number}.logits")).unwrap();
             let expected: Vec<f32> = bytemuck::pod_collect_to_vec(tensor.data());
             assert_eq!(found.len(), expected.len(), "{kind}");
@@ -55,6 +55,16 @@ fn logits_are_those_of_transformers() {
             assert!(worst < 1e-4, "{kind}: {worst}");
         }
     }
+}
+
+/// Logits without those of the special tokens, which a vocabulary of labels has behind the labels.
+fn labels_alone(mut logits: Vec<Vec<f32>>, loaded: &checkpoint::LoadedModel) -> Vec<Vec<f32>> {
+    let tokenizer = loaded.tokenizers.tgt();
+    if let Task::Tag | Task::Classify = loaded.architecture.task() {
+        let n = tokenizer.special().n_ordinary(tokenizer.vocab_size());
+        logits.iter_mut().for_each(|row| row.truncate(n));
+    }
+    logits
 }
 
 /// An output of `transformers`.
@@ -71,6 +81,12 @@ struct Expected {
     /// The vector of the text.
     #[serde(default)]
     vector: Vec<f32>,
+    /// The probability of each label.
+    #[serde(default)]
+    labels: BTreeMap<String, f64>,
+    /// The label of each word.
+    #[serde(default)]
+    tags: Vec<String>,
 }
 
 #[test]
@@ -85,7 +101,9 @@ fn outputs_are_those_of_transformers() {
             Task::Generate => generates(kind, &pipeline, &expected),
             Task::Fill => fills(kind, &pipeline, &expected),
             Task::Embed => embeds(kind, &pipeline, &expected),
-            _ => translates(kind, &pipeline, &expected),
+            Task::Classify => classifies(kind, &pipeline, &expected),
+            Task::Tag => tags(kind, &pipeline, &expected),
+            Task::Translate => translates(kind, &pipeline, &expected),
         }
     }
 }
@@ -182,5 +200,34 @@ fn embeds(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
         let pairs = found.iter().zip(&expected.vector);
         let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(worst < 1e-5, "{kind}: {worst} for {}", expected.text);
+    }
+}
+
+fn classifies(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let texts: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
+    let found = pipeline.classify(1, &texts, 9).unwrap();
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.labels.len(), expected.labels.len(), "{kind}");
+        let probabilities = found.labels.iter().map(|label| label.probability);
+        assert!(probabilities.is_sorted_by(|a, b| a >= b), "{kind}");
+        for label in &found.labels {
+            let theirs = expected.labels[&label.label];
+            let difference = (label.probability - theirs).abs();
+            assert!(
+                difference < 1e-5,
+                "{kind}: {difference} for {}",
+                expected.text
+            );
+        }
+    }
+}
+
+fn tags(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
+    let texts: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
+    let found = pipeline.tag(1, &texts).unwrap();
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.tags, expected.tags, "{kind}: {}", expected.text);
+        assert_eq!(found.tokens.len(), found.tags.len(), "{kind}");
+        assert_eq!(found.unknown, 0, "{kind}");
     }
 }

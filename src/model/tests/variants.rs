@@ -1,7 +1,7 @@
 //! The variants on which every property is tested.
 
 use crate::config::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, MixingKind,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, LabelLayer, MixingKind,
     ModelConfig, NormKind, NormPosition, Pooling, Positions, RecurrentConfig, RotaryScalingConfig,
     RotaryScalingKind, StackKind, TieEmbeddings,
 };
@@ -47,6 +47,14 @@ pub(crate) fn variants() -> Vec<ModelConfig> {
         family: Family::EncoderOnly,
         activation: ActivationKind::Gelu,
         output_transform: true,
+        ..base()
+    });
+    variants.push(ModelConfig {
+        family: Family::EncoderOnly,
+        positions: Positions::LearnedRelative,
+        position_offset: 2,
+        relative_buckets: 8,
+        relative_distance: 12,
         ..base()
     });
     variants
@@ -165,6 +173,11 @@ fn transformers() -> Vec<ModelConfig> {
         activation: ActivationKind::Gelu,
         attention_bias: false,
         scale_embeddings: false,
+        ..base()
+    });
+    variants.push(ModelConfig {
+        n_decoder_heads: 4,
+        d_decoder_ff: 28,
         ..base()
     });
     variants
@@ -288,6 +301,14 @@ fn labelling() -> Vec<ModelConfig> {
                 ..config.clone()
             });
         }
+    }
+    for label_layer in [LabelLayer::Tanh, LabelLayer::Relu] {
+        variants.push(ModelConfig {
+            family: Family::Classifier,
+            pooling: Pooling::First,
+            label_layer,
+            ..base()
+        });
     }
     let mut vectors = ModelConfig {
         family: Family::Tagger,

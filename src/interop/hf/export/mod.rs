@@ -1,5 +1,6 @@
 //! Models of ours as directories for `transformers`.
 
+mod encoder;
 mod generation;
 mod order;
 mod tokenizer;
@@ -12,11 +13,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{bart, bert, gpt2, sentences};
+use super::{bart, gpt2, sentences};
 use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
 use crate::checkpoint::{self, LoadedModel, weights};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interop::export::Exported;
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
@@ -29,14 +30,16 @@ pub(super) struct Equal {
     pub(super) kind: &'static str,
     /// `config.json`, without tokens.
     pub(super) config: Value,
-    pub(super) names: Names,
+    pub(super) names: Vec<Names>,
     /// What names begin with, but for those that begin with `bare`.
     pub(super) prefix: &'static str,
-    pub(super) bare: &'static str,
+    pub(super) bare: &'static [&'static str],
     /// Tensors that are none of our parameters: name, shape and values.
     pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
     /// Vectors that are stored as a row.
     pub(super) rows: &'static [&'static str],
+    /// The path of the classifier of labels.
+    pub(super) labels: Option<&'static str>,
     /// Whether the features of positions are in another order there: first all sines, then all cosines.
     pub(super) permuted: bool,
 }
@@ -47,27 +50,15 @@ pub(super) struct Equal {
 /// [`Error::Usage`] if it has no equal.
 pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
     let model = &config.model;
-    let task = model.family.task();
-    let (kind, checked) = match task {
-        Task::Translate => ("MarianMT", bart::check(model)),
-        Task::Fill | Task::Embed => ("BERT", bert::check(model)),
-        Task::Generate => ("GPT-2", gpt2::check(model)),
-        Task::Tag | Task::Classify => return Err(refused(task)),
+    let kind = match model.family.task() {
+        Task::Translate => bart::check(model).map(|()| "MarianMT")?,
+        Task::Generate => gpt2::check(model).map(|()| "GPT-2")?,
+        Task::Fill | Task::Embed => encoder::check(model, tokenizers)?,
+        // The other vocabulary is that of the labels.
+        Task::Tag | Task::Classify => return encoder::check(model, tokenizers),
     };
-    checked?;
     tokenizer::check(tokenizers)?;
     Ok(kind)
-}
-
-/// The error for a model of a task that no kind has.
-fn refused(task: Task) -> Error {
-    Error::usage(
-        format!(
-            "the model {}, and such models cannot be exported",
-            task.verb()
-        ),
-        "export a model of the family `transformer`, `decoder_only` or `encoder_only`",
-    )
 }
 
 /// Writes the directory `out`.
@@ -78,9 +69,8 @@ pub(in crate::interop) fn export(
 ) -> Result<Exported> {
     let equal = match loaded.architecture.task() {
         Task::Translate => bart::export(loaded)?,
-        Task::Fill | Task::Embed => bert::export(loaded)?,
+        Task::Fill | Task::Embed | Task::Tag | Task::Classify => encoder::equal(loaded)?,
         Task::Generate => gpt2::export(loaded)?,
-        task @ (Task::Tag | Task::Classify) => return Err(refused(task)),
     };
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
@@ -144,7 +134,14 @@ fn joined(one: &Value, other: &Value) -> Value {
 
 fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let mut reversed = Reversed::new(equal.kind, &[equal.names], &shapes)?;
+    let mut reversed = Reversed::new(equal.kind, &equal.names, &shapes)?;
+    if let Some(classifier) = equal.labels {
+        let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
+        let d_in = [loaded.architecture.head.d_in()];
+        let [weight, bias] = ["weight", "bias"].map(|part| format!("{classifier}.{part}"));
+        reversed.choose(&weight, "head.weight", &labels, &d_in);
+        reversed.choose(&bias, "head.bias", &labels, &[]);
+    }
     for (name, shape, values) in &equal.added {
         reversed.insert(name, shape.clone(), values.clone());
     }

@@ -28,6 +28,7 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     };
     let src = match &loaded.tokenizers {
         Tokenizers::Shared(both) => return read(both),
+        Tokenizers::Separate { src, .. } if has_labels(loaded) => return read(src),
         Tokenizers::Separate { src, .. } => src,
     };
     check(&loaded.tokenizers)?;
@@ -47,6 +48,11 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     let decoders = [mark, file["decoder"].take()];
     file["decoder"] = json!({"type": "Sequence", "decoders": decoders});
     Ok(file)
+}
+
+/// Whether the target's side has labels, not texts.
+fn has_labels(loaded: &LoadedModel) -> bool {
+    matches!(loaded.architecture.task(), Task::Tag | Task::Classify)
 }
 
 /// Refuses vocabularies that differ.
@@ -118,7 +124,10 @@ fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value 
 
 /// `tokenizer_config.json` for the tokenizer `file`.
 fn settings(loaded: &LoadedModel, file: &Value) -> Value {
-    let tokenizer = loaded.tokenizers.tgt();
+    let tokenizer = match has_labels(loaded) {
+        true => loaded.tokenizers.src(),
+        false => loaded.tokenizers.tgt(),
+    };
     let special = tokenizer.special();
     let token = |id: TokenId| tokenizer.token(id);
     json!({

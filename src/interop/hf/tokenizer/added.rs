@@ -29,6 +29,14 @@ pub(super) fn mark<'a>(
     Ok(())
 }
 
+/// Makes blanks before the added token `token` a part of it.
+pub(super) fn take_blanks_before(file: &mut Value, token: &str) {
+    let added = file["added_tokens"].as_array_mut().into_iter().flatten();
+    for entry in added.filter(|entry| entry["content"] == token) {
+        entry["lstrip"] = true.into();
+    }
+}
+
 /// Adds special tokens after the model's, from the id `first` on.
 pub(super) fn append<'a>(
     file: &mut Value,

@@ -70,6 +70,9 @@ pub(super) fn read(
     let keys = special.defaults();
     let names: Vec<String> = keys.iter().map(|(key, name)| named(key, name)).collect();
     added::mark(&mut file, &names, id_of).map_err(refuse)?;
+    if let Special::Around = special {
+        added::take_blanks_before(&mut file, &named("mask_token", "<mask>"));
+    }
     let frame = special.frame(settings, &named)?;
     if frame != Frame::default() {
         frame.write(&mut file, id_of).map_err(refuse)?;

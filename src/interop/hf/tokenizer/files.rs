@@ -59,7 +59,7 @@ impl Files {
         let pairs = ["vocab.json", "merges.txt"];
         if present(&pairs) {
             let special = match kind {
-                "bart" => Special::Around,
+                "bart" | "roberta" => Special::Around,
                 _ => Special::EndOfText,
             };
             let [vocab, merges] = pairs.map(at);

@@ -20,6 +20,8 @@ use crate::interop::sentencepiece::SentencePiece;
 const FRONT: [&str; 4] = ["<s>", "<pad>", "</s>", "<unk>"];
 /// The special tokens of MarianMT.
 const MARIAN: [&str; 3] = ["</s>", "<unk>", "<pad>"];
+/// XLM-R's `model_type`.
+const XLM_R: &str = "xlm-roberta";
 /// How many names T5 has for gaps, unless its settings say otherwise.
 const GAPS: usize = 100;
 /// How many languages mBART has at first; a later version has more.
@@ -36,7 +38,8 @@ pub(super) fn read(
     if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
         return marian(dir, [&source, &target], settings).map(Some);
     }
-    if let Some(path) = find("sentencepiece.bpe.model") {
+    // CamemBERT's has another order.
+    if let Some(path) = find("sentencepiece.bpe.model").filter(|_| kind != "camembert") {
         return Ok(Some(match find("vocab.json") {
             Some(ids) => m2m_100(path, &ids, vocab, settings)?,
             None => fairseq(path, kind, vocab)?,
@@ -78,7 +81,7 @@ fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
     }
 }
 
-/// mBART and NLLB: the tokens of the front, pieces, languages, and the mask.
+/// mBART, NLLB and XLM-R: the tokens of the front, pieces, languages if it has any, and the mask.
 fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
     let refuse = |problem: String| not_understood(&path, problem);
     let pieces = SentencePiece::read(&path)?;
@@ -86,6 +89,7 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
     let first = pieces.texts().count() + 1;
     let codes: Vec<&str> = match kind {
         "mbart" => MBART.split(' ').collect(),
+        XLM_R => Vec::new(),
         _ => NLLB.split(' ').collect(),
     };
     let n_codes = match kind {
@@ -98,6 +102,13 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
         .map(|&token| token.to_owned())
         .collect();
     added::append(&mut side, first as TokenId, &behind);
+    if kind == XLM_R {
+        added::take_blanks_before(&mut side, "<mask>");
+        let frame = Frame::new(Some("<s>"), Some("</s>"));
+        let framed = frame.write(&mut side, |token| Some(if token == "<s>" { 0 } else { 2 }));
+        framed.map_err(refuse)?;
+        return Ok(Files::one(path, side));
+    }
     ends_with(&mut side, 2).map_err(refuse)?;
     Ok(Files::one(path, side))
 }

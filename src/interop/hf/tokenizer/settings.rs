@@ -14,18 +14,23 @@ const CONFIG: &str = "tokenizer_config.json";
 const ADDED: &str = "added_tokens.json";
 /// The description of the model; early versions name the class of the tokenizer there.
 const MODEL: &str = "config.json";
-/// The classes of the tokenizers of Llama and T5.
+/// The classes of the tokenizers of Llama, MPNet and T5.
 pub(super) const LLAMA: &str = "LlamaTokenizer";
+pub(super) const MPNET: &str = "MPNetTokenizer";
 pub(super) const T5: &str = "T5Tokenizer";
 /// The classes of tokenizers that name none, by the kind of model (`model_type`).
 const CLASSES: &[(&str, &str)] = &[
     ("bart", "BartTokenizer"),
     ("bert", "BertTokenizer"),
+    ("camembert", "CamembertTokenizer"),
     ("distilbert", "DistilBertTokenizer"),
     ("gpt2", "GPT2Tokenizer"),
     ("llama", LLAMA),
+    ("mpnet", MPNET),
     ("mt5", T5),
+    ("roberta", "RobertaTokenizer"),
     ("t5", T5),
+    ("xlm-roberta", "XLMRobertaTokenizer"),
 ];
 const CLASS: &str = "tokenizer_class";
 /// No setting counts more tokens than this.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::added;
 use super::frame::Frame;
-use super::settings::Settings;
+use super::settings::{MPNET, Settings};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
@@ -17,7 +17,12 @@ const CONTINUES: &str = "##";
 /// Longer words are unknown.
 const LONGEST_WORD: usize = 100;
 /// Classes that divide texts in this way.
-pub(super) const CLASSES: [&str; 3] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"];
+pub(super) const CLASSES: [&str; 4] = [
+    "BertTokenizer",
+    "DistilBertTokenizer",
+    "ElectraTokenizer",
+    MPNET,
+];
 
 /// The tokenizer whose tokens are the lines of the file `path`.
 pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
@@ -36,10 +41,13 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
     }
     let special = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
     let unk = special("unk_token", "[UNK]");
-    let (first, last) = (special("cls_token", "[CLS]"), special("sep_token", "[SEP]"));
+    let [first, last, mask, pad] = match class {
+        MPNET => ["<s>", "</s>", "<mask>", "<pad>"],
+        _ => ["[CLS]", "[SEP]", "[MASK]", "[PAD]"],
+    };
+    let (first, last) = (special("cls_token", first), special("sep_token", last));
     let frame = Frame::new(Some(&first), Some(&last));
-    let mask = special("mask_token", "[MASK]");
-    let pad = special("pad_token", "[PAD]");
+    let (mask, pad) = (special("mask_token", mask), special("pad_token", pad));
     let id_of = |token: &str| Some(vocab.get(token)?.as_u64()? as TokenId);
     let mut file = json!({
         "version": "1.0",
@@ -62,6 +70,9 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
         },
     });
     added::mark(&mut file, [&pad, &unk, &first, &last, &mask], id_of).map_err(refuse)?;
+    if class == MPNET {
+        added::take_blanks_before(&mut file, &mask);
+    }
     frame.write(&mut file, id_of).map_err(refuse)?;
     Ok(file)
 }

@@ -46,6 +46,8 @@ pub(super) const MODELS: &[Model] = &[
     model("hf/gpt2", copy, &["config.json", "model.safetensors"]),
     model("hf/bert", copy, &["config.json", "model.safetensors"]),
     model("hf/distilbert", copy, &["config.json", "tokenizer.json"]),
+    model("hf/roberta_classifier", copy, &["config.json"]),
+    model("hf/mpnet_tagger", copy, &["config.json"]),
     model(
         "hf/bert_encoder",
         sentences,

@@ -60,7 +60,7 @@ fn folder(name: &str) -> tempfile::TempDir {
     };
     match name {
         "t5" => share("unigram.model", "spiece.model"),
-        "mbart" | "mbart50" | "nllb" | "nllb_legacy" | "m2m_100" => {
+        "xlm_roberta" | "mbart" | "mbart50" | "nllb" | "nllb_legacy" | "m2m_100" => {
             share("unigram.model", "sentencepiece.bpe.model");
         }
         "llama" | "llama_bare" => share("bytes.model", "tokenizer.model"),
@@ -103,7 +103,7 @@ fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
     let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
     let mut model = ModelConfig {
         family: match kind.as_str() {
-            "bert" => Family::EncoderOnly,
+            "bert" | "roberta" | "xlm-roberta" | "mpnet" => Family::EncoderOnly,
             "gpt2" | "llama" => Family::DecoderOnly,
             _ => Family::Transformer,
         },
@@ -161,6 +161,7 @@ fn ids_are_those_of_transformers() {
             lines.len()
         );
         check_special(name, tokenizer.special(), expected);
+        check_masked(name, tokenizer, expected);
         if let Some(target) = expected.target {
             let contract = tokenizers.contract(model).unwrap();
             let found = match name.as_str() {
@@ -176,13 +177,58 @@ fn ids_are_those_of_transformers() {
     }
 }
 
+/// The tokens of words are those of their text, divided between the words.
+#[test]
+fn tokens_are_divided_between_words() {
+    for name in ["bert", "roberta", "xlm_roberta", "mpnet"] {
+        let opened = opened(folder(name).path(), &Languages::default()).unwrap();
+        let tokenizer = opened.tokenizers.src();
+        for text in fixture().lines.iter().take(100) {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let pieces = tokenizer.encode_pieces(&words).unwrap();
+            assert_eq!(pieces.len(), words.len(), "{name}: {text:?}");
+            let whole = tokenizer.encode(&words.join(" ")).unwrap();
+            let found = pieces.concat();
+            // A word without tokens, such as a soft hyphen, is unknown.
+            let unk = tokenizer.special().unk;
+            let known = |ids: &[TokenId]| ids.iter().filter(|&&id| id != unk).count();
+            assert_eq!(known(&found), known(&whole), "{name}: {text:?}");
+            assert!(found.len() >= whole.len(), "{name}: {text:?}");
+        }
+        let pieces = tokenizer.encode_pieces(&["house", "children", "\u{ad}", "a"]);
+        let spelled = |ids: &Vec<TokenId>| {
+            let text = tokenizer.spelled(ids).concat();
+            text.replace(['Ġ', '▁'], "").replace("##", "")
+        };
+        let words: Vec<String> = pieces.unwrap().iter().map(spelled).collect();
+        assert_eq!(
+            [&*words[0], &*words[1], &*words[3]],
+            ["house", "children", "a"],
+            "{name}"
+        );
+        assert!(!words[2].is_empty(), "{name}");
+    }
+}
+
+/// Texts with masks, in models that read such.
+fn check_masked(name: &str, tokenizer: &Tokenizer, expected: &Expected) {
+    let special = tokenizer.special();
+    let Some(mask) = special.mask.filter(|_| name != "marian") else {
+        return;
+    };
+    for (text, ids) in &expected.chosen {
+        let found = tokenizer.encode_masked(text, mask).unwrap();
+        assert_eq!(found, ids[1..ids.len() - 1], "{name}: {text:?}");
+    }
+}
+
 fn check_special(name: &str, special: SpecialTokens, expected: &Expected) {
     let is_bert = name.starts_with("bert");
     let roles = [
         ("pad_token", Some(special.pad).filter(|_| name != "t5")),
         (
             "unk_token",
-            Some(special.unk).filter(|_| name != "gpt2" && name != "bart"),
+            Some(special.unk).filter(|_| !["gpt2", "bart", "roberta"].contains(&name)),
         ),
         ("mask_token", special.mask),
         ("bos_token", Some(special.bos).filter(|_| name != "t5")),

@@ -1,0 +1,128 @@
+//! An encoded line.
+
+use std::iter::repeat_n;
+
+use super::budget::Lengths;
+use crate::batch::{IGNORE, TokenId};
+use crate::text::{Sides, SpecialTokens};
+
+/// A line of a corpus, encoded for the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Example {
+    /// Encoder input: a source or text closed by `</s>`, or tokens.
+    pub src: Vec<TokenId>,
+    /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
+    pub vectors: Vec<f32>,
+    /// What the decoder reads: the start token, usually `<s>`, and the target.
+    pub tgt_in: Vec<TokenId>,
+    /// Expected output: the target closed by `</s>`, or tags, or one label.
+    pub tgt_out: Vec<TokenId>,
+    /// Line number in the corpus, starting at 1.
+    pub line: usize,
+}
+
+impl Example {
+    /// A source without `</s>` and its translation without special tokens.
+    pub fn translation(
+        src: Vec<TokenId>,
+        tgt: &[TokenId],
+        special: impl Into<Sides>,
+        line: usize,
+    ) -> Self {
+        let special = special.into();
+        let forced = special.tgt.forced.into_iter();
+        let tgt: Vec<TokenId> = forced.chain(tgt.iter().copied()).collect();
+        Self {
+            src: special.src.framed(src),
+            line,
+            ..Self::text(&tgt, special.tgt, line)
+        }
+    }
+
+    /// A text for a causal language model.
+    pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
+        Self {
+            tgt_in: [&[special.start], tgt].concat(),
+            tgt_out: [tgt, &[special.eos]].concat(),
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// A text for a masked language model, before masking.
+    pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        let text = special.framed(text);
+        Self {
+            src: text.clone(),
+            tgt_out: text,
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// Words to tag, each as the tokens of the tokenizer, framed by `special`. The first token of a word has its tag, one of `tags`,
+    /// and no other position has one; without `tags`, none has.
+    pub fn in_pieces(
+        words: &[Vec<TokenId>],
+        tags: &[TokenId],
+        special: SpecialTokens,
+        line: usize,
+    ) -> Self {
+        let none = |n: usize| repeat_n(IGNORE, n);
+        let tagged = |(word, &tag): (&Vec<TokenId>, &TokenId)| {
+            [tag].into_iter().chain(none(word.len().saturating_sub(1)))
+        };
+        let tags = words.iter().zip(tags).flat_map(tagged);
+        let mut tgt_out: Vec<TokenId> = none(special.n_first()).chain(tags).collect();
+        tgt_out.extend(none(special.n_last()));
+        if tgt_out.iter().all(|&tag| tag == IGNORE) {
+            tgt_out.clear();
+        }
+        Self {
+            tgt_out,
+            ..Self::tokens(special.framed(words.concat()), line)
+        }
+    }
+
+    /// Tokens to tag, without their tags.
+    pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
+        Self {
+            src,
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// Vectors to tag, `width` numbers each and concatenated, without their tags.
+    pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
+        Self {
+            src: vec![special.pad; vectors.len() / width],
+            vectors,
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// A text to classify, without `</s>` and label.
+    pub fn unlabelled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+        Self::tokens(special.framed(text), line)
+    }
+
+    /// Length of the encoder input.
+    pub fn src_len(&self) -> usize {
+        self.src.len()
+    }
+
+    /// Number of tokens to predict.
+    pub fn tgt_len(&self) -> usize {
+        self.tgt_out.len()
+    }
+
+    /// Both lengths.
+    pub(super) fn lengths(&self) -> Lengths {
+        Lengths {
+            tgt: self.tgt_len(),
+            src: self.src_len(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! MPNet (Song et al. 2020): RoBERTa with relative positions besides, and without types of tokens.
+
+use std::path::Path;
+
+use super::{Described, roberta};
+use crate::architecture::Positions;
+use crate::error::Result;
+use crate::interop::keys::Keys;
+use crate::interop::recipe::Names;
+use crate::interop::recipe::Source::{Rows, Same};
+use crate::interop::tensors::Tensors;
+
+/// Buckets of distances, and the distance from which on all share one: no file names another number.
+const BUCKETS: usize = 32;
+const DISTANCE: usize = 128;
+
+pub(super) const NAMES: Names = &[
+    ("src.embedding", Same("embeddings.word_embeddings")),
+    (
+        "src.positions.learned",
+        Rows("embeddings.position_embeddings.weight"),
+    ),
+    ("src.norm", Same("embeddings.LayerNorm")),
+    (
+        "encoder.distance_bias.table",
+        Same("encoder.relative_attention_bias.weight"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.query",
+        Same("encoder.layer.{}.attention.attn.q"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        Same("encoder.layer.{}.attention.attn.k"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        Same("encoder.layer.{}.attention.attn.v"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        Same("encoder.layer.{}.attention.attn.o"),
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        Same("encoder.layer.{}.attention.LayerNorm"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        Same("encoder.layer.{}.intermediate.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        Same("encoder.layer.{}.output.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        Same("encoder.layer.{}.output.LayerNorm"),
+    ),
+];
+
+pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+    keys.only("relative_attention_num_buckets", BUCKETS)?;
+    let mut described = roberta::relative(keys, dir, tensors, NAMES)?;
+    described.prefix = "mpnet.";
+    let model = &mut described.model;
+    model.positions = Positions::LearnedRelative;
+    model.relative_buckets = BUCKETS;
+    model.relative_distance = DISTANCE;
+    Ok(described)
+}
