@@ -222,6 +222,12 @@ def explanations(target):
     return target.send_all([post("/api/explain", fields) for fields in found])
 
 
+@attack("explanations of 450 words for 60 clients that do not read them")
+def unread_explanations(target):
+    text = " ".join((" ".join(LINES[:100])).split(" ")[:450])
+    return target.send_and_leave([post("/api/explain", {"model": "en-de", "text": text, "target": text})] * 60, 15)
+
+
 @attack("bodies of 3, 8 and 60 MB, 25 of each, by urllib, which sends before it reads")
 def large_bodies(target):
     url, outcomes = f"http://127.0.0.1:{target.port}/translate", []

@@ -26,7 +26,7 @@ import time
 import attack_models
 from attacks import ATTACKS, Target
 from serving import Failure, Server, check, program_of, table
-from soak import soak
+from soak import LIMITS, soak
 from watchers import CLIENT, OPERATOR, Memory, Watched
 
 MEMORY, WAIT, WAIT_FOR_DECODING, WAIT_FOR_HEALTH = 256, 1.0, 3.0, 0.1
@@ -37,8 +37,8 @@ LINE = attack_models.lines()[7]
 class Quiet(Server):
     """A server with the limits that it has by default, and whose first answer is to a line of ours."""
 
-    def __init__(self, options, models):
-        super().__init__(options.attentive, models, limits="", line=LINE)
+    def __init__(self, options, models, limits=""):
+        super().__init__(options.attentive, models, limits=limits, line=LINE)
 
 
 def tried(name, options, models):
@@ -141,7 +141,7 @@ def main():
         table(HEAD, rows)
     if options.soak:
         try:
-            with Quiet(options, models) as server:
+            with Quiet(options, models, LIMITS) as server:
                 rows, wrong = soak(server, options, models)
                 table(["what", "found"], rows)
                 failed |= {"soak": wrong} if wrong else {}

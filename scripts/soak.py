@@ -14,8 +14,9 @@ from attacks import ATTACKS, Target
 from serving import check, counted
 from watchers import Memory, ask
 
-# Connections from which lines are sent, and their addresses: those of attackers are others.
-SENDERS, FIRST = 128, 16
+# Connections from which lines are sent: more than can wait, so that some are refused.
+SENDERS, QUEUE = 512, 384
+LIMITS = f"[limits]\nqueue = {QUEUE}\n"
 # Statuses of requests that the server has no room for.
 REFUSED = {429, 503}
 # The attacks that take a while by themselves leave room for others.
@@ -31,6 +32,11 @@ def expected(options, model):
     return dict(zip(texts, done.stdout.splitlines(), strict=True))
 
 
+def address(number):
+    """That of a sender; those of attackers are others."""
+    return f"127.0.{16 + number // 200}.{1 + number % 200}"
+
+
 class Load:
     """Lines that are sent at random moments, whether or not earlier ones have been answered."""
 
@@ -43,9 +49,9 @@ class Load:
             thread.start()
 
     def send(self, number):
-        source, connection = f"127.0.1.{FIRST + number}", None
+        source, connection = address(number), None
         while (due := self.due.get()) is not None:
-            moment, line, answer = due
+            moment, (line, answer) = time.monotonic(), due
             body = json.dumps({"q": line, "source": "en", "target": "de"}).encode()
             outcome = "lost"
             # A connection that the server has closed meanwhile is opened again.
@@ -81,7 +87,7 @@ class Load:
             if moment > seconds:
                 return sent
             time.sleep(max(0.0, started + moment - time.monotonic()))
-            self.due.put((time.monotonic(), *self.draw.choice(self.answers)))
+            self.due.put(self.draw.choice(self.answers))
             sent += 1
 
     def end(self):
@@ -99,7 +105,7 @@ def capacity(port, answers, seconds=10, clients=16):
         count = 0
         while time.monotonic() < end:
             body = json.dumps({"q": texts[(7 * number + count) % len(texts)], "source": "en", "target": "de"}).encode()
-            status, _ = ask(port, f"127.0.1.{FIRST + number}", "POST", "/translate", body)
+            status, _ = ask(port, address(number), "POST", "/translate", body)
             count += status == 200
         counts.append(count)
 

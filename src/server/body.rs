@@ -32,7 +32,7 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
     }
-    parsed(read(&head, body, limits).await?).await
+    aside(read(&head, body, limits).await?, parse).await
 }
 
 /// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
@@ -46,42 +46,46 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     lists: &[&str],
 ) -> Result<T, Problem> {
     let (head, body) = request.into_parts();
-    let query = head.uri.query().unwrap_or_default();
-    let mut fields = form(query, lists)?;
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
-        Some("application/x-www-form-urlencoded") => {
-            let bytes = read(&head, body, limits).await?;
-            let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
-            aside(bytes, move |bytes| form(text(bytes)?, &lists)).await?
-        }
-        _ if head.method == Method::GET => Map::new(),
-        None | Some("application/json") => {
-            let bytes = read(&head, body, limits).await?;
-            if bytes.is_empty() {
-                Map::new()
-            } else {
-                parsed(bytes).await?
-            }
-        }
+        Some("application/x-www-form-urlencoded") => Given::Form,
+        _ if head.method == Method::GET => Given::Nothing,
+        None | Some("application/json") => Given::Json,
         Some(_) => {
             let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded`)";
             return Err(Problem::new(Kind::MediaType, problem));
         }
     };
-    fields.extend(given);
-    shaped(Value::Object(fields))
+    let bytes = match given {
+        Given::Nothing => Bytes::new(),
+        Given::Form | Given::Json => read(&head, body, limits).await?,
+    };
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
+    let fields = move |bytes: &[u8]| {
+        let mut fields = form(&query, &lists)?;
+        fields.extend(match given {
+            Given::Form => form(text(bytes)?, &lists)?,
+            Given::Json if !bytes.is_empty() => parse(bytes)?,
+            Given::Json | Given::Nothing => Map::new(),
+        });
+        shaped(Value::Object(fields))
+    };
+    aside(bytes, fields).await
+}
+
+/// What the body of a request has.
+#[derive(Clone, Copy)]
+enum Given {
+    Nothing,
+    Form,
+    Json,
 }
 
 fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default();
     Some(essence.trim().to_ascii_lowercase())
-}
-
-/// JSON, which is parsed beside the server's own threads if there is much of it.
-async fn parsed<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
-    aside(bytes, parse).await
 }
 
 /// What `read` makes of `bytes`, beside the server's own threads if there are many.
@@ -167,9 +171,7 @@ impl Buffer<'_> {
             let after = len.max(2 * before).max(FREE.min(self.most)).min(self.most);
             let counted = after.saturating_sub(FREE) - before.saturating_sub(FREE);
             if let Some(share) = self.share {
-                let full =
-                    |_| Problem::new(Kind::Busy, "the bodies of other requests take up all room");
-                share.grow(counted).map_err(full)?;
+                share.grow(counted)?;
             }
             self.bytes.reserve_exact(after - self.bytes.len());
         }

@@ -34,8 +34,8 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Bytes of the bodies of all requests in progress, of which a client may have three quarters. 64 MiB unless given, or four of
-    /// the largest bodies if that is more.
+    /// Bytes of the bodies of all requests in progress, and of explanations that are being read, of which a client may have three
+    /// quarters. 64 MiB unless given, or four of the largest bodies if that is more.
     pub bodies: Option<usize>,
     /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,

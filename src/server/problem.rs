@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 
+use super::shares::Exhausted;
 use crate::error::Error;
 use crate::pipeline::service::Refused;
 
@@ -166,6 +167,15 @@ impl From<Refused> for Problem {
             Refused::Closed => Self::stopping(),
             full @ Refused::Full { .. } => Self::new(Kind::Busy, full.to_string()),
         }
+    }
+}
+
+impl From<Exhausted> for Problem {
+    fn from(_: Exhausted) -> Self {
+        Self::new(
+            Kind::Busy,
+            "other requests take up all the room for what they carry",
+        )
     }
 }
 

@@ -19,6 +19,7 @@ use crate::server::body::json;
 use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
+use crate::server::shares::Share;
 use crate::server::visit::Visit;
 
 /// A text to look into.
@@ -44,6 +45,7 @@ pub(super) async fn post_explain(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
+    let share = request.extensions().get::<Arc<Share>>().cloned();
     let asked: Explain = json(request, &app.config.limits).await?;
     let model = app
         .models
@@ -79,6 +81,10 @@ pub(super) async fn post_explain(
     };
     let chunks = vec![Chunk::new(positions, work)];
     let body = compute(&model, client, chunks).await?.concat();
+    if let Some(share) = share {
+        // It stays until the client has read it.
+        share.grow(body.len())?;
+    }
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
