@@ -172,8 +172,7 @@ fn what_the_model_cannot_read_is_reported() {
     let address = format!("{}/#text=1+zebra+3", server.address());
     visit(&address, |page| {
         page.until(DONE);
-        let told = page.text(".panel .warnings li");
-        assert!(told.contains("zebra"), "{told}");
-        assert_eq!(page.text(".told summary"), "1 warning");
+        let told = page.texts(".panel .warnings li");
+        assert!(told.iter().any(|one| one.contains("zebra")), "{told:?}");
     });
 }
