@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn translations_of_sentences_are_joined_rank_by_rank() {
-        let text = Divided::into_sentences(" A b.  C!\n😀", |_| true);
+        let text = Divided::into_sentences(" A dog.  Cats!\n😀", |_| true);
         let found = [
             found(&[("x y.", -1.0), ("x.", -3.0)]),
             found(&[("z!", -0.5)]),

@@ -90,20 +90,19 @@ fn demands_of_lines_with_several_sentences() {
 #[test]
 fn what_cannot_be_spelled_is_named_or_refused() {
     let folder = trained();
-    folder.write("lines", "1 2\n3 🎉 x\n");
+    folder.write("lines", "\n3 🎉 x\n");
     let outcome = folder.run("translate runs/c lines --format jsonl");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(
         outcome
             .stderr
-            .starts_with("warning: line 2: not in the model's vocabulary"),
+            .contains("warning: line 2: not in the model's vocabulary"),
         "{outcome:?}"
     );
     let lines = objects(&outcome.stdout);
     assert_eq!(lines[0]["warnings"], Value::Array(Vec::new()));
     let warning = lines[1]["warnings"][0].as_str().unwrap();
     assert!(warning.ends_with("`🎉`, `x`"), "{warning}");
-    folder.write("lines", "\n3 🎉 x\n");
     folder.fails(
         "translate runs/c lines --strict",
         1,

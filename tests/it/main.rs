@@ -54,6 +54,8 @@ mod run;
 #[cfg(feature = "server")]
 mod serve_bounds;
 #[cfg(feature = "server")]
+mod serve_chat;
+#[cfg(feature = "server")]
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;

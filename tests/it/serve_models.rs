@@ -172,7 +172,12 @@ fn openai_refuses_in_its_own_way() {
         400,
         "dimensions",
     );
-    refuse("/v1/chat/completions", json!({}), 404, "");
+    refuse(
+        "/v1/chat/completions",
+        json!({"messages": []}),
+        400,
+        "messages",
+    );
 }
 
 #[test]

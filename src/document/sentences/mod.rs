@@ -8,6 +8,7 @@
 //! again from each blank and bracket after a full stop, so they are not used here.
 
 mod abbreviations;
+mod lists;
 mod marks;
 
 use std::ops::Range;
