@@ -17,6 +17,8 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// The `model` of a tokenizer file. A unigram model takes an entry `"sums": "f32"`, which makes it add scores in 32 bits over the
 /// whole text, as SentencePiece does, so that ties break as there; other programs ignore it, and add them in 64 bits. `"unmatched"`
 /// lists the ids of tokens that it finds in no text.
+// Each tokenizer has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
     /// As in the `tokenizers` library.
