@@ -178,8 +178,6 @@ fn receipt(
     let (search, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
-    let own = || TranslateOptions::from(&made.quantised.config().decode);
-    let translate = options.search.unwrap_or_else(own);
     Ok(Receipt {
         program: Provenance::this_program(),
         precision: options.precision,
