@@ -119,7 +119,7 @@ pub(super) fn by_its_keys(error: Error, path: &Path) -> Error {
             "`{name}`: expected {}, found {found}",
             files.renamed(expected)
         ),
-        hint,
+        hint: hint.map(|hint| files.renamed(hint)),
     }
 }
 

@@ -316,6 +316,28 @@ fn vocabularies_of_other_sizes_and_tokens_are_refused() {
     assert!(refusal(&folder).contains("`decoder_vocab_size` = 50"));
 }
 
+/// The checks of our configuration know our keys alone.
+#[test]
+fn values_out_of_range_are_named_by_the_keys_of_the_file() {
+    for (kind, file, key, value) in [
+        ("bert", "config.json", "num_attention_heads", json!(5)),
+        ("gpt2", "config.json", "n_head", json!(5)),
+        ("marian", "config.json", "encoder_attention_heads", json!(5)),
+        ("llama", "config.json", "rms_norm_eps", json!(-1.0)),
+        ("marian", "generation_config.json", "num_beams", json!(0)),
+    ] {
+        let problem = refusal(&changed(kind, file, |keys| {
+            keys[key] = value.clone();
+            if key == "encoder_attention_heads" {
+                keys["decoder_attention_heads"] = value;
+            }
+        }));
+        let named = format!("{file}`: `{key}`: expected ");
+        assert!(problem.contains(&named), "{kind}, {key}: {problem}");
+        assert!(!problem.contains("model."), "{kind}, {key}: {problem}");
+    }
+}
+
 #[test]
 fn what_is_not_understood_is_named() {
     let config = "config.json";
