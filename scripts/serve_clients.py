@@ -201,6 +201,30 @@ def deepl_api(url, expected, key):
         client.translate_text("x", target_lang="FR")
 
 
+def deepl_glossaries(url, key):
+    deepl, client = deepl_client(url, key)
+    pair = dict(source_lang="EN", target_lang="DE")
+    pairs = [(each.source_lang, each.target_lang) for each in client.get_glossary_languages()]
+    same("deepl: languages of glossaries", pairs, [("en", "de")])
+    terms = {"dog": "Mann", "snow": "Wasser"}
+    made = client.create_glossary("terms", entries=terms, **pair)
+    same("deepl: a glossary", (made.name, made.ready, made.entry_count), ("terms", True, 2))
+    same("deepl: its languages", (made.source_lang, made.target_lang), ("EN", "DE"))
+    same("deepl: glossaries", [each.glossary_id for each in client.list_glossaries()], [made.glossary_id])
+    same("deepl: its time", client.get_glossary(made.glossary_id).creation_time, made.creation_time)
+    same("deepl: its entries", client.get_glossary_entries(made), terms)
+    found = client.translate_text("A dog runs through the snow.", glossary=made, **pair).text
+    same(f"deepl: terms in {found!r}", [term in found for term in terms.values()], [True, True])
+    with_csv = client.create_glossary_from_csv("csv", csv_data='"a, b",c,en,de\nd,e\n', **pair)
+    same("deepl: entries of CSV", client.get_glossary_entries(with_csv), {"a, b": "c", "d": "e"})
+    for each in (made, with_csv):
+        client.delete_glossary(each)
+    with raises("deepl: a glossary that is gone", deepl.GlossaryNotFoundException, "no such glossary"):
+        client.get_glossary(made.glossary_id)
+    with raises("deepl: wrong languages", deepl.DeepLException, "language pair"):
+        client.create_glossary("terms", "DE", "EN", terms)
+
+
 def openai_api(url, options, key):
     import openai
 
@@ -321,6 +345,7 @@ def everything(url, options, expected, key):
         libretranslate(url, expected, key)
     with works("deepl"):
         deepl_api(url, expected, key or "any")
+        deepl_glossaries(url, key or "any")
     with works("openai"):
         openai_api(url, options, key)
     too_large(url, key)

@@ -33,7 +33,7 @@ pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
 pub use inspect::{Inspection, Predicted, Shown, Target};
 pub use prompt::Prompt;
-pub use request::{Demands, Place, Prefix, Request};
+pub use request::{Demands, Place, Prefix, Request, Strictness};
 pub use rescore::Rescored;
 pub use tag::Tagged;
 pub use translate::{Candidate, TranslateOptions, Translation};

@@ -55,6 +55,18 @@ pub struct Demands {
     /// Phrases that the translation must contain, each as the tokens into which it is split by itself. They may overlap, and
     /// their last words may go on as well.
     pub phrases: Vec<String>,
+    /// What becomes of phrases that no translation can contain.
+    pub strictness: Strictness,
+}
+
+/// What becomes of phrases that no translation can contain, because the vocabulary cannot spell them or they are too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are an error.
+    #[default]
+    Strict,
+    /// They are left out, with a warning.
+    Lenient,
 }
 
 impl Demands {
@@ -163,11 +175,12 @@ fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands)
         return Ok(job);
     }
     let terms = terms.as_ref().map_err(|wrong| wrong.on_line(line))?;
-    if let Some(warning) = &terms.warning {
-        warn(warning.clone());
-    }
+    terms.warnings.iter().cloned().for_each(&mut warn);
     let fits = reader.check_room(job.source.ids.len(), terms);
-    fits.map_err(|wrong| wrong.on_line(line))?;
-    job.terms = Arc::clone(terms);
+    match (fits, request.demands.strictness) {
+        (Ok(()), _) => job.terms = Arc::clone(terms),
+        (Err(wrong), Strictness::Strict) => return Err(wrong.on_line(line)),
+        (Err(wrong), Strictness::Lenient) => warn(wrong.left_out()),
+    }
     Ok(job)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::request::{Demands, Prefix};
+use super::request::{Demands, Prefix, Strictness};
 use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::architecture::TokenContract;
@@ -19,8 +19,8 @@ pub(super) struct Terms {
     pub(super) constraints: Vec<Vec<TokenId>>,
     /// The text of each constraint.
     pub(super) phrases: Vec<Arc<str>>,
-    /// What could not be read literally.
-    pub(super) warning: Option<Warning>,
+    /// What could not be read literally, or was left out.
+    pub(super) warnings: Vec<Warning>,
     /// Number of tokens of the constraints that the prefix does not contain.
     needed: usize,
 }
@@ -49,6 +49,11 @@ impl Unmeetable {
             problem: format!("line {line}: {}", self.problem),
             hint: Some(self.hint.clone()),
         }
+    }
+
+    /// The warning that the demand was left out.
+    pub(super) fn left_out(&self) -> Warning {
+        Warning::new(format!("left out: {}", self.problem))
     }
 }
 
@@ -92,13 +97,23 @@ impl<'a> Reader<'a> {
         let mut known = HashSet::new();
         for phrase in &demands.phrases {
             let phrase = phrase.trim();
-            let tokens = self.tokens("phrase", phrase, &mut controls)?;
+            let tokens = match (
+                self.tokens("phrase", phrase, &mut controls),
+                demands.strictness,
+            ) {
+                (Ok(tokens), _) => tokens,
+                (Err(wrong), Strictness::Strict) => return Err(wrong),
+                (Err(wrong), Strictness::Lenient) => {
+                    terms.warnings.push(wrong.left_out());
+                    continue;
+                }
+            };
             if !tokens.is_empty() && known.insert(tokens.clone()) {
                 terms.constraints.push(tokens);
                 terms.phrases.push(phrase.into());
             }
         }
-        terms.warning = Source::controls(controls);
+        terms.warnings.extend(Source::controls(controls));
         terms.needed = self.needed(&terms);
         Ok(terms)
     }

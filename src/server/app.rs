@@ -9,6 +9,7 @@ use hyper::HeaderMap;
 use super::auth::{Keys, key_of};
 use super::config::ServeConfig;
 use super::desk::Desk;
+use super::glossaries::Glossaries;
 use super::hosts::Hosts;
 use super::metrics::Metrics;
 use super::models::Models;
@@ -35,6 +36,7 @@ pub(super) struct App {
     pub(super) characters: AtomicU64,
     /// The names by which requests may call the server.
     pub(super) hosts: Hosts,
+    pub(super) glossaries: Glossaries,
     /// Bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
     /// Characters of all requests in progress.
@@ -58,6 +60,7 @@ impl App {
             desk: Desk::new(),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
+            glossaries: Glossaries::new(),
             bodies: Shares::new(bodies, each),
             in_progress: AtomicUsize::new(0),
             config,
@@ -103,16 +106,25 @@ impl App {
         }
     }
 
-    /// Counts the `characters` of a request until it is over.
+    /// Who owns what `client` leaves here: the client with its key; without keys, all clients together.
+    pub(super) fn owner(&self, client: Client) -> Client {
+        match self.needs_key() {
+            true => client,
+            false => Client(0),
+        }
+    }
+
+    /// Counts further `characters` of a request until it is over.
     ///
     /// # Errors
     /// A [`Problem`] if others in progress have so many that there is no room.
-    fn carry(&self, visit: &Visit, characters: usize) -> Result<(), Problem> {
+    pub(super) fn carry(&self, visit: &Visit, characters: usize) -> Result<(), Problem> {
         let most = self.config.limits.in_progress;
-        let others = self.in_progress.fetch_add(characters, Relaxed);
-        visit.carried.0.fetch_add(characters, Relaxed);
+        let all = self.in_progress.fetch_add(characters, Relaxed);
+        let own = visit.carried.0.fetch_add(characters, Relaxed);
+        let others = all.saturating_sub(own);
         // A request that is alone has only its own limit.
-        if others == 0 || others.saturating_add(characters) <= most {
+        if others == 0 || all.saturating_add(characters) <= most {
             return Ok(());
         }
         let problem = format!("requests with {others} characters are in progress");

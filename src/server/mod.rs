@@ -15,6 +15,7 @@ mod body;
 mod config;
 mod desk;
 mod divided;
+mod glossaries;
 mod hosts;
 mod language;
 mod limits;

@@ -35,6 +35,10 @@ pub(super) enum Kind {
     NoPath,
     /// No such model.
     NoModel,
+    /// No such glossary.
+    NoGlossary,
+    /// The client, or all together, have as many as the server keeps.
+    Quota,
     /// The path does not know this method.
     Method,
     /// Longer than the server allows.
@@ -128,7 +132,8 @@ impl Kind {
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NoKey => StatusCode::UNAUTHORIZED,
             Self::WrongKey => StatusCode::FORBIDDEN,
-            Self::NoPath | Self::NoModel => StatusCode::NOT_FOUND,
+            Self::NoPath | Self::NoModel | Self::NoGlossary => StatusCode::NOT_FOUND,
+            Self::Quota => StatusCode::INSUFFICIENT_STORAGE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -148,6 +153,8 @@ impl Kind {
             Self::WrongKey => "invalid_api_key",
             Self::NoPath => "unknown_path",
             Self::NoModel => "model_not_found",
+            Self::NoGlossary => "glossary_not_found",
+            Self::Quota => "quota_exceeded",
             Self::Method => "method_not_allowed",
             Self::TooLarge => "too_large",
             Self::MediaType => "unsupported_media_type",

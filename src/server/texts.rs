@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::answers::{Answers, Merge, compute, grouped};
 use super::app::App;
 use super::desk::Stop;
+use super::glossaries::Terms;
 use super::limits::Limits;
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::decode::SearchOptions;
-use crate::document::{Document, Split, Translated};
+use crate::document::{Document, Segment, Split, Translated};
 use crate::pipeline::service::{Client, Sentences, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -27,6 +28,8 @@ pub(super) struct Texts {
     pub(super) form: Form,
     /// Where they are divided.
     pub(super) split: Split,
+    /// What translations must contain.
+    pub(super) terms: Option<Terms>,
     /// Number of further translations of each.
     pub(super) alternatives: usize,
 }
@@ -101,9 +104,18 @@ fn read(
         let problem = format!("{found} lines or sentences; a request has at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }
-    let requests: Vec<_> = segments()
-        .map(|segment| Request::from(segment.text.clone()))
-        .collect();
+    let mut demanding = texts.terms.as_ref().map(Terms::demanding);
+    let request = |segment: &Segment| {
+        stop.check()?;
+        let mut request = Request::from(segment.text.clone());
+        if let Some(demanding) = &mut demanding {
+            request.demands = demanding.of(&segment.text)?;
+        }
+        Ok(request)
+    };
+    let requests = segments()
+        .map(request)
+        .collect::<Result<Vec<_>, Problem>>()?;
     let options = options(model.pipeline(), texts.alternatives);
     let sentences = model.service().read(&requests, &options);
     let sentences = sentences.map_err(|error| Problem::invalid(&error))?;

@@ -62,6 +62,8 @@ mod serve_deepl;
 #[cfg(feature = "server")]
 mod serve_fuzz;
 #[cfg(feature = "server")]
+mod serve_glossaries;
+#[cfg(feature = "server")]
 mod serve_log;
 #[cfg(feature = "server")]
 mod serve_models;

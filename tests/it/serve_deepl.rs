@@ -88,7 +88,7 @@ fn deepl_refuses_in_its_own_way() {
     refuse(
         json!({"text": ["1"], "target_lang": "DE", "glossary_id": "g"}),
         400,
-        "lossar",
+        "Use of a glossary requires the source_lang",
     );
     assert_eq!(
         get(server.address, "/v2/none").expect(404)["message"],

@@ -9,6 +9,7 @@ fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
         demands: Arc::new(Demands {
             prefix: Prefix::Text(prefix.into()),
             phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
+            ..Demands::default()
         }),
         place: None,
     }
@@ -117,6 +118,24 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         error.contains("`dog`, which the model never generates"),
         "{error}"
     );
+}
+
+#[test]
+fn lenient_demands_are_met_as_far_as_they_can_be() {
+    let pipeline = untrained();
+    let lenient = |phrases: &[&str]| {
+        let mut request = request("a dog", "", phrases);
+        Arc::make_mut(&mut request.demands).strictness = Strictness::Lenient;
+        request
+    };
+    let (found, warnings) = best(pipeline, lenient(&["dog x", "two green"]));
+    assert!(found.text.contains("two green"), "{found:?}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("line 1: left out: the phrase `dog x` cannot be written"));
+    let (found, warnings) = best(pipeline, lenient(&[&"cats ".repeat(30)]));
+    let free = pipeline.translate(&["a dog"]).unwrap();
+    assert!(found.text.len() < 100 && !free[0].is_empty(), "{found:?}");
+    assert!(warnings[0].starts_with("line 1: left out: the phrases are too long"));
 }
 
 #[test]

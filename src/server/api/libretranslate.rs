@@ -111,6 +111,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
             // Line breaks mean nothing in HTML.
             Form::Markup => Split::Paragraphs,
         },
+        terms: None,
         alternatives,
     };
     let Done { texts, warnings } = translate(&app, &model, client, asked).await?;

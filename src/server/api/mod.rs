@@ -79,6 +79,10 @@ impl Api {
             | (Self::DeepL, Kind::Invalid | Kind::NoModel)
             | (Self::OpenAi, Kind::Invalid) => StatusCode::BAD_REQUEST,
             (Self::DeepL, Kind::NoKey) => StatusCode::FORBIDDEN,
+            (Self::DeepL, Kind::Quota) => {
+                // A status of DeepL's own.
+                StatusCode::from_u16(456).unwrap_or(StatusCode::BAD_REQUEST)
+            }
             (Self::OpenAi, Kind::WrongKey) => StatusCode::UNAUTHORIZED,
             _ => kind.status(),
         }
@@ -119,14 +123,16 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
     with_status(StatusCode::OK, value)
 }
 
-/// `response` with the first of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
+/// `response` with the first distinct ones of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST: usize = 5;
-    let told: Vec<String> = warnings
-        .iter()
-        .take(MOST)
-        .map(|warning| warning.escape_default().to_string())
-        .collect();
+    let mut told: Vec<String> = Vec::new();
+    for warning in warnings {
+        let warning = warning.escape_default().to_string();
+        if told.len() < MOST && !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
     if let Ok(told) = HeaderValue::try_from(told.join("; "))
         && !warnings.is_empty()
     {
@@ -182,6 +188,7 @@ mod tests {
         assert_eq!(status(Api::LibreTranslate, Kind::NoKey), 400);
         assert_eq!(status(Api::LibreTranslate, Kind::WrongKey), 403);
         assert_eq!(status(Api::DeepL, Kind::NoKey), 403);
+        assert_eq!(status(Api::DeepL, Kind::Quota), 456);
         assert_eq!(status(Api::OpenAi, Kind::WrongKey), 401);
         assert_eq!(status(Api::Own, Kind::Invalid), 422);
         let busy = Api::Own.refuse(&Problem::new(Kind::Busy, "no"));

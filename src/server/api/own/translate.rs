@@ -209,7 +209,12 @@ impl Translate {
         let phrases = std::mem::take(&mut self.phrases);
         let none = OneOrMany::Many(Vec::new());
         let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
-        Ok((texts, Demands { prefix, phrases }))
+        let demands = Demands {
+            prefix,
+            phrases,
+            ..Demands::default()
+        };
+        Ok((texts, demands))
     }
 }
 

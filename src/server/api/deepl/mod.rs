@@ -1,5 +1,7 @@
 //! The API of DeepL, version 2 (developers.deepl.com).
 
+mod glossaries;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,6 +18,7 @@ use crate::pipeline::service::Client;
 use crate::server::app::{App, Shared};
 use crate::server::body::json_or_form;
 use crate::server::desk::Stop;
+use crate::server::glossaries::Terms;
 use crate::server::language::{Language, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::Problem;
@@ -30,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(post_translate))
         .routes(routes!(get_languages, post_languages))
         .routes(routes!(get_usage, post_usage))
+        .merge(glossaries::routes())
 }
 
 /// Texts to translate.
@@ -49,7 +53,7 @@ struct Translate {
     split_sentences: Option<String>,
     /// Only `default` and preferences.
     formality: Option<String>,
-    /// Not supported.
+    /// The glossary whose terms count; `source_lang` is needed with it.
     glossary_id: Option<String>,
     /// Whether to count characters.
     #[serde(default, deserialize_with = "switch")]
@@ -105,6 +109,14 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let source = source
         .map(|code| language("source_lang", &code))
         .transpose()?;
+    let terms = match asked.glossary_id.as_deref() {
+        None | Some("") => None,
+        Some(id) => Some(Terms {
+            glossary: glossaries::fitting(&app, app.owner(client), id, source.as_ref(), &target)?,
+            app: Arc::clone(&app),
+            visit: visit.clone(),
+        }),
+    };
     let (texts, _) = asked.text.into_texts();
     app.admit(&visit, "text", &texts)?;
     let chooser = Arc::clone(&app);
@@ -119,7 +131,14 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let (translated, warnings) = translate_each(&app, client, texts, models, (form, split)).await?;
+    let texts_of = |texts| Texts {
+        texts,
+        form,
+        split,
+        terms: terms.clone(),
+        alternatives: 0,
+    };
+    let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
@@ -142,7 +161,7 @@ async fn translate_each(
     client: Client,
     texts: Vec<String>,
     models: Vec<Arc<Model>>,
-    (form, split): (Form, Split),
+    texts_of: impl Fn(Vec<String>) -> Texts,
 ) -> Result<(Vec<String>, Vec<String>), Problem> {
     let mut warnings = Vec::new();
     let mut translated = vec![String::new(); texts.len()];
@@ -157,13 +176,7 @@ async fn translate_each(
         }
     }
     for (model, numbers, texts) in groups {
-        let asked = Texts {
-            texts,
-            form,
-            split,
-            alternatives: 0,
-        };
-        let done = translate(app, &model, client, asked).await?;
+        let done = translate(app, &model, client, texts_of(texts)).await?;
         for (number, rendered) in numbers.into_iter().zip(done.texts) {
             translated[number] = rendered.best;
         }
@@ -190,12 +203,6 @@ impl Translate {
 
     /// Refuses what no model here can do.
     fn check(&self) -> Result<(), Problem> {
-        if self.glossary_id.is_some() {
-            return Err(Problem::field(
-                "glossary_id",
-                "Glossaries are not supported.",
-            ));
-        }
         match self.formality.as_deref() {
             None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
             Some(_) => Err(Problem::field(

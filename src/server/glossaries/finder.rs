@@ -1,0 +1,131 @@
+//! Terms in texts.
+
+use std::collections::HashMap;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Terms, each with the number of its entry: a tree whose branches are words.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    /// The number of each word that a term has.
+    words: HashMap<Box<str>, u32>,
+    /// The nodes that follow a node, the first of which is 0, with a word.
+    next: HashMap<(u32, u32), u32>,
+    /// The entries of the terms that end at a node.
+    entries: HashMap<u32, usize>,
+}
+
+/// Bytes of memory that a word of a term takes, besides its letters.
+pub(super) const MEMORY: usize = 96;
+
+impl Finder {
+    /// Adds a term. Returns the entry of the same term if there is one already, and then leaves it as it is.
+    pub(super) fn insert(&mut self, term: &str, entry: usize) -> Option<usize> {
+        let mut node = 0;
+        for word in words(term) {
+            let new = self.words.len() as u32;
+            let word = match self.words.get(word) {
+                Some(&known) => known,
+                None => *self.words.entry(word.into()).or_insert(new),
+            };
+            let new = self.next.len() as u32 + 1;
+            node = *self.next.entry((node, word)).or_insert(new);
+        }
+        let known = self.entries.get(&node).copied();
+        if known.is_none() {
+            self.entries.insert(node, entry);
+        }
+        known
+    }
+
+    /// The entries of the terms in `text`, in ascending order. Of terms that overlap, the first one counts, and of those that
+    /// begin together the longest.
+    pub(super) fn find(&self, text: &str) -> Vec<usize> {
+        let words: Vec<Option<u32>> = words(text)
+            .map(|word| self.words.get(word).copied())
+            .collect();
+        let mut found = Vec::new();
+        let mut place = 0;
+        while place < words.len() {
+            let (entry, len) = self.longest(&words[place..]).unzip();
+            found.extend(entry);
+            place += len.unwrap_or(1);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The entry of the longest term with which `words` begin, and its number of words.
+    fn longest(&self, words: &[Option<u32>]) -> Option<(usize, usize)> {
+        let mut node = 0;
+        let mut longest = None;
+        for (len, word) in (1..).zip(words) {
+            let Some(&next) = word.and_then(|word| self.next.get(&(node, word))) else {
+                break;
+            };
+            node = next;
+            longest = self
+                .entries
+                .get(&node)
+                .map(|&entry| (entry, len))
+                .or(longest);
+        }
+        longest
+    }
+}
+
+/// The words of `text` by the rules of Unicode, the signs between them, and a blank for any number of them.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split_word_bounds();
+    let parts = parts.map(|part| match part.trim().is_empty() {
+        true => " ",
+        false => part,
+    });
+    let mut last = "";
+    parts.filter(move |&part| std::mem::replace(&mut last, part) != " " || part != " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'a>(terms: &[&'a str], text: &str) -> Vec<&'a str> {
+        let mut finder = Finder::default();
+        for (entry, term) in terms.iter().enumerate() {
+            assert_eq!(finder.insert(term, entry), None, "{term}");
+        }
+        let found = finder.find(text);
+        found.into_iter().map(|entry| terms[entry]).collect()
+    }
+
+    #[test]
+    fn terms_are_whole_words_in_their_case() {
+        let terms = ["dog", "New York", "U.S.", "don't", "C++", "犬"];
+        for (text, expected) in [
+            ("The dog, a hotdog", vec!["dog"]),
+            ("dogs Dog DOG dog's", vec![]),
+            ("(dog)", vec!["dog"]),
+            ("New  York\nor New\tYork", vec!["New York"]),
+            ("NewYork New, York", vec![]),
+            ("the U.S. don't", vec!["U.S.", "don't"]),
+            ("C++ or C", vec!["C++"]),
+            ("大きい犬です", vec!["犬"]),
+            ("", vec![]),
+        ] {
+            assert_eq!(found(&terms, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_longest_term_counts() {
+        let terms = ["a", "a b c", "b", "b c d e"];
+        assert_eq!(found(&terms, "a b c d"), ["a b c"]);
+        assert_eq!(found(&terms, "a b d"), ["a", "b"]);
+        assert_eq!(found(&terms, "b c d e a a"), ["a", "b c d e"]);
+        let mut finder = Finder::default();
+        assert_eq!(finder.insert("a b", 7), None);
+        assert_eq!(finder.insert("a  b", 8), Some(7));
+        assert_eq!(finder.find("a b"), [7]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What the translations of a request must contain, by a glossary.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Glossary;
+use crate::pipeline::{Demands, Strictness};
+use crate::server::app::Shared;
+use crate::server::problem::{Kind, Problem};
+use crate::server::visit::Visit;
+
+/// The terms of a glossary for the texts of a request.
+#[derive(Clone)]
+pub(in crate::server) struct Terms {
+    pub(in crate::server) glossary: Arc<Glossary>,
+    pub(in crate::server) app: Shared,
+    pub(in crate::server) visit: Visit,
+}
+
+/// Finds terms in sentences. Those with the same terms share their demands.
+pub(in crate::server) struct Demanding<'a> {
+    terms: &'a Terms,
+    known: HashMap<Vec<usize>, Arc<Demands>>,
+    /// Characters of all demands.
+    characters: usize,
+}
+
+impl Terms {
+    pub(in crate::server) fn demanding(&self) -> Demanding<'_> {
+        Demanding {
+            terms: self,
+            known: HashMap::new(),
+            characters: 0,
+        }
+    }
+}
+
+impl Demanding<'_> {
+    /// What the translation of `sentence` must contain.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many terms, or too many characters of all of them.
+    pub(in crate::server) fn of(&mut self, sentence: &str) -> Result<Arc<Demands>, Problem> {
+        let Terms {
+            glossary,
+            app,
+            visit,
+        } = self.terms;
+        let found = glossary.finder.find(sentence);
+        if let Some(known) = self.known.get(&found) {
+            return Ok(Arc::clone(known));
+        }
+        let limits = &app.config.limits;
+        if found.len() > limits.phrases {
+            let (found, most) = (found.len(), limits.phrases);
+            let problem =
+                format!("a sentence has {found} terms of the glossary; it has at most {most}");
+            return Err(Problem::new(Kind::TooLarge, problem));
+        }
+        let phrases = || found.iter().map(|&entry| &glossary.entries[entry].target);
+        let characters = phrases().map(|phrase| phrase.chars().count()).sum();
+        self.characters += characters;
+        if self.characters > limits.characters {
+            let most = limits.characters;
+            let problem =
+                format!("the texts have terms of the glossary with more than {most} characters");
+            return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
+        }
+        app.carry(visit, characters)?;
+        let demands = Arc::new(Demands {
+            phrases: phrases().cloned().collect(),
+            strictness: Strictness::Lenient,
+            ..Demands::default()
+        });
+        self.known.insert(found, Arc::clone(&demands));
+        Ok(demands)
+    }
+}
