@@ -122,13 +122,20 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
 /// `response` with the first of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST: usize = 5;
-    let told: Vec<String> = warnings
-        .iter()
-        .take(MOST)
-        .map(|warning| warning.escape_default().to_string())
+    /// Bytes of all of them: proxies give up on heads of more than 4 KiB.
+    const MOST_BYTES: usize = 2 << 10;
+    let mut room = MOST_BYTES;
+    let escaped = warnings.iter().take(MOST);
+    let escaped = escaped.map(|warning| warning.escape_default().to_string());
+    let told: Vec<String> = escaped
+        .take_while(|warning| {
+            let fits = warning.len() <= room;
+            room = room.saturating_sub(warning.len());
+            fits
+        })
         .collect();
     if let Ok(told) = HeaderValue::try_from(told.join("; "))
-        && !warnings.is_empty()
+        && !told.is_empty()
     {
         response.headers_mut().insert("x-warnings", told);
     }
@@ -186,5 +193,22 @@ mod tests {
         assert_eq!(status(Api::Own, Kind::Invalid), 422);
         let busy = Api::Own.refuse(&Problem::new(Kind::Busy, "no"));
         assert_eq!(busy.headers()[RETRY_AFTER], "1");
+    }
+
+    #[test]
+    fn warnings_fit_into_a_head() {
+        let header = |warnings: &[String]| {
+            let response = warned(reply(&json!({})), warnings);
+            let told = response.headers().get("x-warnings");
+            told.map(|told| told.to_str().unwrap().to_owned())
+        };
+        assert_eq!(header(&[]), None);
+        let few = ["a".to_owned(), "ä".to_owned()];
+        assert_eq!(header(&few).unwrap(), "a; \\u{e4}");
+        // Each is 900 bytes in the header.
+        let many = vec!["猫".repeat(112); 5];
+        let told = header(&many).unwrap();
+        assert_eq!(told.split("; ").count(), 2);
+        assert!(told.len() <= 2 << 10);
     }
 }
