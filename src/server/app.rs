@@ -1,7 +1,7 @@
 //! What all handlers share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::HeaderMap;
@@ -15,7 +15,7 @@ use super::models::Models;
 use super::phase::Phase;
 use super::problem::{Kind, Problem};
 use super::shares::Shares;
-use super::visit::{Carried, Visit};
+use super::visit::Visit;
 use crate::error::Result;
 use crate::pipeline::service::Client;
 
@@ -38,7 +38,7 @@ pub(super) struct App {
     /// Bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
     /// Characters of all requests in progress.
-    in_progress: AtomicUsize,
+    pub(super) carried: Arc<Shares>,
 }
 
 impl App {
@@ -49,6 +49,7 @@ impl App {
     pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
         let [bodies, each] = config.limits.all_bodies();
+        let [characters, of_client] = config.limits.all_characters();
         let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
@@ -59,7 +60,7 @@ impl App {
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             bodies: Shares::new(bodies, each),
-            in_progress: AtomicUsize::new(0),
+            carried: Shares::new(characters, of_client),
             config,
         }))
     }
@@ -101,28 +102,6 @@ impl App {
             None => Ok(visit.peer),
             Some(keys) => keys.client(key_of(headers).or(key)),
         }
-    }
-
-    /// Counts the `characters` of a request until it is over.
-    ///
-    /// # Errors
-    /// A [`Problem`] if others in progress have so many that there is no room.
-    fn carry(&self, visit: &Visit, characters: usize) -> Result<(), Problem> {
-        let most = self.config.limits.in_progress;
-        let others = self.in_progress.fetch_add(characters, Relaxed);
-        visit.carried.0.fetch_add(characters, Relaxed);
-        // A request that is alone has only its own limit.
-        if others == 0 || others.saturating_add(characters) <= most {
-            return Ok(());
-        }
-        let problem = format!("requests with {others} characters are in progress");
-        Err(Problem::new(Kind::Busy, problem))
-    }
-
-    /// A request that carried so much is over.
-    pub(super) fn put_down(&self, carried: &Carried) {
-        let characters = carried.0.load(Relaxed);
-        self.in_progress.fetch_sub(characters, Relaxed);
     }
 
     /// Counts the characters of `texts`.
@@ -180,7 +159,8 @@ impl App {
             let problem = format!("{found} characters; a request has at most {most}");
             return Err(too_large(field, problem));
         }
-        self.carry(visit, found)?;
+        // A request that is alone has only its own limit.
+        visit.carried.grow_or_begin(found)?;
         self.characters.fetch_add(of_texts as u64, Relaxed);
         if self.config.log_text {
             for text in texts {
