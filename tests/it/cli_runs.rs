@@ -239,13 +239,14 @@ fn a_trained_model_without_checkpoints_is_kept() {
 }
 
 #[test]
-fn every_weights_file_has_its_checksum() {
+fn every_file_has_its_checksum() {
     let folder = trained();
     succeeds(&folder.run("average runs/c --last 2 --out mean"));
     let checkpoint = "runs/c/checkpoints/step-00000006";
+    let model = ["config.toml", "model.safetensors", "tokenizer.json"];
     for (dir, files) in [
-        ("runs/c", &["model.safetensors"][..]),
-        ("mean", &["model.safetensors"]),
+        ("runs/c", &model[..]),
+        ("mean", &model),
         (
             checkpoint,
             &["model.safetensors", "optimizer.safetensors", "state.json"],
