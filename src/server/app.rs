@@ -76,8 +76,10 @@ impl App {
             .as_deref()
             .map(Keys::read)
             .transpose()?;
-        self.models.load(&self.config)?;
+        let before = self.models.load(&self.config)?;
+        // At once, however long requests to the old models take.
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        before.retire();
         Ok(())
     }
 

@@ -52,6 +52,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
 use self::desk::Desk;
+use self::models::Replaced;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
@@ -241,7 +242,7 @@ async fn obey(
 
 /// Loads the models, and again whenever it is ordered to.
 fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
-    let result = app.models.load(&app.config);
+    let result = app.models.load(&app.config).map(Replaced::retire);
     let well = result.is_ok();
     control.tell(Command::Loaded(result));
     if !well {
