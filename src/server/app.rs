@@ -22,6 +22,9 @@ use crate::pipeline::service::Client;
 /// What all handlers share.
 pub(super) type Shared = Arc<App>;
 
+/// Explanations that are computed at once, one for each client: they take much memory.
+const EXPLANATIONS: usize = 2;
+
 /// A server without its network.
 pub(super) struct App {
     pub(super) config: ServeConfig,
@@ -31,6 +34,8 @@ pub(super) struct App {
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
     pub(super) desk: Desk,
+    /// Where explanations are computed.
+    pub(super) explanations: Desk,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
     /// The names by which requests may call the server.
@@ -56,7 +61,8 @@ impl App {
             keys: RwLock::new(keys),
             metrics: Metrics::new(),
             phase: Phase::new(),
-            desk: Desk::new(),
+            desk: Desk::new(Desk::places()),
+            explanations: Desk::new(EXPLANATIONS),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             bodies: Shares::new(bodies, each),

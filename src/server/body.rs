@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::limits::Limits;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
+use super::values::{MOST_VALUES, object};
 
 /// Reads a JSON body.
 ///
@@ -67,7 +68,9 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         let mut fields = form(&query, &lists)?;
         fields.extend(match given {
             Given::Form => form(text(bytes)?, &lists)?,
-            Given::Json if !bytes.is_empty() => parse(bytes)?,
+            Given::Json if !bytes.is_empty() => {
+                object(text(bytes)?).map_err(|error| problem(".", error))?
+            }
             Given::Json | Given::Nothing => Map::new(),
         });
         shaped(Value::Object(fields))
@@ -226,7 +229,11 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
     // Looked for once: many fields may have the character.
     let replaces = || text.contains('\u{FFFD}') || text.to_ascii_uppercase().contains("%EF%BF%BD");
     let replaces = LazyCell::new(replaces);
-    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+    for (number, (name, value)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
+        if number >= MOST_VALUES {
+            let problem = format!("the form has more than {MOST_VALUES} fields");
+            return Err(Problem::new(Kind::Invalid, problem));
+        }
         let is_damaged = [&name, &value].iter().any(|part| part.contains('\u{FFFD}'));
         if is_damaged && !*replaces {
             return Err(Problem::new(Kind::Malformed, "the form is not UTF-8"));
@@ -331,6 +338,9 @@ mod tests {
         );
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
         assert!(form("q=%FF", &["q"]).is_err());
+        assert!(form(&"q=a&".repeat(MOST_VALUES), &["q"]).is_ok());
+        let problem = form(&"q=a&".repeat(MOST_VALUES + 1), &["q"]).unwrap_err();
+        assert!(problem.message.contains("more than 65536"), "{problem:?}");
         assert_eq!(read("q=%ef%bf%bd"), "{\"q\":\"\u{FFFD}\"}");
         assert_eq!(read("q=\u{FFFD}"), "{\"q\":\"\u{FFFD}\"}");
     }

@@ -34,7 +34,7 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Bytes of the bodies of all requests in progress, and of explanations that are being read, of which a client may have three
+    /// Bytes of the bodies of all requests in progress, and of explanations that are computed or read, of which a client may have three
     /// quarters. 64 MiB unless given, or four of the largest bodies if that is more.
     pub bodies: Option<usize>,
     /// Characters of all texts of a request, and of whatever else it says about them.

@@ -29,6 +29,7 @@ mod shares;
 mod sse;
 mod stamp;
 mod texts;
+mod values;
 mod visit;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
