@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli_damage::{long, signal, start, wait_for_updates, weights};
 use crate::cli_model::{stdout, trained};
+use crate::cli_sums::DENSE;
 use crate::run::{Folder, Outcome};
 
 /// The program with `arguments`, started by bash after `setup`.
@@ -243,10 +244,9 @@ fn every_file_has_its_checksum() {
     let folder = trained();
     succeeds(&folder.run("average runs/c --last 2 --out mean"));
     let checkpoint = "runs/c/checkpoints/step-00000006";
-    let model = ["config.toml", "model.safetensors", "tokenizer.json"];
     for (dir, files) in [
-        ("runs/c", &model[..]),
-        ("mean", &model),
+        ("runs/c", &DENSE[..]),
+        ("mean", &DENSE),
         (
             checkpoint,
             &["model.safetensors", "optimizer.safetensors", "state.json"],
