@@ -295,10 +295,11 @@ def long_sentences(target):
 
 @attack("200 texts of 480 tokens, 16 hypotheses, 150 phrases", decodes=True)
 def heavy_searches(target):
-    text = " ".join(word for line in LINES for word in line.split())
-    texts = [" ".join(text.split()[number : number + 400]) for number in range(200)]
-    phrases = sorted({word for line in LINES for word in line.rstrip(".").split()})[:150]
-    fields = {"text": texts, "beam_width": 16, "n_best": 10, "phrases": phrases}
+    # Without full stops: each text is one sentence.
+    words = [word for line in LINES for word in line.rstrip(".").split()]
+    texts = [" ".join(words[number : number + 400]) for number in range(200)]
+    phrases = sorted(set(words))[:150]
+    fields = {"text": texts, "beam_width": 16, "n_best": 10, "phrases": phrases, "split_sentences": False}
     return target.send_and_leave([post("/api/translate", fields)], 15)
 
 
@@ -308,10 +309,16 @@ def many_lines(target):
     return target.send_and_leave([post("/translate", {"q": lines, "source": "en", "target": "de"})] * 4, 15)
 
 
-@attack("continuations of 4096 tokens, 10 of each of 50 prompts", decodes=True)
+@attack("continuations of 4000 tokens in all: 10 of 8 of each of 50 prompts, 10 of 400, one of 4000, by three clients each", decodes=True)
 def continuations(target):
-    fields = {"model": "lm", "prompt": ["the dog"] * 50, "n": 10, "max_tokens": 4096}
-    return target.send_and_leave([post("/v1/completions", fields)] * 2, 15)
+    """As many tokens as a request may ask for, in many short texts and in few long ones; one token more is refused."""
+    kinds = [(50, 10, 8), (1, 10, 400), (1, 1, 4000)]
+    fields = [{"model": "lm", "prompt": ["the dog"] * prompts, "n": n, "max_tokens": most} for prompts, n, most in kinds]
+    found = target.send_and_leave([post("/v1/completions", one) for one in fields] * 3, 15)
+    too_many = target.send(post("/v1/completions", {"model": "lm", "prompt": "the dog", "n": 10, "max_tokens": 410}))
+    if too_many != 400 or "400" in found:
+        raise AssertionError(f"expected 200 and, for 4100 tokens, 400; got {found} and {too_many}")
+    return f"{found}, {too_many} for 4100"
 
 
 @attack("streams of 2048 lines and of 4096 tokens that nobody reads", decodes=True)

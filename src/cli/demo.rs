@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use attentive::checkpoint::atomic;
-use attentive::config::{BuiltinTask, Config};
+use attentive::config::{BuiltinTask, Config, Draft};
 use attentive::count::plural;
 use attentive::data::{self, Form, builtin};
 use attentive::error::Result;
@@ -13,7 +13,7 @@ use attentive::metrics::{Bleu, exact_match};
 use attentive::pipeline::Pipeline;
 use attentive::processes::Processes;
 use attentive::train::report::Sample;
-use attentive::train::{self, RunOptions, Summary};
+use attentive::train::{self, Existing, RunOptions, Summary};
 
 use super::existing::ExistingArgs;
 use super::message;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .map(|seed| format!("seed={seed}"))
         .into_iter()
         .collect();
-    let config = Config::parse(
+    let draft = Draft::parse(
         text,
         &Path::new("configs").join(name).with_extension("toml"),
         &overrides,
@@ -82,9 +82,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .out
         .clone()
         .unwrap_or_else(|| format!("attentive-{name}").into());
+    let existing = args.existing.choice();
+    let resumed = (existing == Existing::Resume).then_some(out.as_path());
+    let known = draft.known(resumed)?;
+    let config = draft.resolve(&known)?;
     let options = RunOptions {
         out,
-        existing: args.existing.choice(),
+        existing,
         interrupt: Interrupt::install()?,
         processes: Processes::alone(),
     };

@@ -30,8 +30,8 @@ Examples:
   curl -s localhost:8080/translate -d q='A dog runs.' -d source=en -d target=de
 
 APIs:
-  LibreTranslate (`/translate`, `/detect`, `/languages`), DeepL (`/v2/translate`), OpenAI (`/v1/completions`, `/v1/embeddings`, \
-`/v1/models`), and `/api/translate`, `/api/generate`, `/api/fill`, `/api/tag`, `/api/classify`, `/api/embed`, `/api/explain`. \
+  LibreTranslate (`/translate`, `/detect`, `/languages`), DeepL (`/v2/translate`), OpenAI (`/v1/completions`, `/v1/chat/completions`, \
+`/v1/embeddings`, `/v1/models`), and `/api/translate`, `/api/generate`, `/api/fill`, `/api/tag`, `/api/classify`, `/api/embed`, `/api/explain`. \
 `/openapi.json` describes them. A name such as `en-de` tells the languages of a translation model, which clients of \
 LibreTranslate and DeepL need; a configuration file can name others.
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Family, LengthPenalty, Task, TrainConfig};
+use super::{DecodeConfig, Family, LengthPenalty, Task, TrainConfig};
 
 /// The exponent of the penalty of Wu et al. 2016, the middle of the range that they recommend.
 const GNMT_ALPHA: f64 = 0.6;
@@ -50,6 +50,12 @@ fn by_penalty(config: &mut Table) {
     if of(config, "decode", "length_penalty") == Some(LengthPenalty::Gnmt) {
         set(config, "decode", "alpha", GNMT_ALPHA);
     }
+}
+
+/// Whether `config` sets another length penalty than that of `known`, whose exponent then means something else.
+pub(super) fn has_other_penalty(config: &Table, known: &DecodeConfig) -> bool {
+    let set: Option<LengthPenalty> = of(config, "decode", "length_penalty");
+    set.is_some_and(|penalty| penalty != known.length_penalty)
 }
 
 /// A model that is trained already needs little warm-up, and is lost at a high learning rate.

@@ -94,7 +94,11 @@ impl Draft {
         Self::parse(&text, path, overrides)
     }
 
-    fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
+    /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
+    ///
+    /// # Errors
+    /// Those of [`Draft::load`].
+    pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
         rename_old_keys(&mut table);
         check_table("", &table)

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::Config;
+use super::{Config, dependent};
 
 /// The defaults up to version 0.2 of keys that a configuration stored by it may lack: section, key, value in TOML.
 const BEFORE: [(&str, &str, Old); 5] = [
@@ -55,7 +55,10 @@ pub(super) fn keep(table: &mut Table, begun: &Config) {
     let Ok(stored) = Value::try_from(begun) else {
         return;
     };
-    let unused = begun.unused_keys();
+    let mut unused = begun.unused_keys();
+    if dependent::has_other_penalty(table, &begun.decode) {
+        unused.push("decode.alpha");
+    }
     for key in KEPT.iter().filter(|key| !unused.contains(key)) {
         let path: Vec<&str> = key.split('.').collect();
         let value = path.iter().try_fold(&stored, |table, part| table.get(part));

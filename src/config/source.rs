@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Config, DataConfig, Difference, Family, TokenizerKind, Vocabulary};
+use super::{
+    Config, DataConfig, Difference, Family, TokenizerConfig, TokenizerKind, Vocabulary, dependent,
+};
 use crate::error::{Error, Result};
 
 /// The configuration in a model directory.
@@ -154,6 +156,13 @@ fn heir(source: &Config, family: Family) -> Config {
     if is_new_head(source.model.family, family) {
         heir.model.encoder = source.model.encoder();
         heir.model.family = family;
+        if heir.tokenizer.from.take().is_some() {
+            // It is the model's own by now.
+            heir.tokenizer = TokenizerConfig {
+                special: heir.tokenizer.special,
+                ..TokenizerConfig::foreign()
+            };
+        }
         heir.tokenizer.vocabulary = Vocabulary::Separate;
         heir.model.word_pieces =
             family == Family::Tagger && heir.tokenizer.kind != TokenizerKind::Word;
@@ -170,7 +179,10 @@ pub(super) fn fill_in(config: &mut Table, source: &Config) {
     heir.model.from = asked("from").and_then(|from| from.try_into().ok());
     let heir = heir.without_unused();
     let max_len = heir.model.max_len.min(DataConfig::default().max_len);
-    if let Ok(Value::Table(inherited)) = Value::try_from(&heir) {
+    if let Ok(Value::Table(mut inherited)) = Value::try_from(&heir) {
+        if dependent::has_other_penalty(config, &source.decode) {
+            remove(&mut inherited, "decode.alpha");
+        }
         let kept = |(name, _): &(String, Value)| INHERITED.contains(&name.as_str());
         add(config, inherited.into_iter().filter(kept).collect());
     }

@@ -27,6 +27,13 @@ pub fn check_size(weights: usize) -> Result<()> {
     ))
 }
 
+/// About how many bytes an [`explanation`] with so many attention weights has.
+pub fn bytes_of(weights: usize) -> usize {
+    /// A digit or two and a comma: the weights of a row sum up to 1, so most of them are small.
+    const EACH: usize = 3;
+    weights.saturating_mul(EACH)
+}
+
 /// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the model.
 ///
 /// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for each position of

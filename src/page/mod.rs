@@ -10,4 +10,4 @@ mod shared;
 pub use attention::attention;
 #[cfg(feature = "server")]
 pub use console::{console, console_policy};
-pub use explanation::{check_size, explanation};
+pub use explanation::{bytes_of, check_size, explanation};

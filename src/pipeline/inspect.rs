@@ -273,6 +273,11 @@ impl Shown {
         pipeline.architecture().attention_weights(src, tgt)
     }
 
+    /// The number of tokens that the model reads.
+    pub fn tokens(&self) -> usize {
+        self.example.src.len() + self.example.tgt_in.len()
+    }
+
     /// Runs the model on it.
     ///
     /// # Errors

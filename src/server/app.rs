@@ -1,7 +1,7 @@
 //! What all handlers share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::HeaderMap;
@@ -16,12 +16,15 @@ use super::models::Models;
 use super::phase::Phase;
 use super::problem::{Kind, Problem};
 use super::shares::Shares;
-use super::visit::{Carried, Visit};
+use super::visit::Visit;
 use crate::error::Result;
 use crate::pipeline::service::Client;
 
 /// What all handlers share.
 pub(super) type Shared = Arc<App>;
+
+/// Explanations that are computed at once, one for each client: they take much memory.
+const EXPLANATIONS: usize = 2;
 
 /// A server without its network.
 pub(super) struct App {
@@ -32,6 +35,8 @@ pub(super) struct App {
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
     pub(super) desk: Desk,
+    /// Where explanations are computed.
+    pub(super) explanations: Desk,
     /// Characters of all texts so far.
     pub(super) characters: AtomicU64,
     /// The names by which requests may call the server.
@@ -40,7 +45,7 @@ pub(super) struct App {
     /// Bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
     /// Characters of all requests in progress.
-    in_progress: AtomicUsize,
+    pub(super) carried: Arc<Shares>,
 }
 
 impl App {
@@ -51,18 +56,20 @@ impl App {
     pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
         let [bodies, each] = config.limits.all_bodies();
+        let [characters, of_client] = config.limits.all_characters();
         let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
             keys: RwLock::new(keys),
             metrics: Metrics::new(),
             phase: Phase::new(),
-            desk: Desk::new(),
+            desk: Desk::new(Desk::places()),
+            explanations: Desk::new(EXPLANATIONS),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             glossaries: Glossaries::new(),
             bodies: Shares::new(bodies, each),
-            in_progress: AtomicUsize::new(0),
+            carried: Shares::new(characters, of_client),
             config,
         }))
     }
@@ -78,8 +85,10 @@ impl App {
             .as_deref()
             .map(Keys::read)
             .transpose()?;
-        self.models.load(&self.config)?;
+        let before = self.models.load(&self.config)?;
+        // At once, however long requests to the old models take.
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        before.retire();
         Ok(())
     }
 
@@ -112,29 +121,6 @@ impl App {
             true => client,
             false => Client(0),
         }
-    }
-
-    /// Counts further `characters` of a request until it is over.
-    ///
-    /// # Errors
-    /// A [`Problem`] if others in progress have so many that there is no room.
-    pub(super) fn carry(&self, visit: &Visit, characters: usize) -> Result<(), Problem> {
-        let most = self.config.limits.in_progress;
-        let all = self.in_progress.fetch_add(characters, Relaxed);
-        let own = visit.carried.0.fetch_add(characters, Relaxed);
-        let others = all.saturating_sub(own);
-        // A request that is alone has only its own limit.
-        if others == 0 || all.saturating_add(characters) <= most {
-            return Ok(());
-        }
-        let problem = format!("requests with {others} characters are in progress");
-        Err(Problem::new(Kind::Busy, problem))
-    }
-
-    /// A request that carried so much is over.
-    pub(super) fn put_down(&self, carried: &Carried) {
-        let characters = carried.0.load(Relaxed);
-        self.in_progress.fetch_sub(characters, Relaxed);
     }
 
     /// Counts the characters of `texts`.
@@ -192,7 +178,8 @@ impl App {
             let problem = format!("{found} characters; a request has at most {most}");
             return Err(too_large(field, problem));
         }
-        self.carry(visit, found)?;
+        // A request that is alone has only its own limit.
+        visit.carried.grow_or_begin(found)?;
         self.characters.fetch_add(of_texts as u64, Relaxed);
         if self.config.log_text {
             for text in texts {

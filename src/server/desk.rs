@@ -36,7 +36,7 @@ struct State {
 
 /// A place at the desk, which is given on when it is dropped.
 #[derive(Debug)]
-struct Place {
+pub(super) struct Place {
     shared: Arc<Shared>,
     client: Client,
 }
@@ -80,9 +80,21 @@ impl Desk {
         1 + thread::available_parallelism().map_or(1, |count| usize::from(count).min(MOST))
     }
 
-    pub(super) fn new() -> Self {
+    /// A desk with so many places, one of which is left for others.
+    pub(super) fn new(places: usize) -> Self {
         Self {
-            shared: Shared::new(Self::places()),
+            shared: Shared::new(places),
+        }
+    }
+
+    /// A place for `client` when it is its turn, which it has until it is dropped.
+    ///
+    /// # Errors
+    /// A [`Problem`] if the desk is gone.
+    pub(super) async fn enter(&self, client: Client) -> Result<Place, Problem> {
+        match self.shared.enter(client) {
+            Ok(place) => Ok(place),
+            Err(turn) => turn.await.map_err(|_| unread()),
         }
     }
 
@@ -95,19 +107,19 @@ impl Desk {
         client: Client,
         work: impl FnOnce(&Stop) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let failed = || Problem::new(Kind::Internal, "the request could not be read");
-        let place = match self.shared.enter(client) {
-            Ok(place) => place,
-            Err(turn) => turn.await.map_err(|_| failed())?,
-        };
+        let place = self.enter(client).await?;
         let stop = Stop::default();
         let _leaving = Leaving(stop.clone());
         let run = move || {
             let _place = place;
             work(&stop)
         };
-        spawn_blocking(run).await.unwrap_or_else(|_| Err(failed()))
+        spawn_blocking(run).await.unwrap_or_else(|_| Err(unread()))
     }
+}
+
+fn unread() -> Problem {
+    Problem::new(Kind::Internal, "the request could not be read")
 }
 
 impl Shared {
@@ -261,10 +273,29 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_kept_until_it_is_dropped() {
+        let runtime = Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.unwrap();
+        let desk = Desk::new(2);
+        let enter = |client| {
+            let soon = Duration::from_millis(20);
+            runtime.block_on(async { timeout(soon, desk.enter(Client(client))).await.ok() })
+        };
+        let first = enter(1).unwrap().unwrap();
+        assert!(enter(1).is_none(), "the other place is for others");
+        let other = enter(2).unwrap().unwrap();
+        assert!(enter(3).is_none(), "both are taken");
+        drop(first);
+        let again = enter(1).unwrap().unwrap();
+        drop((other, again));
+        assert_eq!(desk.shared.lock().free, 2);
+    }
+
+    #[test]
     fn work_ends_when_its_client_leaves() {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.unwrap();
-        let desk = Desk::new();
+        let desk = Desk::new(Desk::places());
         let (sender, receiver) = mpsc::channel();
         let work = move |stop: &Stop| {
             while !stop.is_set() {

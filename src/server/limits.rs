@@ -34,12 +34,12 @@ pub struct Limits {
     pub batch: usize,
     /// Bytes of a request's body.
     pub body: usize,
-    /// Bytes of the bodies of all requests in progress, and of explanations that are being read, of which a client may have three
+    /// Bytes of the bodies of all requests in progress, and of explanations that are computed or read, of which a client may have three
     /// quarters. 64 MiB unless given, or four of the largest bodies if that is more.
     pub bodies: Option<usize>,
     /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
-    /// Characters of all requests in progress, unless a single one has more.
+    /// Characters of all requests in progress, of which a client may have three quarters, unless a single one has more.
     pub in_progress: usize,
     /// Texts, and sentences of long texts, of a request.
     pub texts: usize,
@@ -111,6 +111,11 @@ impl Limits {
             .bodies
             .unwrap_or(BODIES.max(self.body.saturating_mul(4)));
         [all, most_of(all).max(self.body)]
+    }
+
+    /// Characters of all requests in progress, and of those of one client.
+    pub(super) fn all_characters(&self) -> [usize; 2] {
+        [self.in_progress, most_of(self.in_progress)]
     }
 
     /// Connections from one address.

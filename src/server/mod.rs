@@ -30,6 +30,7 @@ mod shares;
 mod sse;
 mod stamp;
 mod texts;
+mod values;
 mod visit;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
@@ -53,6 +54,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
 use self::desk::Desk;
+use self::models::Replaced;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
@@ -242,7 +244,7 @@ async fn obey(
 
 /// Loads the models, and again whenever it is ordered to.
 fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
-    let result = app.models.load(&app.config);
+    let result = app.models.load(&app.config).map(Replaced::retire);
     let well = result.is_ok();
     control.tell(Command::Loaded(result));
     if !well {

@@ -158,12 +158,12 @@ impl Models {
         find(&exact).or_else(|| find(&near))
     }
 
-    /// Loads all models of `config` and serves them in place of those of before, which first finish what they have accepted. Models
-    /// whose files are those of before stay.
+    /// Loads all models of `config` and serves them in place of those of before, which are to [retire](Replaced::retire). Models whose
+    /// files are those of before stay.
     ///
     /// # Errors
     /// The first model's that cannot be loaded; then nothing has changed.
-    pub(super) fn load(&self, config: &ServeConfig) -> Result<()> {
+    pub(super) fn load(&self, config: &ServeConfig) -> Result<Replaced> {
         let before = self.all();
         let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
@@ -191,8 +191,7 @@ impl Models {
             }));
         }
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
-        retire(before);
-        Ok(())
+        Ok(Replaced(before))
     }
 }
 
@@ -225,11 +224,19 @@ fn start(
     )
 }
 
-/// Drops models when their last request is done, on a thread that may wait.
-fn retire(models: Arc<Vec<Arc<Model>>>) {
-    const PAUSE: Duration = Duration::from_millis(20);
-    while Arc::strong_count(&models) > 1 || models.iter().any(|model| Arc::strong_count(model) > 1)
-    {
-        thread::sleep(PAUSE);
+/// Models in whose place there are others, and which finish what they have accepted.
+#[must_use = "the last request would stop their threads"]
+pub(super) struct Replaced(Arc<Vec<Arc<Model>>>);
+
+impl Replaced {
+    /// Drops the models when their last request is done, on a thread that may wait.
+    pub(super) fn retire(self) {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let Self(models) = self;
+        while Arc::strong_count(&models) > 1
+            || models.iter().any(|model| Arc::strong_count(model) > 1)
+        {
+            thread::sleep(PAUSE);
+        }
     }
 }

@@ -56,10 +56,21 @@ impl Shares {
 impl Share {
     /// Takes `more`, or nothing if that is too much.
     pub(super) fn grow(&self, more: usize) -> Result<(), Exhausted> {
+        self.take(more, false)
+    }
+
+    /// [`Share::grow`], but while nobody has anything, nothing is too much.
+    pub(super) fn grow_or_begin(&self, more: usize) -> Result<(), Exhausted> {
+        self.take(more, true)
+    }
+
+    fn take(&self, more: usize, may_begin: bool) -> Result<(), Exhausted> {
         let Shares { total, each, taken } = &*self.of;
         let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
         let own = taken.by.get(&self.client).copied().unwrap_or_default();
-        if more > total.saturating_sub(taken.all) || more > each.saturating_sub(own) {
+        let begins = may_begin && taken.all == 0;
+        let fits = more <= total.saturating_sub(taken.all) && more <= each.saturating_sub(own);
+        if !begins && !fits {
             return Err(Exhausted);
         }
         taken.all += more;
@@ -89,6 +100,19 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_begins_may_have_more() {
+        let shares = Shares::new(10, 7);
+        let (first, second) = (shares.of(Client(1)), shares.of(Client(2)));
+        assert_eq!(first.grow(11), Err(Exhausted));
+        assert_eq!(first.grow_or_begin(8), Ok(()));
+        assert_eq!(first.grow_or_begin(1), Err(Exhausted), "its share is 7");
+        assert_eq!(second.grow_or_begin(3), Err(Exhausted), "2 are left");
+        assert_eq!(second.grow_or_begin(2), Ok(()));
+        drop((first, second));
+        assert_eq!(shares.of(Client(2)).grow_or_begin(11), Ok(()));
+    }
 
     #[test]
     fn all_and_each_are_bounded_and_nothing_is_left_over() {

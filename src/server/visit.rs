@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -28,10 +27,6 @@ use crate::pipeline::service::Client;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) IpAddr, pub(super) Client);
 
-/// The characters that a request carries.
-#[derive(Debug, Default)]
-pub(super) struct Carried(pub(super) AtomicUsize);
-
 /// A request in progress, for its handler.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
@@ -41,8 +36,8 @@ pub(super) struct Visit {
     pub(super) started: Instant,
     /// The response must have ended by then.
     pub(super) deadline: Instant,
-    /// Counted among those of all requests until this one is over.
-    pub(super) carried: Arc<Carried>,
+    /// Its characters, which count among those of all requests until this one is over.
+    pub(super) carried: Arc<Share>,
 }
 
 impl Visit {
@@ -66,16 +61,17 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
     let api = Api::of(request.uri().path());
     let started = Instant::now();
     let peer = request.extensions().get::<Peer>().copied();
+    let client = peer.map_or(Client(0), |Peer(_, client)| client);
     let visit = Visit {
         api,
-        peer: peer.map_or(Client(0), |Peer(_, client)| client),
+        peer: client,
         started,
         deadline: started + app.config.limits.timeout,
-        carried: Arc::default(),
+        carried: Arc::new(app.carried.of(client)),
     };
     request.extensions_mut().insert(visit.clone());
     // Held until the response has ended, since what was read of a body lives on in jobs.
-    let bytes = Arc::new(app.bodies.of(visit.peer));
+    let bytes = Arc::new(app.bodies.of(client));
     request.extensions_mut().insert(Arc::clone(&bytes));
     let known = app.hosts.check(request.uri(), request.headers());
     let route = request.extensions().get::<MatchedPath>();
@@ -163,7 +159,6 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.app.put_down(&self.visit.carried);
         let took = self.visit.started.elapsed();
         let abandoned = !self.ended;
         // What nginx logs for clients that close the connection.

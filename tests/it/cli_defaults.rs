@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::cli_model::stdout;
 use crate::cli_quantize::{TEST_SET, with_test_set};
+use crate::cli_sums::forget_sums;
 use crate::run::Folder;
 
 const SENTENCES: &str =
@@ -97,6 +98,7 @@ fn a_run_that_began_with_other_defaults_goes_on_with_them() {
     let before: Vec<&str> = stored.lines().filter(known).collect();
     assert!(before.len() + 3 == stored.lines().count());
     fs::write(&path, before.join("\n")).unwrap();
+    forget_sums(&folder, "part");
     succeeds(&folder, "train c.toml --out part --resume");
     let read = |run: &str, name: &str| fs::read(folder.path(run).join(name)).unwrap();
     for name in ["model.safetensors", "tokenizer.json", "config.toml"] {

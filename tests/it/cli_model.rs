@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::cli_sums::forget_sums;
 use crate::run::{Folder, Outcome, for_family};
 
 pub(crate) const CONFIG: &str = "
@@ -231,6 +232,7 @@ fn unused_keys_of_a_stored_configuration_are_ignored() {
     let changed = stored.replace("\nd_ff = 1024\n", "\nd_ff = 33\n");
     assert_ne!(stored, changed);
     fs::write(&path, changed).unwrap();
+    forget_sums(&folder, "s");
     for command in commands {
         assert_ne!(stdout(&folder, command), "", "{command}");
     }

@@ -17,9 +17,11 @@ fn a_profile_says_where_the_time_went_and_changes_nothing() {
         let command = format!("translate runs/c src {options}");
         let plain = folder.run(&command);
         let profiled = folder.run(&format!("{command} --profile"));
-        assert_eq!((plain.code, plain.stderr.as_str()), (Some(0), ""));
+        let mut warnings = plain.stderr.lines();
+        let cut_off = |line: &str| line.starts_with("warning: ") && line.contains("cut off");
+        assert!(plain.code == Some(0) && warnings.all(cut_off), "{plain:?}");
         assert_eq!((profiled.code, &profiled.stdout), (Some(0), &plain.stdout));
-        let text = profiled.stderr;
+        let text = profiled.stderr.replacen(&plain.stderr, "", 1);
         assert_eq!(numbers(&text, "sentences")[0], 4.0);
         // `SRC` has 3, 4, 5 and 1 digits.
         assert_eq!(numbers(&text, "source tokens")[0], 13.0);

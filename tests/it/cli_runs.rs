@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli_damage::{long, signal, start, wait_for_updates, weights};
 use crate::cli_model::{stdout, trained};
+use crate::cli_sums::DENSE;
 use crate::run::{Folder, Outcome};
 
 /// The program with `arguments`, started by bash after `setup`.
@@ -239,13 +240,13 @@ fn a_trained_model_without_checkpoints_is_kept() {
 }
 
 #[test]
-fn every_weights_file_has_its_checksum() {
+fn every_file_has_its_checksum() {
     let folder = trained();
     succeeds(&folder.run("average runs/c --last 2 --out mean"));
     let checkpoint = "runs/c/checkpoints/step-00000006";
     for (dir, files) in [
-        ("runs/c", &["model.safetensors"][..]),
-        ("mean", &["model.safetensors"]),
+        ("runs/c", &DENSE[..]),
+        ("mean", &DENSE),
         (
             checkpoint,
             &["model.safetensors", "optimizer.safetensors", "state.json"],

@@ -38,7 +38,8 @@ fn assert_checked(folder: &Folder, model: &str, files: &[&str]) {
     }
 }
 
-const DENSE: [&str; 3] = ["config.toml", "model.safetensors", "tokenizer.json"];
+/// The files that have checksums in a model that is not quantised.
+pub(crate) const DENSE: [&str; 3] = ["config.toml", "model.safetensors", "tokenizer.json"];
 
 #[test]
 fn every_model_has_the_checksums_of_its_files() {

@@ -70,7 +70,9 @@ impl Folder {
         let outcome = self.run(arguments);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         assert_eq!(outcome.stdout, "", "{outcome:?}");
-        assert!(outcome.stderr.starts_with("error: "), "{outcome:?}");
+        // Notes and warnings may precede the error.
+        let mut lines = outcome.stderr.lines();
+        assert!(lines.any(|line| line.starts_with("error: ")), "{outcome:?}");
         for words in complaint {
             assert!(
                 outcome.stderr.contains(words),

@@ -1,5 +1,6 @@
 //! `attentive serve`: bodies that nobody wants, what clients share, and requests that come from elsewhere.
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use attentive::server::{Limits, ServeConfig};
@@ -127,6 +128,42 @@ fn bodies_are_bounded_together() {
         until("free again", || {
             post(server.address, "/translate", &long).status != 429
         });
+    }
+}
+
+#[test]
+fn explanations_of_a_client_are_computed_one_after_the_other() {
+    let limits = Limits {
+        batch: 1,
+        new_tokens: 100_000_000,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    // The only worker of the model is busy until its client leaves.
+    let endless = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true});
+    let mut stream = Connection::open(server.address);
+    stream.ask("POST", "/api/generate", JSON, &endless.to_string());
+    assert_eq!(stream.head().unwrap().status, 200);
+    let asked = json!({"model": "lm", "text": "the dog"}).to_string();
+    let mut explained: Vec<_> = (0..5)
+        .map(|_| {
+            let mut connection = Connection::open(server.address);
+            connection.ask("POST", "/api/explain", JSON, &asked);
+            connection
+        })
+        .collect();
+    let waiting = || server.metric("attentive_queue_jobs", "lm");
+    until("all there", || {
+        server.metric("attentive_requests_in_progress", "") >= 6.0
+    });
+    until("one in turn", || waiting() > 0.0);
+    for _ in 0..50 {
+        assert!(waiting() <= 1.0, "{} are in the queue", waiting());
+        sleep(Duration::from_millis(4));
+    }
+    drop(stream);
+    for connection in &mut explained {
+        assert_eq!(connection.reply().unwrap().status, 200);
     }
 }
 

@@ -75,6 +75,12 @@ fn translation_models_translate_the_last_message() {
     let found = post(server.address, PATH, &asked).expect(200);
     assert_eq!(found["model"], "en-de");
     assert_eq!(found["choices"][0]["message"]["content"], expected);
+
+    // Clients send answers back as they are.
+    let messages = json!([user("5")[0], choice["message"], user(text)[0]]);
+    asked = json!({"model": "en-de", "messages": messages});
+    let found = post(server.address, PATH, &asked).expect(200);
+    assert_eq!(found["choices"][0]["message"]["content"], expected);
 }
 
 #[test]

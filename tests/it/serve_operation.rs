@@ -9,7 +9,7 @@ use attentive::server::{Limits, ServeConfig, ServedModel, Server};
 use serde_json::{Value, json};
 
 use crate::run::Folder;
-use crate::support::http::{Connection, get, post};
+use crate::support::http::{Connection, get, post, post_with};
 use crate::support::process::{Process, copy, with_run};
 use crate::support::serving::{Running, config, fixture, metric, until};
 
@@ -172,6 +172,35 @@ fn models_are_reloaded_without_a_dropped_request() {
         log.contains("not reloaded") && log.contains("model.safetensors"),
         "{log}"
     );
+}
+
+#[test]
+fn keys_change_before_old_requests_have_ended() {
+    let folder = Folder::new();
+    folder.write("keys", "old\n");
+    let limits = Limits {
+        new_tokens: 1_000_000_000,
+        timeout: Duration::from_secs(600),
+        drain_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let server = Running::start(ServeConfig {
+        limits,
+        api_key_file: Some(folder.path("keys")),
+        ..config()
+    });
+    let key = |key: &str| format!("{JSON}Authorization: Bearer {key}\r\n");
+    let endless = json!({"prompt": "1", "max_new_tokens": 100_000_000, "stream": true});
+    let mut open = Connection::open(server.address);
+    open.ask("POST", "/api/generate", &key("old"), &endless.to_string());
+    assert_eq!(open.head().unwrap().status, 200);
+    folder.write("keys", "new\n");
+    server.control.reload();
+    let asked = json!({"model": "en-de", "text": "1"}).to_string();
+    let status = |name| post_with(server.address, "/api/translate", &key(name), &asked).status;
+    until("changed", || status("new") == 200);
+    assert_ne!(status("old"), 200);
+    assert!(open.chunk().is_some(), "what was begun goes on");
 }
 
 #[test]

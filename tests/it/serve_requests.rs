@@ -204,7 +204,7 @@ fn results_of_many_chunks_are_in_order() {
 #[test]
 fn requests_in_progress_are_counted_together() {
     let server = Running::start(limited(Limits {
-        in_progress: 15,
+        in_progress: 16,
         new_tokens: 1_000_000_000,
         ..roomy()
     }));
@@ -217,6 +217,12 @@ fn requests_in_progress_are_counted_together() {
     let refused = post(server.address, "/translate", &asked);
     assert_eq!(refused.status, 429);
     assert_eq!(refused.header("retry-after"), Some("1"));
+    // Nobody takes all of the room: 3 and 9 characters are three quarters of it.
+    for (text, status) in [("1 2 3 4 5", 200), ("1 2 3 4 56", 429)] {
+        let asked = json!({"q": text, "source": "en", "target": "de"});
+        let reply = post(server.address, "/translate", &asked);
+        assert_eq!(reply.status, status, "{text}");
+    }
     drop(first);
     // One that is alone has only its own limit.
     until("there is room", || {

@@ -174,6 +174,43 @@ fn a_masked_language_model_becomes_a_classifier_or_a_tagger() {
     );
 }
 
+/// What `tokenizer.from` named is in the model directory, and a tagger may not name it.
+#[test]
+fn a_model_with_a_given_tokenizer_becomes_a_tagger() {
+    let (_folder, dir) = source(
+        "[model]
+        family = 'encoder_only'
+        [tokenizer]
+        from = 'my.model'
+        special = { unk = 'x' }",
+    );
+    for family in ["tagger", "classifier"] {
+        let config = from(&dir, &format!("model.family = '{family}'")).expect(family);
+        let tokenizer = &config.tokenizer;
+        assert_eq!(tokenizer.from, None);
+        assert_eq!(tokenizer.special.unk, "x");
+        assert!(!tokenizer.split_punctuation && !tokenizer.split_by_script);
+        assert_eq!(config.model.word_pieces, family == "tagger");
+    }
+}
+
+#[test]
+fn another_length_penalty_does_not_take_over_the_exponent() {
+    let (folder, dir) = source(TRANSLATES);
+    let alpha = |lines: &str| from(&dir, lines).expect("a configuration").decode.alpha;
+    assert_eq!(alpha("decode.length_penalty = 'length'"), 0.7);
+    assert_eq!(alpha("decode.length_penalty = 'gnmt'"), 0.6);
+    let set = "decode = { length_penalty = 'gnmt', alpha = 0.8 }";
+    assert_eq!(alpha(set), 0.8);
+    // The same goes for a run that is resumed.
+    let file = folder.path().join("c.toml");
+    fs::write(&file, format!("{CORPUS}\ndecode.length_penalty = 'gnmt'")).expect("a file");
+    let draft = Draft::load(&file, &[]).expect("a draft");
+    let known = draft.known(Some(&dir)).expect("the run's");
+    let config = draft.resolve(&known).expect("a configuration");
+    assert_eq!(config.decode.alpha, 0.6);
+}
+
 #[test]
 fn a_run_that_is_resumed_needs_no_source() {
     let (folder, dir) = source(TRANSLATES);

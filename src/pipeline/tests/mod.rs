@@ -199,7 +199,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
             let text: Vec<&str> = shuffled.iter().map(|(_, line)| line.as_str()).collect();
             let translations = pipeline.translate_with(&text, &options).unwrap();
             for ((line, _), translation) in shuffled.iter().zip(translations) {
-                assert_eq!(translation, expected[*line]);
+                assert_eq!(translation.hypotheses, expected[*line].hypotheses);
             }
         }
     }
@@ -261,6 +261,8 @@ fn lines_that_cannot_be_read_literally_cause_a_warning() {
             "line 102: too long, only 100000 of 1099999 bytes were read",
             "line 103: 2 control characters were read as blanks",
             "line 104: too long, only 100000 of 1000000 bytes were read",
+            "line 104: not in the model's vocabulary, so the result may lack it or have something else in its place: \
+             `ääääääääääääääääääää…`",
             "line 105: 2 control characters were read as blanks",
         ]
     );

@@ -126,15 +126,23 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
 /// `response` with the first distinct ones of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST: usize = 5;
+    /// Bytes of all of them: proxies give up on heads of more than 4 KiB.
+    const MOST_BYTES: usize = 2 << 10;
+    let mut room = MOST_BYTES;
     let mut told: Vec<String> = Vec::new();
     for warning in warnings {
         let warning = warning.escape_default().to_string();
-        if told.len() < MOST && !told.contains(&warning) {
-            told.push(warning);
+        if told.contains(&warning) {
+            continue;
         }
+        if told.len() == MOST || warning.len() > room {
+            break;
+        }
+        room -= warning.len();
+        told.push(warning);
     }
     if let Ok(told) = HeaderValue::try_from(told.join("; "))
-        && !warnings.is_empty()
+        && !told.is_empty()
     {
         response.headers_mut().insert("x-warnings", told);
     }
@@ -193,5 +201,22 @@ mod tests {
         assert_eq!(status(Api::Own, Kind::Invalid), 422);
         let busy = Api::Own.refuse(&Problem::new(Kind::Busy, "no"));
         assert_eq!(busy.headers()[RETRY_AFTER], "1");
+    }
+
+    #[test]
+    fn warnings_fit_into_a_head() {
+        let header = |warnings: &[String]| {
+            let response = warned(reply(&json!({})), warnings);
+            let told = response.headers().get("x-warnings");
+            told.map(|told| told.to_str().unwrap().to_owned())
+        };
+        assert_eq!(header(&[]), None);
+        let few = ["a".to_owned(), "ä".to_owned()];
+        assert_eq!(header(&few).unwrap(), "a; \\u{e4}");
+        // Each is 900 bytes in the header.
+        let many = vec!["猫".repeat(112); 5];
+        let told = header(&many).unwrap();
+        assert_eq!(told.split("; ").count(), 2);
+        assert!(told.len() <= 2 << 10);
     }
 }

@@ -66,7 +66,7 @@ impl Demanding<'_> {
                 format!("the texts have terms of the glossary with more than {most} characters");
             return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
         }
-        app.carry(visit, characters)?;
+        visit.carried.grow(characters)?;
         let demands = Arc::new(Demands {
             phrases: phrases().cloned().collect(),
             strictness: Strictness::Lenient,

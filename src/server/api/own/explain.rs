@@ -12,8 +12,8 @@ use crate::config::Task;
 use crate::decode::SearchOptions;
 use crate::page;
 use crate::pipeline::service::{Chunk, Client, Service};
-use crate::pipeline::{self, Pipeline, Target};
-use crate::server::answers::{Answers, Merge, compute, positions_of};
+use crate::pipeline::{self, Pipeline, Shown, Target};
+use crate::server::answers::{Answers, Merge, compute};
 use crate::server::app::{App, Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
@@ -70,22 +70,42 @@ pub(super) async fn post_explain(
         true => Some(best(&app, &model, client, &asked).await?),
         false => None,
     };
-    let name = model.name().to_owned();
-    let positions = 2 * positions_of(asked.text.len());
+    let (reader, read) = (Arc::clone(&model), Arc::clone(&asked));
+    let prepare = move |_: &Stop| read.shown(reader.pipeline(), found.as_deref());
+    let shown = app.desk.ask(client, prepare).await?;
+    let body = explained(&app, &model, client, shown, share).await?;
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// The explanation of what is `shown`. Only few are computed at once, and each is counted in `share` before.
+async fn explained(
+    app: &App,
+    model: &Arc<Model>,
+    client: Client,
+    shown: Shown,
+    share: Option<Arc<Share>>,
+) -> Result<Vec<u8>, Problem> {
+    let place = app.explanations.enter(client).await?;
+    let expected = page::bytes_of(shown.weights(model.pipeline()));
+    if let Some(share) = &share {
+        // It stays until the client has read it.
+        share.grow(expected)?;
+    }
+    let (name, counted) = (model.name().to_owned(), share.clone());
+    let positions = shown.tokens();
     let work = move |pipeline: &Pipeline| {
-        let shown = pipeline.show(&asked.text, asked.target(found.as_deref()))?;
-        page::check_size(shown.weights(pipeline))?;
+        // Kept until the work is done, even if the client leaves.
+        let _held = (place, counted);
         let inspection = shown.inspect(pipeline)?;
         let explanation = serde_json::to_vec(&page::explanation(&name, &inspection));
         Ok(explanation.unwrap_or_default())
     };
-    let chunks = vec![Chunk::new(positions, work)];
-    let body = compute(&model, client, chunks).await?.concat();
-    if let Some(share) = share {
-        // It stays until the client has read it.
-        share.grow(body.len())?;
+    let mut bodies = compute(model, client, vec![Chunk::new(positions, work)]).await?;
+    let body = bodies.pop().unwrap_or_default();
+    if let Some(share) = &share {
+        share.grow(body.len().saturating_sub(expected))?;
     }
-    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(body)
 }
 
 /// The tokens of the model's own translation, which is found as any other.
@@ -124,6 +144,16 @@ impl Explain {
         let known = pipeline.continuable(tokens);
         known.map_err(|error| Problem::invalid(&error))?;
         Ok(())
+    }
+
+    /// What is to be explained, if a page can show it; the target is what was `found` if it is the model's own translation.
+    fn shown(&self, pipeline: &Pipeline, found: Option<&[TokenId]>) -> Result<Shown, Problem> {
+        let shown = pipeline.show(&self.text, self.target(found));
+        let checked = shown.and_then(|shown| {
+            page::check_size(shown.weights(pipeline))?;
+            Ok(shown)
+        });
+        checked.map_err(|error| Problem::failed(&error))
     }
 
     /// Whether the target is the model's own translation.

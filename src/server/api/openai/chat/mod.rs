@@ -75,6 +75,10 @@ struct Message {
     /// Ignored.
     #[allow(dead_code, reason = "clients send it")]
     name: Option<String>,
+    /// Only `null`, as in answers, which clients send back as they are.
+    #[allow(dead_code, reason = "it says nothing")]
+    #[schema(value_type = Option<String>)]
+    refusal: Option<()>,
 }
 
 /// Who said something.

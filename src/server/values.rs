@@ -1,0 +1,147 @@
+//! JSON of any shape, of which only so much is kept.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The most values and fields of a body whose shape is not known while it is read: each takes many times the memory of its text.
+pub(super) const MOST_VALUES: usize = 1 << 16;
+
+/// Reads an object that has at most [`MOST_VALUES`] values, those inside of others included.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
+    let left = Cell::new(MOST_VALUES);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let fields = reader.deserialize_map(Object(Counted(&left)))?;
+    reader.end()?;
+    Ok(fields)
+}
+
+/// How many more values there may be.
+#[derive(Clone, Copy)]
+struct Counted<'a>(&'a Cell<usize>);
+
+impl<'de> DeserializeSeed<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        let left = self.0.get().checked_sub(1);
+        let too_many = || D::Error::custom(format!("more than {MOST_VALUES} values"));
+        self.0.set(left.ok_or_else(too_many)?);
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self)? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
+        Object(self).visit_map(fields).map(Value::Object)
+    }
+}
+
+/// The fields of an object, of which the last one of a name counts.
+struct Object<'a>(Counted<'a>);
+
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            object.insert(name, fields.next_value_seed(self.0)?);
+        }
+        Ok(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_text() {
+        let text = r#"{"a": [1, -2, 2.5, "x\n", null, true, {"b": []}], "c": 1, "c": 18446744073709551615}"#;
+        let expected: Map<String, Value> = serde_json::from_str(text).unwrap();
+        assert_eq!(object(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn values_are_counted_wherever_they_are() {
+        let list = |count: usize| vec!["1"; count].join(",");
+        object(&format!(r#"{{"q": [{}]}}"#, list(MOST_VALUES - 1))).unwrap();
+        let fields = (0..=MOST_VALUES).map(|number| format!("\"{number}\":0"));
+        let fields = fields.collect::<Vec<_>>().join(",");
+        for text in [
+            format!(r#"{{"q": [{}]}}"#, list(MOST_VALUES)),
+            format!(r#"{{"q": [[{}], {{"x": [1, 2]}}]}}"#, list(MOST_VALUES - 4)),
+            format!("{{{fields}}}"),
+        ] {
+            let error = object(&text).unwrap_err();
+            assert!(error.is_data(), "{error}");
+            assert!(error.to_string().contains("more than 65536"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for (text, is_data) in [("[1]", true), ("{} x", false), ("{", false), ("", false)] {
+            assert_eq!(object(text).unwrap_err().is_data(), is_data, "{text}");
+        }
+        let deep = format!("{{\"q\": {}", "[".repeat(100_000));
+        assert!(
+            object(&deep)
+                .unwrap_err()
+                .to_string()
+                .contains("recursion limit")
+        );
+    }
+}
