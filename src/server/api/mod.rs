@@ -214,9 +214,13 @@ mod tests {
         let few = ["a".to_owned(), "ä".to_owned()];
         assert_eq!(header(&few).unwrap(), "a; \\u{e4}");
         // Each is 900 bytes in the header.
-        let many = vec!["猫".repeat(112); 5];
+        let many: Vec<String> = ["猫", "犬", "鳥", "魚", "馬"]
+            .map(|sign| sign.repeat(112))
+            .into();
         let told = header(&many).unwrap();
         assert_eq!(told.split("; ").count(), 2);
+        let same = vec!["a".to_owned(); 9];
+        assert_eq!(header(&same).unwrap(), "a");
         assert!(told.len() <= 2 << 10);
     }
 }
