@@ -51,8 +51,13 @@ fn logits_are_those_of_transformers() {
             let pairs = found.iter().zip(&expected);
             // The probability of barred tokens is 0 here.
             let pairs = pairs.filter(|(found, _)| !kind.starts_with("marian") || **found > -100.0);
-            let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(worst < 1e-4, "{kind}: {worst}");
+            let (mut worst, mut largest) = (0.0_f32, 1.0_f32);
+            for (found, expected) in pairs {
+                worst = worst.max((found - expected).abs());
+                largest = largest.max(expected.abs());
+            }
+            // Sums of large logits are rounded otherwise by each instruction set.
+            assert!(worst < 1e-4 * largest, "{kind}: {worst} of {largest}");
         }
     }
 }
