@@ -170,8 +170,7 @@ fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands)
     };
     let mut warn = |warning: Warning| job.source.warnings.push(warning.on_line(line));
     if job.source.ids.is_empty() {
-        let problem = "blank, so its prefix and phrases were ignored";
-        warn(Warning::new(problem.into()));
+        warn(Warning::of_ignored_demands("blank"));
         return Ok(job);
     }
     let terms = terms.as_ref().map_err(|wrong| wrong.on_line(line))?;

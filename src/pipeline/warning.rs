@@ -64,6 +64,11 @@ impl Warning {
         })
     }
 
+    /// A warning that a line with demands has nothing to translate, being `what`.
+    pub fn of_ignored_demands(what: &str) -> Self {
+        Self::new(format!("{what}, so its prefix and phrases were ignored"))
+    }
+
     /// The same warning for line number `line`.
     pub fn on_line(self, line: usize) -> Self {
         Self {

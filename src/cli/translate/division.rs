@@ -5,7 +5,9 @@ use std::sync::Arc;
 use attentive::count::count;
 use attentive::document::{Divided, Sentence};
 use attentive::error::{Error, Result};
-use attentive::pipeline::{Alignment, Pipeline, Place, Request, TranslateOptions, Translation};
+use attentive::pipeline::{
+    Alignment, Pipeline, Place, Request, TranslateOptions, Translation, Warning,
+};
 use rayon::prelude::*;
 
 use super::demands::Demands;
@@ -87,7 +89,7 @@ impl Division {
     ) -> Result<(Vec<Translation>, Vec<Alignment>)> {
         let divide = |line: &String| Divided::into_sentences(line, |text| pipeline.fits(text));
         let texts: Vec<Divided> = share.lines.par_iter().map(divide).collect();
-        let requests = self.requests(share, &texts)?;
+        let Requests { requests, unmet } = self.requests(share, &texts)?;
         let first_line = share.first_line;
         let found = match &self.demands {
             None => pipeline.translate_sentences(first_line, &requests, &self.options)?,
@@ -97,9 +99,11 @@ impl Division {
         let alignments = align(pipeline, aligned, &sources, &found)?;
         let (mut translations, mut joined) = (Vec::with_capacity(texts.len()), Vec::new());
         let (mut found, mut alignments) = (&found[..], &alignments[..]);
-        for text in &texts {
+        for (text, unmet) in texts.iter().zip(unmet) {
             let (own, others) = found.split_at(text.sentences().len());
-            translations.push(text.join(own));
+            let mut joined_text = text.join(own);
+            joined_text.warnings.extend(unmet);
+            translations.push(joined_text);
             found = others;
             if aligned {
                 let (own_alignments, others) = alignments.split_at(own.len());
@@ -111,11 +115,11 @@ impl Division {
     }
 
     /// The sentences of `texts` with what their translations must contain.
-    fn requests(&self, share: &Share, texts: &[Divided]) -> Result<Vec<Request>> {
+    fn requests(&self, share: &Share, texts: &[Divided]) -> Result<Requests> {
         let demands = self.demands.as_ref();
         let demands = demands.map(|demands| demands.requests(share.first_line, &share.lines));
         let mut demands = demands.transpose()?.unwrap_or_default().into_iter();
-        let mut requests = Vec::new();
+        let (mut requests, mut unmet) = (Vec::new(), Vec::with_capacity(texts.len()));
         for (line, text) in (share.first_line..).zip(texts) {
             let sentences = text.sentences();
             let mut demanded = demands.next().map(|request| request.demands);
@@ -123,6 +127,9 @@ impl Division {
             if phrases > 0 && sentences.len() > 1 {
                 return Err(ambiguous(line, sentences.len()));
             }
+            let demands_something = demanded.as_ref().is_some_and(|one| !one.is_blank());
+            let ignored = (sentences.is_empty() && demands_something).then(|| ignored(text));
+            unmet.push(ignored.map(|warning| warning.on_line(line)));
             let request = |(sentence, Sentence { text, .. }): (usize, &Sentence)| Request {
                 src: text.clone(),
                 // A prefix is the beginning of the first sentence.
@@ -131,8 +138,21 @@ impl Division {
             };
             requests.extend(sentences.iter().enumerate().map(request));
         }
-        Ok(requests)
+        Ok(Requests { requests, unmet })
     }
+}
+
+/// The sentences of lines.
+struct Requests {
+    requests: Vec<Request>,
+    /// For each line what is said of its demands if it has no sentence that could meet them.
+    unmet: Vec<Option<Warning>>,
+}
+
+/// What is said of the demands of a `text` without sentences.
+fn ignored(text: &Divided) -> Warning {
+    let is_blank = text.after().trim().is_empty();
+    Warning::of_ignored_demands(if is_blank { "blank" } else { "no sentence" })
 }
 
 /// The alignments of the translations of each of `lines`; none unless they are `wanted`.

@@ -46,12 +46,13 @@ Examples:
 
 Sentences:
   Each line of the input is translated as one sentence. With `--split-sentences`, each sentence of a line is translated by \
-itself, and what stands between them, blanks and emoji, stays as it is. The n-th best translation of a line is made of the n-th \
+itself, and what stands between them, blanks and emoji, stays as it is, as does a line without any sentence, such as a blank \
+one. The n-th best translation of a line is made of the n-th \
 best of its sentences, and its score is the sum of theirs. A prefix belongs to the first sentence of its line; a line with \
 phrases must be a single sentence.
 
 Output:
-  One line for each line of the input; a blank line gives an empty line. With `--scores`, `--format tsv` or an `--n-best` \
+  One line for each line of the input; a blank line gives an empty line, or, with `--split-sentences`, the same blanks. With `--scores`, `--format tsv` or an `--n-best` \
 above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
 which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
 translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
