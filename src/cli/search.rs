@@ -16,10 +16,11 @@ pub(super) struct SearchArgs {
     /// Beam width: hypotheses kept at each step; 1 is greedy search [default: the model's].
     #[arg(long, value_name = "N")]
     beam_width: Option<NonZeroUsize>,
-    /// Length penalty formula [default: the model's].
+    /// Length penalty formula [default: the model's]. Another one than the model's has an exponent of its own: see `--alpha`.
     #[arg(long, value_name = "FORMULA")]
     length_penalty: Option<LengthPenalty>,
-    /// Exponent of the length penalty; 0 disables it [default: the model's].
+    /// Exponent of the length penalty; 0 disables it [default: the model's; with a `--length-penalty` that is not the model's,
+    /// 0.6 for gnmt and 1 for length].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     alpha: Option<f64>,
     /// Maximum number of tokens per translation, however long its source: fewer or more than by default, up to what the model can
@@ -49,7 +50,13 @@ impl SearchArgs {
     pub(super) fn options(&self, config: &Config, n_best: usize) -> Result<TranslateOptions> {
         let mut decode = config.decode.clone();
         decode.beam_width = self.beam_width.map_or(decode.beam_width, NonZeroUsize::get);
-        decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
+        if let Some(penalty) = self
+            .length_penalty
+            .filter(|own| *own != decode.length_penalty)
+        {
+            // The model's exponent is one for the other formula.
+            (decode.length_penalty, decode.alpha) = (penalty, penalty.default_alpha());
+        }
         decode.alpha = self.alpha.unwrap_or(decode.alpha);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
         decode.stopping = self.stopping.unwrap_or(decode.stopping);

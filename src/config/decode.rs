@@ -52,6 +52,17 @@ pub enum LengthPenalty {
     Length,
 }
 
+impl LengthPenalty {
+    /// The exponent α unless it is set. Those of the two formulas have different scales; 0.6 is the middle of the range that Wu
+    /// et al. recommend.
+    pub const fn default_alpha(self) -> f64 {
+        match self {
+            Self::Gnmt => 0.6,
+            Self::Length => 1.0,
+        }
+    }
+}
+
 /// When the beam search of a sentence ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
@@ -72,7 +83,7 @@ impl Default for DecodeConfig {
         Self {
             beam_width: 5,
             length_penalty: LengthPenalty::Length,
-            alpha: 1.0,
+            alpha: LengthPenalty::Length.default_alpha(),
             max_new_factor: 1.5,
             max_new_extra: 10,
             stopping: Stopping::Exact,

@@ -5,8 +5,6 @@ use toml::{Table, Value};
 
 use super::{DecodeConfig, Family, LengthPenalty, Task, TrainConfig};
 
-/// The exponent of the penalty of Wu et al. 2016, the middle of the range that they recommend.
-const GNMT_ALPHA: f64 = 0.6;
 /// The most updates of warm-up of a model that is trained already.
 const MOST_WARMUP: u64 = 500;
 /// The peak of the learning rate of a model that is trained already.
@@ -47,8 +45,8 @@ fn by_family(config: &mut Table) {
 
 /// The exponents of both penalties have different scales.
 fn by_penalty(config: &mut Table) {
-    if of(config, "decode", "length_penalty") == Some(LengthPenalty::Gnmt) {
-        set(config, "decode", "alpha", GNMT_ALPHA);
+    if let Some(penalty) = of::<LengthPenalty>(config, "decode", "length_penalty") {
+        set(config, "decode", "alpha", penalty.default_alpha());
     }
 }
 

@@ -223,3 +223,29 @@ fn the_search_of_a_receipt_can_be_chosen() {
     );
     assert!(text.contains("search   greedy"), "{text}");
 }
+
+#[test]
+fn a_formula_that_is_chosen_has_its_own_exponent() {
+    let folder = with_test_set();
+    let scores =
+        |options: &str| stdout(&folder, &format!("translate runs/c in --scores {options}"));
+    let gnmt = scores("--length-penalty gnmt");
+    assert_eq!(gnmt, scores("--length-penalty gnmt --alpha 0.6"));
+    assert_ne!(gnmt, scores("--length-penalty gnmt --alpha 1"));
+    assert_eq!(scores("--length-penalty length"), scores(""));
+    // The model's exponent belongs to its formula.
+    let train =
+        "train c.toml --out runs/own --set decode.length_penalty=gnmt --set decode.alpha=0.3";
+    succeeds(&folder, train);
+    let scores = |options: &str| {
+        stdout(
+            &folder,
+            &format!("translate runs/own in --scores {options}"),
+        )
+    };
+    assert_eq!(scores("--length-penalty gnmt"), scores("--alpha 0.3"));
+    assert_eq!(
+        scores("--length-penalty length"),
+        scores("--length-penalty length --alpha 1")
+    );
+}
