@@ -1,11 +1,16 @@
 //! Text input from files and standard input.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
 
 use attentive::data::{self, MAX_RECORD_BYTES};
 use attentive::error::{Error, Result};
+
+use super::message;
 
 const STDIN: &str = "standard input";
 /// The path that means standard input.
@@ -44,9 +49,13 @@ pub(super) fn prompt() -> Result<String> {
     if stdin.is_terminal() {
         return Ok(String::new());
     }
+    let mut stdin = stdin.lock();
+    let waiting = say_if_silent();
+    stdin.fill_buf().map_err(Error::io("read", STDIN))?;
+    drop(waiting);
     let mut read = Vec::new();
     let limit = MAX_RECORD_BYTES as u64 + 1;
-    let taken = stdin.lock().take(limit).read_to_end(&mut read);
+    let taken = stdin.take(limit).read_to_end(&mut read);
     taken.map_err(Error::io("read", STDIN))?;
     let refused = |problem: String| Error::Data {
         problem,
@@ -63,6 +72,21 @@ pub(super) fn prompt() -> Result<String> {
         text.truncate(text.strip_suffix(end).unwrap_or(&text).len());
     }
     Ok(text)
+}
+
+/// Says after a while what the program waits for, unless the result is dropped before.
+fn say_if_silent() -> Sender<()> {
+    /// How long a program may take to write its first word.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let (waiting, dropped) = mpsc::channel();
+    thread::spawn(move || {
+        if dropped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            message::note(format!(
+                "reading the text to continue from {STDIN}, up to its end; `--prompt` gives it instead, and `< /dev/null` none"
+            ));
+        }
+    });
+    waiting
 }
 
 /// The lines of `first`, and for each of `references` a stream of lines aligned with them.

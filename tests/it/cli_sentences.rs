@@ -1,6 +1,6 @@
 //! `translate` sentence by sentence, and what a vocabulary cannot spell.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -88,6 +88,40 @@ fn demands_of_lines_with_several_sentences() {
 }
 
 #[test]
+fn demands_of_lines_without_a_sentence_are_named_or_refused() {
+    let folder = trained();
+    folder.write("lines", "1 2\n\n \n🎉\n\n");
+    folder.write("begin", "9\n9\n\n9\n\n");
+    folder.write("terms", "\n\n7\n\n\n");
+    let command = "translate runs/c lines --split-sentences --prefix begin --constraints terms \
+                   --beam-width 4 --format jsonl";
+    let outcome = folder.run(command);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let lines = objects(&outcome.stdout);
+    let ignored = "so its prefix and phrases were ignored";
+    let (blank, none) = (
+        format!("blank, {ignored}"),
+        format!("no sentence, {ignored}"),
+    );
+    for (number, expected) in [(2, &blank), (3, &blank), (4, &none)] {
+        let warning = format!("warning: line {number}: {expected}");
+        assert!(outcome.stderr.contains(&warning), "{outcome:?}");
+        assert_eq!(lines[number - 1]["warnings"][0], **expected);
+    }
+    assert!(!outcome.stderr.contains("line 5"), "{outcome:?}");
+    let texts: Vec<&Value> = (lines[1..]
+        .iter()
+        .map(|line| &line["translations"][0]["text"]))
+    .collect();
+    assert_eq!(texts, ["", " ", "🎉", ""]);
+    folder.fails(
+        &format!("{command} --strict"),
+        1,
+        &["line 2: blank, so its prefix", "`--strict`"],
+    );
+}
+
+#[test]
 fn what_cannot_be_spelled_is_named_or_refused() {
     let folder = trained();
     folder.write("lines", "\n3 🎉 x\n");
@@ -143,4 +177,38 @@ fn standard_input_is_a_prompt() {
     let outcome = piped(&folder, command, b"\xff");
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("not UTF-8"), "{outcome:?}");
+}
+
+#[test]
+fn a_program_that_waits_for_its_prompt_says_so() {
+    let folder = language_models();
+    let command = "generate runs/stream --greedy --max-new-tokens 5";
+    let started = |arguments: &str| {
+        let mut command = folder.command(arguments);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let given = format!("{command} --prompt First");
+    let mut waiting = started(command);
+    let mut said = String::new();
+    let stderr = waiting.stderr.as_mut().unwrap();
+    BufReader::new(stderr).read_line(&mut said).unwrap();
+    assert!(
+        said.starts_with("note: reading the text to continue from standard input"),
+        "{said}"
+    );
+    let mut pipe = waiting.stdin.take().unwrap();
+    pipe.write_all(b"First\n").unwrap();
+    drop(pipe);
+    let outcome: Outcome = waiting.wait_with_output().unwrap().into();
+    assert_eq!(outcome.stdout, stdout(&folder, &given));
+    // With a prompt, a silent pipe does not matter.
+    let mut prompted = started(&given);
+    let silent = prompted.stdin.take();
+    let prompted: Outcome = prompted.wait_with_output().unwrap().into();
+    assert_eq!(
+        (prompted.stdout, prompted.stderr),
+        (outcome.stdout, String::new())
+    );
+    drop(silent);
 }
