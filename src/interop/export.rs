@@ -21,6 +21,9 @@ pub enum ExportFormat {
     Marian,
 }
 
+/// What stands between the differences that an error names.
+const BETWEEN: &str = "; ";
+
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
@@ -51,6 +54,20 @@ impl ExportFormat {
             Self::Hf => hf::kind(config, tokenizers),
             Self::Marian => marian::kind(config, tokenizers),
         }
+    }
+
+    /// Why [`ExportFormat::kind_of`] refuses a model, in short: the first differences; `None` if it does not.
+    pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
+        /// Differences to name.
+        const MOST: usize = 2;
+        let problem = self.kind_of(config, tokenizers).err()?.to_string();
+        let mut all = problem.split(BETWEEN);
+        let first: Vec<&str> = all.by_ref().take(MOST).collect();
+        let first = first.join(BETWEEN);
+        Some(match all.count() {
+            0 => first,
+            more => format!("{first}; and {more} more, which `attentive info` lists"),
+        })
     }
 }
 
@@ -105,7 +122,7 @@ impl Differences {
         match self.0[..] {
             [] => Ok(()),
             _ => Err(Error::usage(
-                format!("the model has no equal in {kind}: {}", self.0.join("; ")),
+                format!("the model has no equal in {kind}: {}", self.0.join(BETWEEN)),
                 "docs/interop.md lists what can be exported",
             )),
         }

@@ -186,9 +186,13 @@ fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
         [Ok(kind), Err(_)] | [Err(_), Ok(kind)] => {
             format!("the model can be exported as {kind}")
         }
-        [Err(problem), Err(_)] => {
-            let tool = ExportFormat::Hf.tool();
-            format!("the model cannot be exported for `{tool}`: {problem}")
+        [Err(_), Err(_)] => {
+            let form = ExportFormat::Hf;
+            let problem = form.obstacle(config, tokenizers).unwrap_or_default();
+            format!(
+                "the model cannot be exported for `{}`: {problem}",
+                form.tool()
+            )
         }
     }
 }

@@ -105,8 +105,18 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
     let json: Value = serde_json::from_str(&stdout(&folder, "info pre --json")).unwrap();
     let problem = json["export"][0]["problem"].as_str().unwrap();
     assert_eq!(json["export"][0]["kind"], Value::Null);
-    let note = format!("note: the model cannot be exported for `transformers`: {problem}");
+    let note = format!("note: the model cannot be exported for `transformers`: {problem}\n");
     assert!(outcome.stderr.contains(&note), "{outcome:?}");
+    // The note is short, and tells where there is more.
+    let many = "--set model.norm=rms --set model.positions=rotary --set model.logit_scale=2.0";
+    let outcome = folder.run(&format!("train c.toml --out many {pre} {many}"));
+    let json: Value = serde_json::from_str(&stdout(&folder, "info many --json")).unwrap();
+    let all = json["export"][0]["problem"].as_str().unwrap();
+    let all: Vec<&str> = all.split("; ").collect();
+    let (first, more) = (all[..2].join("; "), all.len() - 2);
+    let rest = format!("; and {more} more, which `attentive info` lists\n");
+    let note = format!("note: the model cannot be exported for `transformers`: {first}{rest}");
+    assert!(more >= 2 && outcome.stderr.contains(&note), "{outcome:?}");
     folder.fails("export pre --to hf --out hf", 2, &[problem]);
     // A run that goes on has said it.
     let again = format!("train c.toml --out pre {pre} --resume");
