@@ -3,7 +3,6 @@
 //! They are in the provenance. Models of versions 0.1 and 0.2 have none, and are not checked.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -19,9 +18,10 @@ const ATTEMPTS: usize = 3;
 /// SHA-256 (hexadecimal) of files, by name.
 type Sums = BTreeMap<String, String>;
 
-/// Whether the file called `name` is part of the description.
-fn is_described(name: &str) -> bool {
-    name == files::CONFIG || name.starts_with("tokenizer.")
+/// The names of the files in `dir` that describe its model.
+fn described(dir: &Path) -> impl Iterator<Item = &'static str> {
+    let tokenizers = Tokenizers::file_names(dir).iter().copied();
+    tokenizers.chain([files::CONFIG])
 }
 
 /// The checksums of the configuration and tokenizer files of a model.
@@ -46,8 +46,7 @@ pub(super) fn check(dir: &Path) -> Result<()> {
         let Some(provenance) = &known else {
             return Ok(());
         };
-        let sums = provenance.sha256.iter();
-        let mut sums = sums.filter(|(name, _)| is_described(name));
+        let mut sums = described(dir).filter_map(|name| Some((name, provenance.sha256_of(name)?)));
         let Err(error) = sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected))
         else {
             return Ok(());
@@ -73,16 +72,17 @@ fn compare(path: &Path, expected: &str) -> Result<()> {
 
 /// The checksums of the configuration and tokenizers in `dir`: those that its provenance knows, or else those of its files.
 pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
-    let stored = read_json::<Provenance>(&dir.join(files::PROVENANCE));
-    let mut sums = stored.map(|stored| stored.sha256).unwrap_or_default();
-    sums.retain(|name, _| is_described(name));
-    for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if is_described(&name) && !sums.contains_key(&name) {
-            let path = entry.path();
-            let content = atomic::read(&path).map_err(Error::io("read", &path))?;
-            sums.insert(name, weights::sha256_of(&content));
-        }
+    let stored = read_json::<Provenance>(&dir.join(files::PROVENANCE)).ok();
+    let mut sums = Sums::new();
+    for name in described(dir) {
+        let path = dir.join(name);
+        let known = stored.as_ref().and_then(|stored| stored.sha256_of(name));
+        let sum = match known {
+            Some(known) => known.to_owned(),
+            None if !path.exists() => continue,
+            None => weights::sha256_of(&atomic::read(&path).map_err(Error::io("read", &path))?),
+        };
+        sums.insert(name.to_owned(), sum);
     }
     Ok(sums)
 }

@@ -33,7 +33,7 @@ impl Tokenizers {
     pub fn load<'a>(dir: &Path, names: impl Into<NamesOfSides<'a>>) -> Result<Self> {
         let names = names.into();
         let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
-        if shared.exists() {
+        if Self::file_names(dir) == [SHARED_FILE] {
             return Ok(Self::Shared(Tokenizer::load(&shared, names.tgt)?));
         }
         if !src.exists() && !tgt.exists() {
@@ -47,6 +47,14 @@ impl Tokenizers {
             src: Tokenizer::load(&src, names.src)?,
             tgt: Tokenizer::load(&tgt, names.tgt)?,
         })
+    }
+
+    /// The names of the files that [`Tokenizers::load`] reads in `dir`.
+    pub(crate) fn file_names(dir: &Path) -> &'static [&'static str] {
+        match dir.join(SHARED_FILE).exists() {
+            true => &[SHARED_FILE],
+            false => &[SRC_FILE, TGT_FILE],
+        }
     }
 
     /// Names and contents of the files that [`Tokenizers::load`] reads.

@@ -91,3 +91,26 @@ fn a_file_that_was_changed_unnoticed_is_named() {
     );
     assert_checked(&folder, "runs/c", &DENSE);
 }
+
+#[test]
+fn other_files_do_not_count() {
+    let folder = trained();
+    let others = ["tokenizer.model", "tokenizer.src.json"];
+    for other in others {
+        folder.write(&format!("runs/c/{other}"), "of another tool");
+    }
+    // A run that goes on writes its checksums anew.
+    stdout(
+        &folder,
+        "train c.toml --out runs/c --resume --set train.max_steps=8",
+    );
+    assert_checked(&folder, "runs/c", &DENSE);
+    // A version that took all of them wrote their checksums.
+    let path = folder.path("runs/c/provenance.json");
+    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for other in others {
+        provenance["sha256"][other] = "0".repeat(64).into();
+    }
+    fs::write(&path, provenance.to_string()).unwrap();
+    stdout(&folder, "translate runs/c src");
+}
