@@ -44,6 +44,8 @@ impl Config {
         )?;
         self.data.training()?;
         self.validate_stored()?;
+        // Earlier versions had no such limit.
+        at_most("train.accumulate", self.train.accumulate, MAX_ACCUMULATE)?;
         family::windows(self)?;
         unused::check(self)
     }
@@ -153,7 +155,6 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
 fn train(train: &TrainConfig) -> Result<()> {
     size("train.batch_tokens", train.batch_tokens, 1)?;
     size("train.accumulate", train.accumulate, 1)?;
-    at_most("train.accumulate", train.accumulate, MAX_ACCUMULATE)?;
     size("train.validate_sentences", train.validate_sentences, 0)?;
     size("train.samples", train.samples, 0)?;
     size("train.keep_last", train.keep_last, 1)?;

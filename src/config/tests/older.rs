@@ -140,3 +140,19 @@ fn each_length_penalty_has_its_exponent() {
     let both = "decode = { length_penalty = 'gnmt', alpha = 1.0 }";
     assert_eq!(alpha(both), (LengthPenalty::Gnmt, 1.0));
 }
+
+#[test]
+fn a_limit_of_training_does_not_keep_models_from_being_read() {
+    let folder = folder();
+    let stored = before(folder.path(), "");
+    let text = fs::read_to_string(&stored).expect("a text");
+    let many = text.replace("accumulate = 1\n", "accumulate = 100000\n");
+    fs::write(&stored, &many).expect("a file");
+    let config = Config::load_stored(&stored).expect("a configuration");
+    assert_eq!(config.train.accumulate, 100_000);
+    let refused = parse(&many, &[]).expect_err("too many");
+    assert!(
+        refused.to_string().contains("`train.accumulate`"),
+        "{refused}"
+    );
+}
