@@ -100,14 +100,13 @@ fn complete(file: &mut Value, names: &SpecialNames, masks: Masks) -> Result<(), 
     let mut next = vocab.values().max().map_or(0, |last| last + 1);
     let mask = (masks == Masks::With).then_some(&names.mask);
     let wanted = [&names.pad, &names.unk, &names.bos, &names.eos];
-    let mut wanted: Vec<&String> = wanted.into_iter().chain(mask).collect();
-    wanted.dedup();
     if !file["added_tokens"].is_array() {
         file["added_tokens"] = json!([]);
     }
     let tokens = file["added_tokens"].as_array_mut();
     let Some(tokens) = tokens else { return Ok(()) };
-    for name in wanted {
+    // One that has several roles is known the second time.
+    for name in wanted.into_iter().chain(mask) {
         let known = tokens.iter_mut().find(|token| token["content"] == **name);
         if let Some(token) = known {
             token["special"] = true.into();
@@ -203,6 +202,29 @@ mod tests {
         let missing = tokenizers(&folder.path().join("none"), &names(), Masks::Without);
         let problem = missing.unwrap_err().to_string();
         assert!(problem.contains("which does not exist"), "{problem}");
+    }
+
+    #[test]
+    fn a_token_of_several_roles_is_added_once() {
+        let path = fixture("sentencepiece/unigram.model");
+        let of = |names: &SpecialNames| {
+            let tokenizers = tokenizers(&path, names, Masks::Without).unwrap();
+            let tokenizer = tokenizers.src();
+            let [pad, end] = [&names.pad, &names.eos].map(|name| tokenizer.id(name));
+            (tokenizer.vocab_size(), pad, end)
+        };
+        let different = SpecialNames {
+            pad: "<filler>".into(),
+            eos: "<end>".into(),
+            ..names()
+        };
+        let same = SpecialNames {
+            pad: "<end>".into(),
+            ..different.clone()
+        };
+        let ((two, ..), (one, pad, end)) = (of(&different), of(&same));
+        assert!(pad.is_some() && pad == end);
+        assert_eq!(one + 1, two);
     }
 
     #[test]
