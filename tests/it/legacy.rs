@@ -1,10 +1,11 @@
-//! Models and runs written by 0.1.0 (`scripts/fixtures/legacy.sh`): they load, give the same output, and resume to the same
-//! weights.
+//! Models and runs written by 0.1.0 and 0.2.0 (`scripts/fixtures/legacy`): they load, give the same output, and resume to the
+//! same weights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
+use toml::{Table, Value};
 
 use crate::fixture;
 use crate::run::Folder;
@@ -19,8 +20,11 @@ const WEIGHTS_TOLERANCE: f32 = 1e-5;
 /// update changes a weight by up to 0.01.
 const BF16_MEAN_DIFFERENCE: f32 = 1e-3;
 
+/// The folders of fixtures.
+const VERSIONS: [&str; 2] = ["v0.1.0", "v0.2.0"];
+
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v0.1.0")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
 /// A copy of the fixture `name`.
@@ -97,13 +101,13 @@ fn same_word(found: &str, expected: &str) -> bool {
 }
 
 /// Resumes the run for four more updates and compares the weights.
-fn check_resume(name: &str) {
+fn check_resume(name: &str) -> Folder {
     let folder = copy(name);
+    let before = fs::read(folder.path("run/checkpoints/step-00000008/model.safetensors")).unwrap();
     let outcome = folder.run("train c.toml --out run --resume --set train.max_steps=12");
     assert_eq!(outcome.code, Some(0), "{name}: {outcome:?}");
     let found = fs::read(folder.path("run/checkpoints/step-00000012/model.safetensors")).unwrap();
     let expected = fs::read(folder.path("resumed.safetensors")).unwrap();
-    let before = fs::read(folder.path("run/checkpoints/step-00000008/model.safetensors")).unwrap();
     let [found, expected, before] =
         [&found, &expected, &before].map(|bytes| SafeTensors::deserialize(bytes).unwrap());
     assert_eq!(found.len(), expected.len(), "{name}: tensors");
@@ -128,6 +132,7 @@ fn check_resume(name: &str) {
         }
     }
     assert!(moved > 0.0, "{name}: the fixture's weights did not change");
+    folder
 }
 
 /// Whether the true gradient of the parameter `name` is zero: the bias of keys shifts all scores of a query equally unless keys
@@ -165,7 +170,7 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert!(
             (found - expected).abs() <= WEIGHTS_TOLERANCE * expected.abs().max(1.0),
-            "{what}, element {index}: found {found}, 0.1.0 has {expected}"
+            "{what}, element {index}: found {found}, the old program has {expected}"
         );
     }
 }
@@ -174,6 +179,13 @@ fn mean_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     let sum: f32 = a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum();
     sum / a.len() as f32
+}
+
+/// The names of the fixtures of `version`.
+fn names(version: &str) -> Vec<String> {
+    let entries = fs::read_dir(fixtures().join(version)).unwrap();
+    let name = |entry: fs::DirEntry| format!("{version}/{}", entry.file_name().to_str().unwrap());
+    entries.map(|entry| name(entry.unwrap())).collect()
 }
 
 /// A test for each fixture that is a run.
@@ -189,12 +201,9 @@ macro_rules! runs {
 
         #[test]
         fn every_fixture_has_a_test() {
-            let mut tested = vec!["average", $($name),*];
+            let mut tested = vec!["v0.1.0/average", $($name),*];
             tested.sort_unstable();
-            let mut folders: Vec<String> = fs::read_dir(fixtures())
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect();
+            let mut folders: Vec<String> = VERSIONS.into_iter().flat_map(names).collect();
             folders.sort_unstable();
             assert_eq!(folders, tested);
         }
@@ -202,19 +211,56 @@ macro_rules! runs {
 }
 
 runs! {
-    a_post_norm_transformer_goes_on = "transformer-post",
-    a_pre_norm_rotary_transformer_goes_on = "transformer-rotary",
-    a_transformer_in_bfloat16_with_scheduled_sampling_goes_on = "transformer-bf16",
-    a_seq2seq_model_with_bahdanaus_attention_goes_on = "seq2seq-bahdanau",
-    a_seq2seq_model_with_luongs_attention_goes_on = "seq2seq-luong",
-    a_seq2seq_model_without_attention_goes_on = "seq2seq-thought",
-    a_causal_language_model_goes_on = "decoder-only",
-    a_masked_language_model_goes_on = "encoder-only",
-    a_tagger_goes_on = "tagger",
-    a_tagger_of_vectors_goes_on = "tagger-vectors",
+    a_post_norm_transformer_goes_on = "v0.1.0/transformer-post",
+    a_pre_norm_rotary_transformer_goes_on = "v0.1.0/transformer-rotary",
+    a_transformer_in_bfloat16_with_scheduled_sampling_goes_on = "v0.1.0/transformer-bf16",
+    a_seq2seq_model_with_bahdanaus_attention_goes_on = "v0.1.0/seq2seq-bahdanau",
+    a_seq2seq_model_with_luongs_attention_goes_on = "v0.1.0/seq2seq-luong",
+    a_seq2seq_model_without_attention_goes_on = "v0.1.0/seq2seq-thought",
+    a_causal_language_model_goes_on = "v0.1.0/decoder-only",
+    a_masked_language_model_goes_on = "v0.1.0/encoder-only",
+    a_tagger_goes_on = "v0.1.0/tagger",
+    a_tagger_of_vectors_goes_on = "v0.1.0/tagger-vectors",
+    a_fine_tuned_transformer_of_0_2_goes_on = "v0.2.0/transformer",
+    a_causal_language_model_of_0_2_goes_on = "v0.2.0/decoder-only",
 }
 
 #[test]
 fn an_averaged_model_is_read() {
-    check_outputs("average");
+    check_outputs("v0.1.0/average");
+}
+
+/// The value at `path` in a configuration.
+fn at<'a>(config: &'a Table, path: &str) -> &'a Value {
+    let (section, key) = path.rsplit_once('.').unwrap();
+    let section = section.split('.').fold(config, |table, name| {
+        table[name].as_table().expect("a section")
+    });
+    &section[key]
+}
+
+#[test]
+fn a_run_keeps_the_defaults_of_its_version() {
+    let read = |folder: &Folder, file: &str| -> Table {
+        let text = fs::read_to_string(folder.path(file)).unwrap();
+        text.parse().unwrap()
+    };
+    for name in names("v0.2.0") {
+        let folder = check_resume(&name);
+        // What the program stored does not say how words are divided.
+        let stored = read(&copy(&name), "run/config.toml");
+        assert_eq!(stored["tokenizer"].get("split_punctuation"), None, "{name}");
+        let resumed = read(&folder, "run/config.toml");
+        for (path, expected) in [
+            ("tokenizer.split_punctuation", Value::Boolean(false)),
+            ("tokenizer.split_digits", Value::Boolean(false)),
+            ("tokenizer.split_by_script", Value::Boolean(false)),
+            ("train.label_smoothing", Value::Float(0.1)),
+            ("train.schedule.warmup_steps", Value::Integer(1000)),
+            ("decode.length_penalty", Value::String("gnmt".into())),
+            ("decode.alpha", Value::Float(0.6)),
+        ] {
+            assert_eq!(at(&resumed, path), &expected, "{name}, {path}");
+        }
+    }
 }
