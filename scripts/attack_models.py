@@ -10,10 +10,19 @@ VERBS = ["sees", "finds", "likes", "carries", "follows", "washes", "paints"]
 OBJECTS = ["the red house", "a small boat", "the green tree", "an apple", "the heavy box", "a letter", "the bicycle"]
 ROLES = ["en-de", "lm", "mlm"]
 
+TRAIN = """
+[train]
+max_steps = {steps}
+batch_tokens = 1024
+validate_every = {steps}
+save_every = {steps}
+optimizer = {{ learning_rate = {rate} }}
+schedule = {{ kind = "cosine", warmup_steps = 20 }}
+"""
 TRANSLATION = """
 [data]
-train = {{ builtin = "grammar", pairs = 20000 }}
-valid = {{ builtin = "grammar", pairs = 100 }}
+train = { builtin = "grammar", pairs = 20000 }
+valid = { builtin = "grammar", pairs = 100 }
 [tokenizer]
 kind = "bpe"
 vocab_size = 1500
@@ -28,13 +37,6 @@ max_len = 512
 norm_position = "pre"
 positions = "rotary"
 dropout = 0.0
-[train]
-max_steps = {steps}
-batch_tokens = 1024
-validate_every = {steps}
-save_every = {steps}
-optimizer = {{ learning_rate = 0.004 }}
-schedule = {{ kind = "cosine", warmup_steps = 20 }}
 """
 TEXT = """
 [data]
@@ -50,13 +52,6 @@ d_ff = 512
 n_heads = 4
 {layers} = 4
 max_len = 512
-[train]
-max_steps = {steps}
-batch_tokens = 1024
-validate_every = {steps}
-save_every = {steps}
-optimizer = {{ learning_rate = 0.002 }}
-schedule = {{ kind = "cosine", warmup_steps = 20 }}
 """
 
 
@@ -75,10 +70,10 @@ def trained(program, folder, role, steps=150):
         text, recipe = Path(work) / "text", Path(work) / "recipe.toml"
         text.write_text("\n".join(lines()) + "\n")
         family, layers = ("decoder_only", "n_decoder_layers") if role == "lm" else ("encoder_only", "n_encoder_layers")
-        config = TRANSLATION.format(steps=steps)
+        config, rate = TRANSLATION, 0.004
         if role != "en-de":
-            config = TEXT.format(steps=steps, text=text, family=family, layers=layers)
-        recipe.write_text(config)
+            config, rate = TEXT.format(text=text, family=family, layers=layers), 0.002
+        recipe.write_text(config + TRAIN.format(steps=steps, rate=rate))
         command = [program, "train", recipe, "--out", out, "--force"]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
