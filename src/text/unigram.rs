@@ -11,6 +11,8 @@ use tokenizers::{Model, ModelWrapper, Token};
 
 /// The value of `"sums"` in the `model` of a tokenizer file whose texts are divided as SentencePiece does it.
 pub(crate) const SUMS: &str = "f32";
+/// Beyond this, sums of scores begin again from 0, before they become so large that single scores make no difference.
+const MOST: f32 = 100_000.0;
 /// An unknown character is so much less likely than the least likely piece.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
@@ -137,15 +139,21 @@ impl Unigram {
     /// as likely, the one that is found first counts.
     fn divide(&self, text: &str) -> Vec<(usize, usize, Option<u32>)> {
         let mut ways = vec![Best::default(); text.len() + 1];
+        let mut furthest = 0;
         for (start, char) in text.char_indices() {
+            if ways[start].score.abs() > MOST {
+                begin_again(&mut ways[start..=furthest]);
+            }
             let until_here = ways[start].score;
             let (width, mut has_single) = (char.len_utf8(), false);
             self.prefixes(&text.as_bytes()[start..], |found| {
                 let len = found.text.len();
                 has_single |= len == width;
+                furthest = furthest.max(start + len);
                 ways[start + len].offer(until_here + found.score, start, Some(found.id));
             });
             if !has_single {
+                furthest = furthest.max(start + width);
                 ways[start + width].offer(until_here + self.unknown_score, start, None);
             }
         }
@@ -203,6 +211,13 @@ impl Best {
             };
         }
     }
+}
+
+/// Makes the sum of the first of these `ways` 0, and keeps the differences to those of the others.
+fn begin_again(ways: &mut [Best]) {
+    let offset = ways[0].score;
+    let found = ways.iter_mut().filter(|way| way.last.is_some());
+    found.for_each(|way| way.score -= offset);
 }
 
 impl Model for Pieces {
@@ -289,6 +304,24 @@ mod tests {
         assert_eq!(divided(&model, "aaa"), ["a", "aa"]);
         assert_eq!(divided(&model, "ab"), ["a", "b"]);
         assert!(divided(&model, "").is_empty());
+    }
+
+    #[test]
+    fn sums_of_long_texts_stay_exact() {
+        // Of `ab`, two pieces are likelier by 1/64, which a sum of hundreds of thousands cannot hold.
+        let vocab = json!([
+            ["<unk>", 0.0],
+            ["a", -10.0],
+            ["b", -10.0],
+            ["ab", -20.0 - 1.0 / 64.0],
+            ["c", -100.0]
+        ]);
+        let model = unigram(json!({"vocab": vocab}));
+        for before in [0, 10, 6000] {
+            let text = "c".repeat(before) + "ab";
+            let pieces = divided(&model, &text);
+            assert_eq!(pieces[before..], ["a", "b"], "behind {before}");
+        }
     }
 
     #[test]

@@ -11,8 +11,6 @@ use super::{Kind, Role, SentencePiece};
 use crate::text::SUMS;
 
 const WORD_MARK: char = '▁';
-/// The score of user-defined symbols in a unigram model: better than that of any piece.
-const SYMBOL_SCORE: f64 = -0.1;
 
 impl SentencePiece {
     pub(super) fn tokenizer_of(&self, slots: Vec<Slot>) -> Value {
@@ -99,7 +97,7 @@ impl SentencePiece {
         let vocab: Vec<(&str, f64)> = slots
             .iter()
             .map(|slot| match slot.role {
-                Role::Symbol => (slot.text.as_str(), SYMBOL_SCORE),
+                Role::Symbol => (slot.text.as_str(), f64::from(symbol_score(&slot.text))),
                 _ => (slot.text.as_str(), f64::from(slot.score)),
             })
             .collect();
@@ -136,6 +134,11 @@ impl SentencePiece {
             "merges": merges(slots),
         })
     }
+}
+
+/// The score of a user-defined symbol in a unigram model: better than that of any piece, and the better the more bytes it has.
+fn symbol_score(text: &str) -> f32 {
+    (0.1 * text.len().saturating_sub(1) as f64) as f32
 }
 
 /// Divides words before the search for pieces, unless a piece may contain a blank.

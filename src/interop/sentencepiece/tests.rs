@@ -102,7 +102,7 @@ fn is_excepted(model: &str, text: &str) -> bool {
 fn ties_break_as_in_the_python_package() {
     let lines = lines_of(&folder().join("ties.jsonl.gz"));
     assert!(lines.iter().any(|line| line.text == "-".repeat(31)));
-    for model in ["unigram", "ties"] {
+    for model in ["unigram", "ties", "symbols"] {
         let read = SentencePiece::read(&folder().join(format!("{model}.model"))).unwrap();
         let names = special(["</s>", "<unk>", "<s>", "</s>"]);
         let tokenizer = tokenizer(&read.tokenizer(), &names);
