@@ -126,15 +126,19 @@ impl Pipeline {
             tokens = text.split_whitespace().map(str::to_owned).collect();
             tokenizer.encode_words(text)
         })?;
-        let Source { ids, warnings } = source.on_line(line);
-        let unk = tokenizer.special().unk;
-        let tagged = Tagged {
+        let source = source.on_line(line);
+        Ok((self.untagged(tokens, &source), source.ids))
+    }
+
+    /// A line of these `tokens` before tagging, as it was read.
+    fn untagged(&self, tokens: Vec<String>, read: &Source) -> Tagged {
+        let unk = self.tokenizers.src().special().unk;
+        Tagged {
             tokens,
-            unknown: ids.iter().filter(|&&id| id == unk).count(),
-            warnings,
+            unknown: read.ids.iter().filter(|&&id| id == unk).count(),
+            warnings: read.warnings.clone(),
             ..Tagged::default()
-        };
-        Ok((tagged, ids))
+        }
     }
 
     /// The tags of the vectors of each sequence, which holds its vectors of `model.recurrent.d_input` values one after
@@ -201,17 +205,22 @@ impl Pipeline {
                 owners.push(owner);
             }
         }
-        let mut found = vec![Vec::new(); pieces.len()];
-        for batch in batches(pieces, self.tokenizers.src().special(), None)? {
-            for (&piece, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
-                found[piece] = tags;
-            }
-        }
         let mut tags = vec![Vec::new(); sequences.len()];
-        for (owner, piece) in owners.into_iter().zip(found) {
+        for (owner, piece) in owners.into_iter().zip(self.tags_of(pieces)?) {
             tags[owner].extend(piece);
         }
         Ok(tags)
+    }
+
+    /// The most likely tag at every position of each example. Their lines are their numbers, counted from 0.
+    fn tags_of(&self, examples: Vec<Example>) -> Result<Vec<Vec<String>>> {
+        let mut found = vec![Vec::new(); examples.len()];
+        for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            for (&number, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
+                found[number] = tags;
+            }
+        }
+        Ok(found)
     }
 
     /// The most likely tag at every position of each row.

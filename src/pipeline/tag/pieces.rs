@@ -6,7 +6,6 @@ use super::Tagged;
 use crate::batch::TokenId;
 use crate::data::Example;
 use crate::error::Result;
-use crate::pipeline::batches::batches;
 use crate::pipeline::source::Source;
 use crate::pipeline::{Pipeline, Warning};
 
@@ -44,12 +43,7 @@ impl Pipeline {
                 parts.push(Part { line, firsts });
             }
         }
-        let mut found = vec![Vec::new(); parts.len()];
-        for batch in batches(examples, special, None)? {
-            for (&part, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
-                found[part] = tags;
-            }
-        }
+        let found = self.tags_of(examples)?;
         for (Part { line, firsts }, tags) in parts.iter().zip(found) {
             let tags = firsts.iter().filter_map(|&first| tags.get(first).cloned());
             tagged[*line].tags.extend(tags);
@@ -82,17 +76,10 @@ impl Pipeline {
             }
             Ok(parts.concat().concat())
         })?;
-        let Source { ids, mut warnings } = source.on_line(line);
+        let mut tagged = self.untagged(tokens, &source.on_line(line));
         if parts.len() > 1 {
-            warnings.push(self.in_parts().on_line(line));
+            tagged.warnings.push(self.in_parts().on_line(line));
         }
-        let unk = tokenizer.special().unk;
-        let tagged = Tagged {
-            tokens,
-            unknown: ids.iter().filter(|&&id| id == unk).count(),
-            warnings,
-            ..Tagged::default()
-        };
         Ok((tagged, parts))
     }
 }
