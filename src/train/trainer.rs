@@ -2,22 +2,21 @@
 
 mod files;
 mod mean;
+mod validation;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use self::files::Files;
 use super::prepare::Prepared;
-use super::report::{Event, Observer, StepReport, ValidationReport};
+use super::report::{Event, Observer, StepReport};
 use super::span::Span;
 use super::update::{damaged, not_finite};
 use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary, Unwatched};
 use crate::checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
-use crate::config::BestBy;
 use crate::error::{Error, NotFinite, Result};
 use crate::interrupt::Interrupt;
 use crate::model::{Parameter, parameters};
@@ -277,83 +276,6 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Validates after every `validate_every` updates and after the last one. Returns whether the result is the best so
-    /// far.
-    fn validate_if_due(&mut self) -> Result<bool> {
-        let every = self.setup.config.train.validate_every;
-        let is_last = matches!(
-            self.finished(),
-            Some(StopReason::MaxSteps | StopReason::MaxEpochs)
-        );
-        let is_regular = every > 0 && self.step.is_multiple_of(every);
-        match is_regular || every > 0 && is_last {
-            true => self.validate(is_regular),
-            false => Ok(false),
-        }
-    }
-
-    /// Validates. Returns whether the result is the best so far. A regular validation happens in every run with this configuration.
-    fn validate(&mut self, is_regular: bool) -> Result<bool> {
-        let Some(validation) = &self.setup.material.validation else {
-            return Ok(false);
-        };
-        let Prepared {
-            learner,
-            config,
-            material,
-            processes,
-            ..
-        } = &self.setup;
-        let mut report = validation.measure(
-            learner.model().valid(),
-            config,
-            &material.tokenizers,
-            self.step,
-            processes,
-        )?;
-        if !report.loss.is_finite() {
-            processes.fail_together();
-            let layer = "validation".into();
-            let damage = not_finite(self.step, report.loss, layer, Vec::new());
-            return Err(self.damaged(*damage));
-        }
-        report.best = self.is_better(&report);
-        if is_regular {
-            // Not after the last update, so that a run extended later continues as if it had not stopped there.
-            let plateau = &mut self.progress.plateau;
-            plateau.observe(&config.train.schedule, report.loss);
-        }
-        if report.best {
-            let bleu = report.bleu.as_ref().map(|score| score.value);
-            self.progress.best = Some(BestReport {
-                step: report.step,
-                loss: report.loss,
-                bleu,
-            });
-            self.progress.validations_without_better = 0;
-        } else if is_regular {
-            self.progress.validations_without_better += 1;
-        }
-        self.scores = Some((self.step, recorded(&report)));
-        let written = match &mut self.files {
-            Some(files) => files.log_validation(&report),
-            None => Ok(()),
-        };
-        processes.agree("a validation was logged", written)?;
-        self.observer.on(&Event::Validation(&report));
-        Ok(report.best)
-    }
-
-    fn is_better(&self, report: &ValidationReport) -> bool {
-        let Some(best) = self.progress.best else {
-            return true;
-        };
-        match (self.setup.config.train.best_by, &report.bleu, best.bleu) {
-            (BestBy::Bleu, Some(score), Some(best)) => score.value > best,
-            _ => report.loss < best.loss,
-        }
-    }
-
     fn save_if_due(&mut self, epoch: u64, better: bool) -> Result<()> {
         let due = match self.setup.config.train.save_every {
             0 => self.setup.material.feed.position().epoch > epoch,
@@ -449,22 +371,4 @@ impl<'a> Trainer<'a> {
 /// What the first process has, where only this process asks.
 fn in_first<T>(value: Option<T>) -> T {
     value.expect("the first process has the files")
-}
-
-fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {
-    let plain = |name: &str, value| RecordedScore {
-        name: format!("validation {name}"),
-        value,
-        signature: None,
-    };
-    let mut scores = vec![
-        plain("loss", report.loss),
-        plain("perplexity", report.perplexity),
-    ];
-    scores.extend(report.bleu.iter().map(|score| RecordedScore {
-        name: format!("validation {}", score.name),
-        value: score.value,
-        signature: Some(score.signature.clone()),
-    }));
-    scores
 }

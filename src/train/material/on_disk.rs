@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use super::origin::{check_same_data, check_same_everywhere, provenance};
 use super::{
-    Known, Material, batches, check_same_data, check_same_everywhere, learn, note_dropped,
-    provenance, shared_tokenizers, stop_if_asked, validation_set, weights,
+    Known, Material, batches, learn, note_dropped, shared_tokenizers, stop_if_asked,
+    validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
 use crate::data::{

@@ -3,7 +3,7 @@ use std::fs;
 use super::super::report::Silent;
 use super::*;
 use crate::batch::TokenId;
-use crate::config::{Family, TokenizerKind};
+use crate::config::{CorpusSource, Family, TokenizerKind};
 
 /// The inputs of the first training batch and of the validation batches of a masked language model.
 fn hidden(seed: u64) -> [Vec<TokenId>; 2] {

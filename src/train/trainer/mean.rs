@@ -1,6 +1,7 @@
 //! Serves the mean of the latest checkpoints of a finished run.
 
-use super::{Trainer, recorded};
+use super::Trainer;
+use super::validation::recorded;
 use crate::checkpoint;
 use crate::device;
 use crate::error::Result;
