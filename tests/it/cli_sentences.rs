@@ -114,10 +114,14 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
         .map(|line| &line["translations"][0]["text"]))
     .collect();
     assert_eq!(texts, ["", " ", "🎉", ""]);
+    folder
+        .write("lines", " \n")
+        .write("begin", "9\n")
+        .write("terms", "\n");
     folder.fails(
         &format!("{command} --strict"),
         1,
-        &["line 2: blank, so its prefix", "`--strict`"],
+        &["line 1: blank, so its prefix", "`--strict`"],
     );
 }
 
