@@ -101,9 +101,9 @@ impl Division {
         let (mut found, mut alignments) = (&found[..], &alignments[..]);
         for (text, unmet) in texts.iter().zip(unmet) {
             let (own, others) = found.split_at(text.sentences().len());
-            let mut joined_text = text.join(own);
-            joined_text.warnings.extend(unmet);
-            translations.push(joined_text);
+            let mut whole = text.join(own);
+            whole.warnings.extend(unmet);
+            translations.push(whole);
             found = others;
             if aligned {
                 let (own_alignments, others) = alignments.split_at(own.len());

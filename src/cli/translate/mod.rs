@@ -47,13 +47,12 @@ Examples:
 Sentences:
   Each line of the input is translated as one sentence. With `--split-sentences`, each sentence of a line is translated by \
 itself, and what stands between them, blanks and emoji, stays as it is, as does a line without any sentence, such as a blank \
-one. The n-th best translation of a line is made of the n-th \
-best of its sentences, and its score is the sum of theirs. A prefix belongs to the first sentence of its line; a line with \
-phrases must be a single sentence.
+one. The n-th best translation of a line is made of the n-th best of its sentences, and its score is the sum of theirs. A prefix \
+belongs to the first sentence of its line; a line with phrases must be a single sentence.
 
 Output:
-  One line for each line of the input; a blank line gives an empty line, or, with `--split-sentences`, the same blanks. With `--scores`, `--format tsv` or an `--n-best` \
-above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
+  One line for each line of the input; a blank line gives an empty line, or, with `--split-sentences`, the same blanks. With \
+`--scores`, `--format tsv` or an `--n-best` above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
 which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
 translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
 come after all finished ones, whatever their score. A warning on standard error names each line with a translation that was cut \
@@ -67,7 +66,8 @@ belongs to the source token that its prediction attends to most, on average over
 `--format jsonl` adds `tokens`, `token_log_probs` and, with `--constraints`, the list `unmet` of phrases that are missing, and the list `warnings` of the line.
 
 Prefixes and constraints:
-  Line n of the files belongs to line n of the input; a blank line demands nothing. A translation begins with its prefix, whose \
+  Line n of the files belongs to line n of the input; a blank line demands nothing, and what is \
+demanded of a blank line is ignored, with a warning. A translation begins with its prefix, whose \
 probability counts. The prefix is split into tokens by itself, so a subword vocabulary may complete the last word of it.
   Phrases are split into tokens by themselves as well, so a subword vocabulary may go on with their last word, and a \
 translation ends only when it contains all. The places of the beam \
