@@ -14,13 +14,12 @@ use crate::interop::tensors::Tensors;
 const BUCKETS: usize = 32;
 const DISTANCE: usize = 128;
 
+/// The names that are not those of BERT.
 pub(super) const NAMES: Names = &[
-    ("src.embedding", Same("embeddings.word_embeddings")),
     (
         "src.positions.learned",
         Rows("embeddings.position_embeddings.weight"),
     ),
-    ("src.norm", Same("embeddings.LayerNorm")),
     (
         "encoder.distance_bias.table",
         Same("encoder.relative_attention_bias.weight"),
@@ -45,23 +44,12 @@ pub(super) const NAMES: Names = &[
         "encoder.layers.{}.self_attention_residual.norm",
         Same("encoder.layer.{}.attention.LayerNorm"),
     ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("encoder.layer.{}.intermediate.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("encoder.layer.{}.output.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("encoder.layer.{}.output.LayerNorm"),
-    ),
 ];
 
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.only("relative_attention_num_buckets", BUCKETS)?;
-    let mut described = roberta::relative(keys, dir, tensors, NAMES)?;
+    let mut described = roberta::relative(keys, dir, tensors)?;
+    described.names.insert(0, NAMES);
     described.prefix = "mpnet.";
     let model = &mut described.model;
     model.positions = Positions::LearnedRelative;

@@ -26,20 +26,15 @@ pub(super) const WORDS: Names = names_of_labels!("classifier");
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["type_vocab_size"]);
     keys.only("position_embedding_type", "absolute")?;
-    let described = relative(keys, dir, tensors, bert::NAMES)?;
+    let described = relative(keys, dir, tensors)?;
     Ok(Described {
         prefix: "roberta.",
         ..described
     })
 }
 
-/// What RoBERTa and MPNet have in common. `names` are those of the encoder.
-pub(super) fn relative(
-    keys: &mut Keys,
-    dir: &Path,
-    tensors: &Tensors,
-    names: Names,
-) -> Result<Described> {
+/// What RoBERTa and MPNet have in common, with the names of BERT.
+pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let padding: usize = keys.peek("pad_token_id")?.unwrap_or(1);
     let rows: usize = keys.required("max_position_embeddings")?;
@@ -77,7 +72,7 @@ pub(super) fn relative(
     }
     let mut described = Described {
         unused,
-        ..Described::new(model, keys.required("vocab_size")?, names)
+        ..Described::new(model, keys.required("vocab_size")?, bert::NAMES)
     };
     if is_masked {
         described.names.insert(0, HEAD);

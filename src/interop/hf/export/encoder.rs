@@ -19,7 +19,8 @@ struct Form {
     model_type: &'static str,
     /// What the names of its classes begin with.
     class: &'static str,
-    names: Names,
+    /// The names of the encoder. The first that fits counts.
+    names: &'static [Names],
     /// The names of the heads of masked language models, of texts and of words.
     heads: [Names; 3],
     /// The path of the classifier of texts.
@@ -38,7 +39,7 @@ const BERT: Form = Form {
     kind: "BERT",
     model_type: "bert",
     class: "Bert",
-    names: bert::NAMES,
+    names: &[bert::NAMES],
     heads: [bert::NAMES, bert::TEXTS, bert::WORDS],
     classifier: "classifier",
     prefix: "bert.",
@@ -52,7 +53,7 @@ const DISTILBERT: Form = Form {
     kind: "DistilBERT",
     model_type: "distilbert",
     class: "DistilBert",
-    names: distilbert::NAMES,
+    names: &[distilbert::NAMES],
     heads: [distilbert::NAMES, distilbert::TEXTS, distilbert::WORDS],
     classifier: "classifier",
     prefix: "distilbert.",
@@ -66,7 +67,7 @@ const ROBERTA: Form = Form {
     kind: "RoBERTa",
     model_type: "roberta",
     class: "Roberta",
-    names: bert::NAMES,
+    names: &[bert::NAMES],
     heads: [roberta::HEAD, roberta::TEXTS, roberta::WORDS],
     classifier: "classifier.out_proj",
     prefix: "roberta.",
@@ -80,7 +81,7 @@ const MPNET: Form = Form {
     kind: "MPNet",
     model_type: "mpnet",
     class: "MPNet",
-    names: mpnet::NAMES,
+    names: &[mpnet::NAMES, bert::NAMES],
     prefix: "mpnet.",
     types: 0,
     ..ROBERTA
@@ -238,7 +239,7 @@ pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
     Ok(Equal {
         kind: form.kind,
         config,
-        names: vec![head, form.names],
+        names: [&[head], form.names].concat(),
         prefix: if suffix == "Model" { "" } else { form.prefix },
         bare: form.bare,
         added,
