@@ -158,7 +158,7 @@ pub(super) async fn complete(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let mut asked: Complete = json(request, &app.config.limits).await?;
+    let mut asked: Complete = json(request, &app).await?;
     asked.check()?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;

@@ -148,7 +148,7 @@ struct Wanted {
 pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Chat = json(request, &app.config.limits).await?;
+    let asked: Chat = json(request, &app).await?;
     asked.check()?;
     let (model, turns, wanted) = asked.into_parts();
     let texts: Vec<&str> = turns.iter().map(|turn| turn.text.as_str()).collect();

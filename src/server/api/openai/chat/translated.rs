@@ -127,12 +127,12 @@ pub(super) async fn answer(
     wanted: Wanted,
 ) -> Result<Response, Problem> {
     let options = options(&app, &model, &wanted)?;
-    let (reader, most) = (Arc::clone(&model), app.config.limits.most_texts());
+    let (reader, limits) = (Arc::clone(&model), app.config.limits);
     let read = move |stop: &Stop| {
+        let most = limits.most_texts();
         let texts = vec![text_of(&reader, turns)?];
         let divided = Divided::read(&reader, texts, true, Demands::default(), most, stop)?;
-        let sentences = reader.service().read(&divided.requests, &options);
-        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        let sentences = reader.read(&divided.requests, &options, &limits)?;
         let text = divided.texts.into_iter().next().map(|text| text.divided);
         Ok((text.unwrap_or_default(), sentences))
     };
