@@ -254,8 +254,16 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use hyper::header::HeaderValue;
+    use tokio::runtime::Builder;
+    use tokio::time::Instant;
+
     use super::*;
-    use crate::pipeline::service::Client;
+    use crate::server::api::Api;
+    use crate::server::config::{ServeConfig, ServedModel};
     use crate::server::shares::Shares;
 
     #[derive(Debug, serde::Deserialize)]
@@ -292,6 +300,43 @@ mod tests {
         let problem = parse::<Value>(deep.as_bytes()).unwrap_err();
         assert_eq!(problem.kind, Kind::Malformed);
         assert!(problem.message.contains("recursion limit"), "{problem:?}");
+    }
+
+    /// A large body of `client`.
+    fn large(client: Client, app: &App) -> Request {
+        let mut request = Request::new(Body::from(format!("[1{}]", " ".repeat(100_000))));
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        request.extensions_mut().insert(Visit {
+            api: Api::Own,
+            peer: client,
+            started: Instant::now(),
+            deadline: Instant::now(),
+            carried: Arc::new(app.carried.of(client)),
+        });
+        request
+    }
+
+    #[test]
+    fn bodies_of_one_client_do_not_delay_those_of_others() {
+        let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
+        let app = App::new(config, ([127, 0, 0, 1], 0).into()).unwrap();
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.unwrap().block_on(async {
+            // A client whose body is being parsed, and who has sent more of them.
+            let place = app.parsing.enter(Client(1)).await.unwrap();
+            let more: Vec<_> = (0..3).map(|_| large(Client(1), &app)).collect();
+            let mut more = pin!(futures_util::future::try_join_all(
+                more.into_iter().map(|request| json::<Value>(request, &app))
+            ));
+            let soon = Duration::from_millis(20);
+            assert!(timeout(soon, &mut more).await.is_err(), "it has one turn");
+            let other = json::<Value>(large(Client(2), &app), &app);
+            let other = timeout(Duration::from_secs(60), other).await;
+            assert_eq!(other.unwrap().unwrap(), serde_json::json!([1]));
+            drop(place);
+            assert_eq!(more.await.unwrap().len(), 3);
+        });
     }
 
     #[test]

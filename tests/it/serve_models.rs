@@ -121,7 +121,8 @@ fn openai_refuses_in_its_own_way() {
         ("n", json!(0)),
         ("n", json!(100)),
         ("max_tokens", json!(1_000_000)),
-        ("stop", json!(["a", "b", "c", "d", "e"])),
+        ("store", json!(true)),
+        ("service_tier", json!("priority")),
         ("stream_options", json!({"include_usage": true})),
         ("max_tokens", json!("many")),
     ] {
@@ -133,8 +134,15 @@ fn openai_refuses_in_its_own_way() {
         );
     }
     let defaults = json!({"prompt": "the", "max_tokens": 1, "logprobs": null, "best_of": 1, "suffix": "", "logit_bias": {},
-        "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me"});
+        "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me", "store": false, "metadata": {"a": "b"},
+        "service_tier": "auto", "n": 1});
     post(server.address, completions, &defaults).expect(200);
+    refuse(
+        completions,
+        json!({"prompt": "the", "stop": ["a", "b", "c", "d", "e"]}),
+        413,
+        "stop",
+    );
     refuse(completions, json!({"prompt": "the", "unknown": 1}), 400, "");
     refuse(
         completions,
