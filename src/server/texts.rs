@@ -101,6 +101,11 @@ pub(super) async fn begin(
 }
 
 impl Begun {
+    /// The number of segments that are translated.
+    pub(super) fn segments(&self) -> usize {
+        self.count
+    }
+
     /// The translations.
     ///
     /// # Errors
@@ -126,6 +131,19 @@ impl Begun {
     }
 }
 
+/// Refuses too many segments.
+///
+/// # Errors
+/// A [`Problem`] with their number.
+pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
+    let most = limits.most_texts();
+    if found > most {
+        let problem = format!("{found} lines or sentences; a request has at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok(())
+}
+
 /// The segments of `texts`, as documents and as sentences of `model`.
 fn read(
     model: &Model,
@@ -148,11 +166,7 @@ fn read(
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     stop.check()?;
     let segments = || documents.iter().flat_map(Document::segments);
-    let (found, most) = (segments().count(), limits.most_texts());
-    if found > most {
-        let problem = format!("{found} lines or sentences; a request has at most {most}");
-        return Err(Problem::new(Kind::TooLarge, problem));
-    }
+    check_segments(segments().count(), limits)?;
     let mut demanding = texts.terms.as_ref().map(Terms::demanding);
     let request = |segment: &Segment| {
         stop.check()?;

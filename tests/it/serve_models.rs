@@ -87,6 +87,20 @@ fn completions_are_those_of_the_pipeline() {
             .iter()
             .all(|chunk| chunk["id"] == chunks[0]["id"] && chunk["usage"].is_null())
     );
+    let asked =
+        json!({"prompt": "the ", "max_tokens": 2, "seed": 5, "stream": true, "n": 2, "echo": true});
+    let mut texts = [String::new(), String::new()];
+    for (_, data) in self::events(&post(address, "/v1/completions", &asked).body) {
+        if let Ok(chunk) = serde_json::from_str::<Value>(&data) {
+            let choice = &chunk["choices"][0];
+            let number = choice["index"].as_u64().unwrap() as usize;
+            texts[number] += choice["text"].as_str().unwrap();
+        }
+    }
+    for (number, text) in texts.iter().enumerate() {
+        let expected = generated("the ", &options(5, number as u64, 1.0, 2));
+        assert_eq!(*text, format!("the {}", expected.text));
+    }
     // A stop string ends the text before it.
     let stop: String = expected.text.chars().skip(5).take(3).collect();
     let asked = json!({"prompt": "the ", "max_tokens": 30, "seed": 5, "stop": stop});

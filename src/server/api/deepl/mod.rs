@@ -22,7 +22,7 @@ use crate::server::glossaries::Terms;
 use crate::server::language::{Language, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::texts::{Form, Texts, begin};
+use crate::server::texts::{Form, Texts, begin, check_segments};
 use crate::server::visit::Visit;
 
 /// The limit that DeepL reports to those who have none.
@@ -176,9 +176,11 @@ async fn translate_each(
         }
     }
     // All models accept their texts before any of them is waited for, so that nothing that was translated is thrown away.
-    let mut all = Vec::new();
+    let (mut all, mut segments) = (Vec::new(), 0);
     for (model, numbers, texts) in groups {
         let begun = begin(app, &model, client, texts_of(texts)).await?;
+        segments += begun.segments();
+        check_segments(segments, &app.config.limits)?;
         all.push((numbers, begun));
     }
     for (numbers, begun) in all {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::head::{Head, Usage};
 use super::neutral;
+use super::request::request;
 use super::stream::Chunks;
-use super::wish::{self, StreamOptions, Wish};
+use super::wish;
 use crate::config::Task;
 use crate::decode::Ending;
 use crate::pipeline::service::{Client, Service};
@@ -27,82 +27,33 @@ use crate::server::problem::Problem;
 use crate::server::sse;
 use crate::server::visit::Visit;
 
-/// Texts to continue.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "some fields ask for nothing")]
-pub(super) struct Complete {
-    /// The model; may be left out if only one here generates text.
-    model: Option<String>,
-    /// The text, or texts.
-    #[serde(default)]
-    prompt: Option<OneOrMany>,
-    /// Most tokens of a continuation [default: 16].
-    max_tokens: Option<usize>,
-    /// Divisor of the logits; 0 always takes the likeliest token [default: 1].
-    temperature: Option<f64>,
-    /// Share of the probability of tokens to draw from [default: 1].
-    top_p: Option<f64>,
-    /// The same seed gives the same texts [default: a random one].
-    seed: Option<i64>,
-    /// Continuations of each text [default: 1].
-    n: Option<usize>,
-    /// Up to four strings before which a continuation ends.
-    stop: Option<OneOrMany>,
-    /// Whether the text comes before its continuation.
-    echo: Option<bool>,
-    /// Whether to send the text as it is written.
-    stream: Option<bool>,
-    /// Options of a stream.
-    stream_options: Option<StreamOptions>,
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    user: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    safety_identifier: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    prompt_cache_key: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::object")]
-    #[schema(value_type = Option<Object>)]
-    metadata: (),
-    /// Only `false`.
-    #[serde(default, deserialize_with = "neutral::no")]
-    #[schema(value_type = Option<bool>)]
-    store: (),
-    /// Only `auto` or `default`.
-    #[serde(default, deserialize_with = "neutral::usual_tier")]
-    #[schema(value_type = Option<String>)]
-    service_tier: (),
-    /// Only 0.
-    #[serde(default, deserialize_with = "neutral::zero")]
-    #[schema(value_type = Option<f64>)]
-    frequency_penalty: (),
-    /// Only 0.
-    #[serde(default, deserialize_with = "neutral::zero")]
-    #[schema(value_type = Option<f64>)]
-    presence_penalty: (),
-    /// Only an empty object.
-    #[serde(default, deserialize_with = "neutral::empty_object")]
-    #[schema(value_type = Option<Object>)]
-    logit_bias: (),
-    /// Only 1.
-    #[serde(default, deserialize_with = "neutral::one")]
-    #[schema(value_type = Option<f64>)]
-    best_of: (),
-    /// Only `null`.
-    #[serde(default, deserialize_with = "neutral::null")]
-    #[schema(value_type = Option<f64>)]
-    logprobs: (),
-    /// Only an empty text.
-    #[serde(default, deserialize_with = "neutral::empty_text")]
-    #[schema(value_type = Option<String>)]
-    suffix: (),
+request! {
+    /// Texts to continue.
+    struct Complete {
+        /// The model; may be left out if only one here generates text.
+        model: Option<String>,
+        /// The text, or texts.
+        #[serde(default)]
+        prompt: Option<OneOrMany>,
+        /// Most tokens of a continuation [default: 16].
+        max_tokens: Option<usize>,
+        /// Up to four strings before which a continuation ends.
+        stop: Option<OneOrMany>,
+        /// Whether the text comes before its continuation.
+        echo: Option<bool>,
+        /// Only 1.
+        #[serde(default, deserialize_with = "neutral::one")]
+        #[schema(value_type = Option<f64>)]
+        best_of: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<f64>)]
+        logprobs: (),
+        /// Only an empty text.
+        #[serde(default, deserialize_with = "neutral::empty_text")]
+        #[schema(value_type = Option<String>)]
+        suffix: (),
+    }
 }
 
 /// A text to continue, and what has been read of it.
@@ -193,7 +144,8 @@ pub(super) async fn complete(
     let stops = wish::stops(&stop, &app.config.limits);
     app.admit_with(&visit, "prompt", &texts, &[stops])?;
     let copies = asked.n.unwrap_or(1);
-    let options = asked.options(&app, texts.len(), stop)?;
+    let wish = asked.wish(asked.max_tokens.unwrap_or(16));
+    let options = wish.options(&app, texts.len(), stop)?;
     let reader = Arc::clone(&model);
     let read = move |stop: &Stop| read(&reader, &texts, stop);
     let begun = app.desk.ask(client, read).await?;
@@ -217,25 +169,6 @@ pub(super) async fn complete(
     let results = answers.all(jobs).await?;
     let write = move |_: &Stop| Ok(reply(&asked.whole(&results, usage)));
     app.desk.ask(client, write).await
-}
-
-impl Complete {
-    /// How each of `texts` texts is continued, apart from the number of the sample.
-    fn options(
-        &self,
-        app: &Shared,
-        texts: usize,
-        stop: Vec<String>,
-    ) -> Result<GenerateOptions, Problem> {
-        let wish = Wish {
-            copies: self.n,
-            new_tokens: self.max_tokens.unwrap_or(16),
-            temperature: self.temperature,
-            top_p: self.top_p,
-            seed: self.seed,
-        };
-        wish.options(app, texts, stop)
-    }
 }
 
 /// Reads the texts.

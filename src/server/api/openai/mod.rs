@@ -5,6 +5,7 @@ mod completions;
 mod embeddings;
 mod head;
 mod neutral;
+mod request;
 mod stream;
 mod wish;
 

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::neutral;
-use super::wish::{self, StreamOptions, Wish};
+use super::request::request;
+use super::wish::{self, Wish};
 use crate::config::Task;
 use crate::server::api::OneOrMany;
 use crate::server::app::Shared;
@@ -18,125 +19,76 @@ use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::visit::Visit;
 
-/// A conversation to go on with.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "some fields ask for nothing")]
-pub(super) struct Chat {
-    /// The model; may be left out if only one here generates text or translates.
-    model: Option<String>,
-    /// What was said so far.
-    messages: Vec<Message>,
-    /// Most tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
-    max_completion_tokens: Option<usize>,
-    /// The same.
-    max_tokens: Option<usize>,
-    /// Divisor of the logits; 0 always takes the likeliest token [default: 1; translations are not drawn at random].
-    temperature: Option<f64>,
-    /// Share of the probability of tokens to draw from [default: 1].
-    top_p: Option<f64>,
-    /// The same seed gives the same answers [default: a random one].
-    seed: Option<i64>,
-    /// Answers [default: 1].
-    n: Option<usize>,
-    /// Up to four strings before which an answer ends; not for translations.
-    stop: Option<OneOrMany>,
-    /// Whether to send the answer as it is written.
-    stream: Option<bool>,
-    /// Options of a stream.
-    stream_options: Option<StreamOptions>,
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    user: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    safety_identifier: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::anything")]
-    #[schema(value_type = Option<String>)]
-    prompt_cache_key: (),
-    /// Ignored.
-    #[serde(default, deserialize_with = "neutral::object")]
-    #[schema(value_type = Option<Object>)]
-    metadata: (),
-    /// Only `false`.
-    #[serde(default, deserialize_with = "neutral::no")]
-    #[schema(value_type = Option<bool>)]
-    store: (),
-    /// Only `auto` or `default`.
-    #[serde(default, deserialize_with = "neutral::usual_tier")]
-    #[schema(value_type = Option<String>)]
-    service_tier: (),
-    /// Only 0.
-    #[serde(default, deserialize_with = "neutral::zero")]
-    #[schema(value_type = Option<f64>)]
-    frequency_penalty: (),
-    /// Only 0.
-    #[serde(default, deserialize_with = "neutral::zero")]
-    #[schema(value_type = Option<f64>)]
-    presence_penalty: (),
-    /// Only an empty object.
-    #[serde(default, deserialize_with = "neutral::empty_object")]
-    #[schema(value_type = Option<Object>)]
-    logit_bias: (),
-    /// Only `false`.
-    #[serde(default, deserialize_with = "neutral::no")]
-    #[schema(value_type = Option<bool>)]
-    logprobs: (),
-    /// Only 0.
-    #[serde(default, deserialize_with = "neutral::zero")]
-    #[schema(value_type = Option<f64>)]
-    top_logprobs: (),
-    /// Only text.
-    #[serde(default, deserialize_with = "neutral::text_format")]
-    #[schema(value_type = Option<Object>)]
-    response_format: (),
-    /// Only text.
-    #[serde(default, deserialize_with = "neutral::text_alone")]
-    #[schema(value_type = Option<Vec<String>>)]
-    modalities: (),
-    /// Only an empty list.
-    #[serde(default, deserialize_with = "neutral::empty_list")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    tools: (),
-    /// Only `none` or `auto`.
-    #[serde(default, deserialize_with = "neutral::no_call")]
-    #[schema(value_type = Option<String>)]
-    tool_choice: (),
-    /// Ignored: there are no tools.
-    #[serde(default, deserialize_with = "neutral::yes_or_no")]
-    #[schema(value_type = Option<bool>)]
-    parallel_tool_calls: (),
-    /// Only an empty list.
-    #[serde(default, deserialize_with = "neutral::empty_list")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    functions: (),
-    /// Only `none` or `auto`.
-    #[serde(default, deserialize_with = "neutral::no_call")]
-    #[schema(value_type = Option<String>)]
-    function_call: (),
-    /// Only `none`.
-    #[serde(default, deserialize_with = "neutral::no_reasoning")]
-    #[schema(value_type = Option<String>)]
-    reasoning_effort: (),
-    /// Only `medium`.
-    #[serde(default, deserialize_with = "neutral::usual_length")]
-    #[schema(value_type = Option<String>)]
-    verbosity: (),
-    /// Only `null`.
-    #[serde(default, deserialize_with = "neutral::null")]
-    #[schema(value_type = Option<Object>)]
-    prediction: (),
-    /// Only `null`.
-    #[serde(default, deserialize_with = "neutral::null")]
-    #[schema(value_type = Option<Object>)]
-    audio: (),
-    /// Only `null`.
-    #[serde(default, deserialize_with = "neutral::null")]
-    #[schema(value_type = Option<Object>)]
-    web_search_options: (),
+request! {
+    /// A conversation to go on with.
+    struct Chat {
+        /// The model; may be left out if only one here generates text or translates.
+        model: Option<String>,
+        /// What was said so far.
+        messages: Vec<Message>,
+        /// Most tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
+        max_completion_tokens: Option<usize>,
+        /// The same.
+        max_tokens: Option<usize>,
+        /// Up to four strings before which an answer ends; not for translations.
+        stop: Option<OneOrMany>,
+        /// Only `false`.
+        #[serde(default, deserialize_with = "neutral::no")]
+        #[schema(value_type = Option<bool>)]
+        logprobs: (),
+        /// Only 0.
+        #[serde(default, deserialize_with = "neutral::zero")]
+        #[schema(value_type = Option<f64>)]
+        top_logprobs: (),
+        /// Only text.
+        #[serde(default, deserialize_with = "neutral::text_format")]
+        #[schema(value_type = Option<Object>)]
+        response_format: (),
+        /// Only text.
+        #[serde(default, deserialize_with = "neutral::text_alone")]
+        #[schema(value_type = Option<Vec<String>>)]
+        modalities: (),
+        /// Only an empty list.
+        #[serde(default, deserialize_with = "neutral::empty_list")]
+        #[schema(value_type = Option<Vec<Object>>)]
+        tools: (),
+        /// Only `none` or `auto`.
+        #[serde(default, deserialize_with = "neutral::no_call")]
+        #[schema(value_type = Option<String>)]
+        tool_choice: (),
+        /// Ignored: there are no tools.
+        #[serde(default, deserialize_with = "neutral::yes_or_no")]
+        #[schema(value_type = Option<bool>)]
+        parallel_tool_calls: (),
+        /// Only an empty list.
+        #[serde(default, deserialize_with = "neutral::empty_list")]
+        #[schema(value_type = Option<Vec<Object>>)]
+        functions: (),
+        /// Only `none` or `auto`.
+        #[serde(default, deserialize_with = "neutral::no_call")]
+        #[schema(value_type = Option<String>)]
+        function_call: (),
+        /// Only `none`.
+        #[serde(default, deserialize_with = "neutral::no_reasoning")]
+        #[schema(value_type = Option<String>)]
+        reasoning_effort: (),
+        /// Only `medium`.
+        #[serde(default, deserialize_with = "neutral::usual_length")]
+        #[schema(value_type = Option<String>)]
+        verbosity: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        prediction: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        audio: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        web_search_options: (),
+    }
 }
 
 /// Something that was said.
@@ -273,13 +225,7 @@ impl Chat {
         }
         let new_tokens = self.max_completion_tokens.or(self.max_tokens);
         let wanted = Wanted {
-            wish: Wish {
-                copies: self.n,
-                new_tokens: new_tokens.unwrap_or(256),
-                temperature: self.temperature,
-                top_p: self.top_p,
-                seed: self.seed,
-            },
+            wish: self.wish(new_tokens.unwrap_or(256)),
             new_tokens,
             stop: self
                 .stop
