@@ -30,7 +30,7 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
     request: Request,
     app: &App,
 ) -> Result<T, Problem> {
-    let client = Visit::of(&request)?.peer;
+    let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
     // A page of another site can make a browser send bodies of other types, and of none, without asking.
     if media_type(&head.headers).as_deref() != Some("application/json") {
@@ -51,7 +51,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     app: &App,
     lists: &[&str],
 ) -> Result<T, Problem> {
-    let client = Visit::of(&request)?.peer;
+    let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
@@ -97,8 +97,14 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// What `read` makes of `bytes`, beside the server's own threads and when it is the turn of `client` if there are many. Who has
-/// which key may not be known before, so that a client is an address.
+/// Who sends a body: whoever has the key in the head, or else the address, since a key may also be in the body.
+fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
+    let visit = Visit::of(request)?;
+    let known = app.client(request.headers(), None, &visit);
+    Ok(known.unwrap_or(visit.peer))
+}
+
+/// What `read` makes of `bytes`, beside the server's own threads and when it is the turn of `client` if there are many.
 async fn aside<T: Send + 'static>(
     app: &App,
     client: Client,

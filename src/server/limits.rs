@@ -126,7 +126,8 @@ impl Limits {
         [self.in_progress, most_of(self.in_progress)]
     }
 
-    /// Jobs of one client that may wait for a model. Nobody has more than one request's texts waiting who sends one at a time.
+    /// Jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest requests would
+    /// always be refused.
     pub(super) fn share_of_queue(&self) -> usize {
         most_of(self.queue).max(self.most_texts())
     }
