@@ -20,7 +20,7 @@ import urllib.parse
 
 from serving import Failure, Server, check, program_of, table
 
-THREADS = 24
+CLIENTS = 24
 # Statuses that say what is wrong with a request, or that it is fine.
 ALLOWED = {200, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 421, 422, 429, 431, 501, 503, 505}
 # Seconds to wait for the answer to a request that may be incomplete, and to any other.
@@ -270,8 +270,8 @@ class Connection:
         return int(first[1]), b"connection: close" not in head
 
 
-def fuzz(server, requests, seed):
-    """Sends requests; the rows of the table of what came back."""
+def fuzz(server, requests, seed, clients=CLIENTS):
+    """Sends requests from so many clients at the same time; the rows of the table of what came back."""
     counts, errors, lock = collections.Counter(), [], threading.Lock()
     numbers = iter(range(requests))
 
@@ -300,7 +300,7 @@ def fuzz(server, requests, seed):
                 counts[kind, status] += 1
 
     before, started = server.memory(), time.monotonic()
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    threads = [threading.Thread(target=work) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -327,11 +327,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     program_of(parser)
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     try:
         with Server(options.attentive, {"en-de": options.model}) as server:
-            table(["sent", "came back"], fuzz(server, options.requests, options.seed))
+            table(["sent", "came back"], fuzz(server, options.requests, options.seed, options.clients))
     except Failure as failure:
         sys.exit(f"FAILED: {failure}")
 

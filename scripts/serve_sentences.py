@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that no sentence of a text is lost, by all APIs of `attentive serve` and by `attentive translate --split-sentences`.
+"""Checks that no sentence of a text is lost: by all APIs of `attentive serve`, its page in a browser, and by
+`attentive translate --split-sentences`.
 
     python3 scripts/serve_sentences.py --attentive target/release/attentive
 
-Needs Python 3.11 and the program. Trains a small model that copies its input (a few minutes, once, in target/serve/sentences),
-writes 500 paragraphs of several sentences in five languages, with a marker word in each sentence and with blanks and line breaks
-of many kinds between them, and has them translated. Every answer must be the translations of the single sentences with the blanks
-of the source, and every marker must be in it once. Ends with a status other than 0 if anything differs.
+Needs Python 3.11, the program, and Chromium with its driver (`--no-page` does without). Trains a small model that copies its input
+(a few minutes, once, in target/serve/sentences), writes 500 paragraphs of several sentences in five languages, with a marker word
+in each sentence and with blanks and line breaks of many kinds between them, and has them translated. Every answer must be the
+translations of the single sentences with the blanks of the source, and every marker must be in it once. Ends with a status other
+than 0 if anything differs.
 """
 
 import argparse
@@ -14,10 +16,12 @@ import html
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import urllib.request
 
+from browser import Browser
 from serving import Failure, Server, check
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -31,6 +35,8 @@ LANGUAGES = {
     "zh": ("我 看见 一 只 狗 绿色 房子 元 今天 学生 喜欢", ["。", "！", "？", "。”"], ""),
 }
 BLANKS = [" ", "  ", "\n", "\n\n", "\r\n", " \n\t", "\u00a0 ", "\n \n"]
+# Between the texts that the page is given as one: nothing else has as many line breaks.
+BETWEEN = "\n" * 5
 CONFIG = """
 seed = 1
 [data]
@@ -75,9 +81,12 @@ def words_of(language):
 
 
 def sentence(chance, language, marker):
-    """A sentence with the marker, which begins with a capital letter where the language has them."""
+    """A sentence with the marker. It begins with a letter, a capital one where the language has them, and does not end in what may
+    be an initial: nobody could tell where such sentences end."""
     words, ends, blank = words_of(language), LANGUAGES[language][1], LANGUAGES[language][2]
     chosen = [chance.choice(words) for _ in range(chance.randint(2, 6))]
+    if not chosen[0][0].isalpha() or chosen[-1] == "A":
+        return sentence(chance, language, marker)
     chosen.insert(chance.randint(1, len(chosen)), marker)
     text = blank.join(chosen)
     return text[0].upper() + text[1:] + chance.choice(ends)
@@ -141,6 +150,22 @@ def deepl(url, text, **more):
     return json.loads(answer)["translations"][0]["text"]
 
 
+def shown(url, texts, size=20):
+    """What the page shows for these texts, which are given to it in groups, as paragraphs of longer texts."""
+    found = []
+    with Browser() as browser:
+        for start in range(0, len(texts), size):
+            group = [text.replace("\r\n", "\n") for text in texts[start : start + size]]
+            found += browser.translation(url, BETWEEN.join(group)).split(BETWEEN)
+    check(len(found) == len(texts), f"the page shows {len(found)} paragraphs for {len(texts)}")
+    return found
+
+
+def rendered(markup):
+    """Markup with the runs of blanks that a browser shows as one, and with other blanks as characters."""
+    return re.sub("[ \\t\\r\\n]+", " ", markup.replace("&#160;", "\u00a0"))
+
+
 def markers_of(text, markers):
     """How often each marker is in the text as a word of its own."""
     found = [word.strip() for word in "".join(c if c.isascii() and c.isalnum() else " " for c in text).split()]
@@ -152,6 +177,7 @@ def main():
     parser.add_argument("--attentive", type=pathlib.Path, default=ROOT / "target" / "release" / "attentive", help="the program")
     parser.add_argument("--model", type=pathlib.Path, help="a model that copies, trained before by this script")
     parser.add_argument("--steps", type=int, default=1200, help="updates of the training")
+    parser.add_argument("--no-page", dest="page", action="store_false", help="do without a browser")
     parser.add_argument("--paragraphs", type=int, default=500)
     options = parser.parse_args()
     model = options.model or train(options)
@@ -172,33 +198,45 @@ def main():
 
     failures = 0
 
-    def report(name, found, exact):
+    def report(name, found, right):
+        """Compares with what is `right`, if that is known, and counts the markers."""
         nonlocal failures
-        wrong = sum(text != right for text, right in zip(found, expected)) if exact else 0
-        counts = [count for text, (_, _, markers) in zip(found, paragraphs) for count in markers_of(text, markers)]
-        missing = copied - sum(count == 1 for count in counts)
-        failures += wrong + (missing > 0)
-        print(f"{name}: {wrong} paragraphs differ, {max(missing, 0)} markers missing")
+        differ = [pair for pair in zip(found, right or found) if pair[0] != pair[1]]
+        counts = [markers_of(text, markers) for text, (_, _, markers) in zip(found, paragraphs)]
+        missing = [
+            (text, marker)
+            for text, alone, these, (_, _, markers) in zip(found, expected, counts, paragraphs)
+            for count, once, marker in zip(these, markers_of(alone, markers), markers)
+            if once == 1 and count != 1
+        ]
+        failures += len(differ) + len(missing)
+        print(f"{name}: {len(differ)} paragraphs differ, {len(missing)} markers missing")
+        if differ:
+            print(f"  {differ[0][0]!r}, expected\n  {differ[0][1]!r}")
+        if missing:
+            print(f"  no {missing[0][1]} in {missing[0][0]!r}")
 
     with Server(options.attentive, {"copy": model, "en-de": model}) as server:
         url = server.url
-        report("LibreTranslate", [libretranslate(url, text) for text in sources], True)
-        report("DeepL", [deepl(url, text) for text in sources], True)
-        report("DeepL, nonewlines", [deepl(url, text, split_sentences="nonewlines") for text in sources], False)
-        report("/api/translate", [own(url, text) for text in sources], True)
-        report("/api/translate, stream", [streamed(url, text) for text in sources], True)
-        marked = [f"<div><p>{html.escape(text)}</p></div>" for text in sources]
-        report("LibreTranslate, HTML", [libretranslate(url, text, "html") for text in marked], False)
-        report("DeepL, XML", [deepl(url, text, tag_handling="xml") for text in marked], False)
+        report("LibreTranslate", [libretranslate(url, text) for text in sources], expected)
+        report("DeepL", [deepl(url, text) for text in sources], expected)
+        report("DeepL, nonewlines", [deepl(url, text, split_sentences="nonewlines") for text in sources], None)
+        report("/api/translate", [own(url, text) for text in sources], expected)
+        report("/api/translate, stream", [streamed(url, text) for text in sources], expected)
+        marked, right = [[f"<div><p>{html.escape(text)}</p></div>" for text in texts] for texts in (sources, expected)]
+        report("LibreTranslate, HTML", [rendered(libretranslate(url, text, "html")) for text in marked], map(rendered, right))
+        report("DeepL, XML", [rendered(deepl(url, text, tag_handling="xml")) for text in marked], map(rendered, right))
+        if options.page:
+            # A text field has one kind of line break.
+            lines = [text.replace("\r\n", "\n") for text in expected]
+            report("the page", shown(url, sources), lines)
         server.check_well()
 
     # Files have one paragraph a line.
     rows = [text.replace("\r", " ").replace("\n", " ") for text in sources]
     found = run(options, "translate", model, "--split-sentences", text="".join(f"{row}\n" for row in rows).encode())
     right = [text.replace("\r", " ").replace("\n", " ") for text in expected]
-    wrong = sum(one != other for one, other in zip(found.decode().split("\n"), right))
-    failures += wrong
-    print(f"attentive translate --split-sentences: {wrong} lines differ")
+    report("attentive translate --split-sentences", found.decode().split("\n"), right)
     sys.exit(bool(failures))
 
 

@@ -1,5 +1,35 @@
 //! Colours that can be distinguished with any type of colour vision.
 
+/// The background of a figure, and the colors that can be seen on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark on white.
+    #[default]
+    Light,
+    /// Light on black.
+    Dark,
+}
+
+impl Theme {
+    /// `colour`, which is one of the light theme, in this theme. Colors of matrices are the same in both.
+    pub(super) fn shade(self, colour: &str) -> &str {
+        match (self, colour) {
+            (Self::Light, colour) => colour,
+            (Self::Dark, PAPER) => "#0d1117",
+            (Self::Dark, TEXT) => "#e6edf3",
+            (Self::Dark, QUIET) => "#9198a1",
+            (Self::Dark, GRID) => "#2b3036",
+            (Self::Dark, MISSING) => "#3d444d",
+            (Self::Dark, BAND) => "#33301f",
+            (Self::Dark, "#0072b2") => "#4a9fe0",
+            (Self::Dark, "#444444") => "#c0c0c0",
+            (Self::Dark, colour) => colour,
+        }
+    }
+}
+
+/// The background.
+pub(super) const PAPER: &str = "#ffffff";
 /// Black text.
 pub(super) const TEXT: &str = "#222222";
 /// Secondary text and axes.

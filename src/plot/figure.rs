@@ -1,9 +1,12 @@
 //! Rows of charts with one title and one legend.
 
 use super::area::Area;
+use super::bar_chart::BarChart;
+use super::colour::Theme;
 use super::heat_map::HeatMap;
 use super::legend::Legend;
 use super::line_chart::LineChart;
+use super::series::Series;
 use super::svg::{Anchor, Svg, TextStyle};
 use super::text;
 
@@ -21,6 +24,7 @@ pub struct Figure {
     title: String,
     note: String,
     width: f64,
+    theme: Theme,
     rows: Vec<Row>,
 }
 
@@ -36,6 +40,8 @@ struct Row {
 pub enum Panel {
     /// Lines.
     Lines(LineChart),
+    /// Bars.
+    Bars(BarChart),
     /// A matrix.
     Heat(HeatMap),
 }
@@ -43,6 +49,12 @@ pub enum Panel {
 impl From<LineChart> for Panel {
     fn from(chart: LineChart) -> Self {
         Self::Lines(chart)
+    }
+}
+
+impl From<BarChart> for Panel {
+    fn from(chart: BarChart) -> Self {
+        Self::Bars(chart)
     }
 }
 
@@ -56,7 +68,7 @@ impl Panel {
     /// Its share of the row's width: a colour bar needs space, and cells should be wider than a pixel.
     fn share(&self) -> f64 {
         match self {
-            Self::Lines(_) => 1.0,
+            Self::Lines(_) | Self::Bars(_) => 1.0,
             Self::Heat(_) => 1.5,
         }
     }
@@ -64,6 +76,7 @@ impl Panel {
     fn title(&self) -> &str {
         match self {
             Self::Lines(chart) => chart.title(),
+            Self::Bars(chart) => chart.title(),
             Self::Heat(chart) => chart.title(),
         }
     }
@@ -71,6 +84,7 @@ impl Panel {
     fn draw(&self, svg: &mut Svg, area: Area) {
         match self {
             Self::Lines(chart) => chart.draw(svg, area),
+            Self::Bars(chart) => chart.draw(svg, area),
             Self::Heat(chart) => chart.draw(svg, area),
         }
     }
@@ -83,6 +97,7 @@ impl Figure {
             title: title.into(),
             note: String::new(),
             width: 960.0,
+            theme: Theme::Light,
             rows: Vec::new(),
         }
     }
@@ -96,6 +111,12 @@ impl Figure {
     /// Sets the width in pixels.
     pub fn width(mut self, width: f64) -> Self {
         self.width = width.max(2.0 * MARGIN + 1.0);
+        self
+    }
+
+    /// Sets the background and the colors.
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
         self
     }
 
@@ -117,7 +138,7 @@ impl Figure {
     /// The figure as SVG text.
     pub fn svg(&self) -> String {
         let inner = self.width - 2.0 * MARGIN;
-        let legend = Legend::of(self.line_charts().flat_map(LineChart::all_series));
+        let legend = Legend::of(self.all_series());
         let title = line_height(&self.title, TITLE_SIZE);
         let head = title + line_height(&self.note, text::SIZE);
         let rows: f64 = self.rows.iter().map(Row::full_height).sum();
@@ -125,7 +146,7 @@ impl Figure {
         let gaps = GAP * self.rows.len().saturating_sub(1) as f64;
         let height = 2.0 * MARGIN + head + legend_height + rows + gaps;
 
-        let mut svg = Svg::new(self.width, height.ceil(), &self.name());
+        let mut svg = Svg::new(self.width, height.ceil(), &self.name(), self.theme);
         let style = TextStyle::plain(Anchor::Start);
         if !self.title.is_empty() {
             let title = text::shorten(&self.title, TITLE_SIZE, inner);
@@ -162,11 +183,12 @@ impl Figure {
         titles.collect::<Vec<_>>().join("; ")
     }
 
-    fn line_charts(&self) -> impl Iterator<Item = &LineChart> {
+    fn all_series(&self) -> impl Iterator<Item = &Series> {
         let panels = self.rows.iter().flat_map(|row| &row.panels);
-        panels.filter_map(|panel| match panel {
-            Panel::Lines(chart) => Some(chart),
-            Panel::Heat(_) => None,
+        panels.flat_map(|panel| match panel {
+            Panel::Lines(chart) => chart.all_series(),
+            Panel::Bars(chart) => chart.all_series(),
+            Panel::Heat(_) => &[],
         })
     }
 }
@@ -202,7 +224,7 @@ fn line_height(content: &str, size: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Axis, Matrix, Series};
+    use crate::plot::{Axis, Matrix};
 
     #[test]
     fn an_empty_figure_is_valid() {

@@ -28,10 +28,12 @@ pub(super) enum Origin {
     Top,
 }
 
-/// Whether the chart has grid lines at the ticks.
+/// Which ticks have grid lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grid {
     Lines,
+    /// At the ticks of the vertical axis only.
+    Values,
     None,
 }
 
@@ -120,7 +122,8 @@ impl FramePlan<'_> {
             let Some(y) = frame.y.at(*value) else {
                 continue;
             };
-            self.tick(svg, (x, y), (frame.area.right(), y), (x - 4.0, y));
+            let lines = self.grid != Grid::None;
+            tick(svg, lines, (x, y), (frame.area.right(), y), (x - 4.0, y));
             let style = TextStyle::plain(Anchor::End).quiet();
             svg.text(x - GAP, y + text::SIZE * 0.36, label, style);
         }
@@ -132,7 +135,14 @@ impl FramePlan<'_> {
             let Some(x) = frame.x.at(*value) else {
                 continue;
             };
-            self.tick(svg, (x, bottom), (x, frame.area.y), (x, bottom + 4.0));
+            let lines = self.grid == Grid::Lines;
+            tick(
+                svg,
+                lines,
+                (x, bottom),
+                (x, frame.area.y),
+                (x, bottom + 4.0),
+            );
             let y = bottom + GAP + text::SIZE * 0.8;
             match lie {
                 XLabels::Level => {
@@ -145,12 +155,13 @@ impl FramePlan<'_> {
             }
         }
     }
+}
 
-    fn tick(&self, svg: &mut Svg, at: (f64, f64), across: (f64, f64), out: (f64, f64)) {
-        match self.grid {
-            Grid::Lines => svg.segment(at, across, &Stroke::new(colour::GRID, 1.0)),
-            Grid::None => svg.segment(at, out, &Stroke::new(colour::QUIET, 1.0)),
-        }
+/// A grid line from `at` to `across`, or else a mark from `at` to `out`.
+fn tick(svg: &mut Svg, line: bool, at: (f64, f64), across: (f64, f64), out: (f64, f64)) {
+    match line {
+        true => svg.segment(at, across, &Stroke::new(colour::GRID, 1.0)),
+        false => svg.segment(at, out, &Stroke::new(colour::QUIET, 1.0)),
     }
 }
 

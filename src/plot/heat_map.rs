@@ -195,12 +195,13 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::Theme;
 
     #[test]
     fn adjacent_cells_of_one_colour_are_one_stroke() {
         let matrix = Matrix::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
         assert_eq!(matrix.rows(), 2);
-        let mut svg = Svg::new(10.0, 10.0, "");
+        let mut svg = Svg::new(10.0, 10.0, "", Theme::Light);
         let area = Area {
             x: 0.0,
             y: 0.0,

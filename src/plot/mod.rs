@@ -1,6 +1,6 @@
 //! SVG charts from numbers and labels, independent of models, tensors and files.
 //!
-//! A [`Figure`] has rows of panels, a panel is a [`LineChart`] or a [`HeatMap`], and an [`Axis`] is linear, integer,
+//! A [`Figure`] has rows of panels, a panel is a [`LineChart`], a [`BarChart`] or a [`HeatMap`], and an [`Axis`] is linear, integer,
 //! logarithmic or categorical:
 //!
 //! ```
@@ -18,6 +18,7 @@
 
 mod area;
 mod axis;
+mod bar_chart;
 mod colour;
 mod figure;
 mod frame;
@@ -31,6 +32,8 @@ mod thin;
 mod ticks;
 
 pub use axis::Axis;
+pub use bar_chart::BarChart;
+pub use colour::Theme;
 pub use figure::{Figure, Panel};
 pub use heat_map::{HeatMap, Matrix};
 pub use line_chart::LineChart;

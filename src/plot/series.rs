@@ -23,6 +23,8 @@ enum Strength {
     Plain,
     Faint,
     Marked,
+    /// Bars instead of a line.
+    Filled,
 }
 
 impl Series {
@@ -47,6 +49,11 @@ impl Series {
         self.drawn(Strength::Marked)
     }
 
+    /// Draws bars instead of a line.
+    pub(super) fn filled(self) -> Self {
+        self.drawn(Strength::Filled)
+    }
+
     fn drawn(mut self, strength: Strength) -> Self {
         self.look.strength = strength;
         self
@@ -54,11 +61,18 @@ impl Series {
 }
 
 impl Look {
+    /// The color of an area.
+    pub(super) fn fill(self) -> &'static str {
+        colour::series(self.colour)
+    }
+
     pub(super) fn stroke(self) -> Stroke {
         let (width, opacity) = match self.strength {
             Strength::Plain => (1.6, 1.0),
             Strength::Faint => (1.4, 0.5),
             Strength::Marked => (2.0, 1.0),
+            // The legend's sample.
+            Strength::Filled => (11.0, 1.0),
         };
         Stroke {
             opacity,
@@ -74,7 +88,7 @@ impl Look {
             41..=100 => 2.2,
             _ => 1.4,
         };
-        (self.strength == Strength::Marked || count == 1)
+        (self.strength == Strength::Marked || (count == 1 && self.strength != Strength::Filled))
             .then(|| (colour::series(self.colour), radius))
     }
 }

@@ -3,12 +3,15 @@
 use std::fmt::{self, Display, Write};
 
 use super::area::Area;
-use super::colour;
+use super::colour::{self, Theme};
 use super::text;
 
 /// An SVG document being written.
 #[derive(Debug)]
-pub(super) struct Svg(String);
+pub(super) struct Svg {
+    text: String,
+    theme: Theme,
+}
 
 /// A coordinate or length: at most two decimals, without trailing zeros.
 #[derive(Clone, Copy)]
@@ -102,21 +105,22 @@ impl TextStyle {
 }
 
 impl Svg {
-    /// An empty white picture with an accessible `title`.
-    pub(super) fn new(width: f64, height: f64, title: &str) -> Self {
+    /// An empty picture with an accessible `title`.
+    pub(super) fn new(width: f64, height: f64, title: &str, theme: Theme) -> Self {
         let (w, h) = (Number(width), Number(height));
-        let title = Escaped(title);
-        Self(format!(
+        let (title, paper) = (Escaped(title), theme.shade(colour::PAPER));
+        let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
              font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif\">\n\
-             <title>{title}</title>\n<rect width=\"{w}\" height=\"{h}\" fill=\"#ffffff\"/>\n"
-        ))
+             <title>{title}</title>\n<rect width=\"{w}\" height=\"{h}\" fill=\"{paper}\"/>\n"
+        );
+        Self { text, theme }
     }
 
     /// Closes the document and returns it.
     pub(super) fn finish(mut self) -> String {
-        self.0.push_str("</svg>");
-        self.0
+        self.text.push_str("</svg>");
+        self.text
     }
 
     /// Draws text with its baseline at `y`.
@@ -137,7 +141,7 @@ impl Svg {
             Weight::Normal => "",
             Weight::Strong => " font-weight=\"600\"",
         };
-        let (x, y) = (Number(x), Number(y));
+        let (x, y, colour) = (Number(x), Number(y), self.theme.shade(colour));
         let turn = match turn {
             0.0 => String::new(),
             turn => format!(" transform=\"rotate({} {x} {y})\"", Number(turn)),
@@ -157,6 +161,7 @@ impl Svg {
             width,
             height,
         } = area;
+        let fill = self.theme.shade(fill);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
             Number(x),
@@ -174,6 +179,7 @@ impl Svg {
             width,
             height,
         } = area;
+        let colour = self.theme.shade(colour);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{colour}\"/>",
             Number(x),
@@ -202,6 +208,7 @@ impl Svg {
             opacity,
             dashes,
         } = stroke;
+        let colour = self.theme.shade(colour);
         let dashes = dashes.map_or(String::new(), |d| format!(" stroke-dasharray=\"{d}\""));
         let opacity = match *opacity {
             1.0 => String::new(),
@@ -216,6 +223,7 @@ impl Svg {
 
     /// Draws a dot.
     pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, fill: &str) {
+        let fill = self.theme.shade(fill);
         self.line(format_args!(
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>",
             Number(x),
@@ -237,7 +245,7 @@ impl Svg {
     /// Writes a line of the document verbatim.
     pub(super) fn line(&mut self, line: impl Display) {
         // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{line}");
+        let _ = writeln!(self.text, "{line}");
     }
 }
 
@@ -267,7 +275,7 @@ mod tests {
 
     #[test]
     fn markup_in_text_is_escaped() {
-        let mut svg = Svg::new(10.0, 10.0, "a < b & \"c\"");
+        let mut svg = Svg::new(10.0, 10.0, "a < b & \"c\"", Theme::Light);
         svg.text(
             1.0,
             2.0,

@@ -7,7 +7,7 @@ use super::mailbox::{Mailbox, Sender};
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::pipeline::Pipeline;
-use crate::pipeline::service::{Chunk, Client, Event, Refused, Reply, Service, Ticket};
+use crate::pipeline::service::{Admission, Chunk, Client, Event, Refused, Reply, Service, Ticket};
 
 /// Requests to a model and their events. Dropping it cancels them.
 pub(super) struct Answers<T> {
@@ -123,10 +123,11 @@ where
 pub(super) async fn compute<T: Send + 'static>(
     model: &Arc<Model>,
     client: Client,
+    admission: Admission,
     chunks: Vec<Chunk<T>>,
 ) -> Result<Vec<T>, Problem> {
     let count = chunks.len();
-    let send = |service: &Service, reply| service.compute(client, chunks, reply);
+    let send = |service: &Service, reply| service.compute(client, admission, chunks, reply);
     let mut answers = Answers::new(model, Merge::Replace);
     answers.send(0, send)?;
     answers.all(count).await

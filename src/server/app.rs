@@ -26,6 +26,10 @@ pub(super) type Shared = Arc<App>;
 /// Explanations that are computed at once, one for each client: they take much memory.
 const EXPLANATIONS: usize = 2;
 
+/// Bodies that are parsed at once, one for each client: until something is found to be wrong, they may take many times the memory
+/// of their text.
+const PARSED: usize = 2;
+
 /// A server without its network.
 pub(super) struct App {
     pub(super) config: ServeConfig,
@@ -35,6 +39,8 @@ pub(super) struct App {
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
     pub(super) desk: Desk,
+    /// Where large bodies are parsed.
+    pub(super) parsing: Desk,
     /// Where explanations are computed.
     pub(super) explanations: Desk,
     /// Characters of all texts so far.
@@ -64,6 +70,7 @@ impl App {
             metrics: Metrics::new(),
             phase: Phase::new(),
             desk: Desk::new(Desk::places()),
+            parsing: Desk::new(PARSED),
             explanations: Desk::new(EXPLANATIONS),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),

@@ -11,14 +11,16 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::app::App;
+use super::desk::Stop;
 use super::limits::Limits;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
 use super::values::{MOST_VALUES, object};
+use super::visit::Visit;
+use crate::pipeline::service::Client;
 
 /// Reads a JSON body.
 ///
@@ -26,15 +28,17 @@ use super::values::{MOST_VALUES, object};
 /// A [`Problem`] for a body that is too large, too slow, or not JSON of the right shape.
 pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
     request: Request,
-    limits: &Limits,
+    app: &App,
 ) -> Result<T, Problem> {
+    let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
     // A page of another site can make a browser send bodies of other types, and of none, without asking.
     if media_type(&head.headers).as_deref() != Some("application/json") {
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
     }
-    aside(read(&head, body, limits).await?, parse).await
+    let bytes = read(&head, body, &app.config.limits).await?;
+    aside(app, client, bytes, parse).await
 }
 
 /// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
@@ -44,9 +48,10 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
 /// Those of [`json`].
 pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     request: Request,
-    limits: &Limits,
+    app: &App,
     lists: &[&str],
 ) -> Result<T, Problem> {
+    let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
@@ -60,7 +65,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     };
     let bytes = match given {
         Given::Nothing => Bytes::new(),
-        Given::Form | Given::Json => read(&head, body, limits).await?,
+        Given::Form | Given::Json => read(&head, body, &app.config.limits).await?,
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
     let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
@@ -75,7 +80,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         });
         shaped(Value::Object(fields))
     };
-    aside(bytes, fields).await
+    aside(app, client, bytes, fields).await
 }
 
 /// What the body of a request has.
@@ -92,26 +97,27 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// What `read` makes of `bytes`, beside the server's own threads if there are many.
+/// Who sends a body: whoever has the key in the head, or else the address, since a key may also be in the body.
+fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
+    let visit = Visit::of(request)?;
+    let known = app.client(request.headers(), None, &visit);
+    Ok(known.unwrap_or(visit.peer))
+}
+
+/// What `read` makes of `bytes`, beside the server's own threads and when it is the turn of `client` if there are many.
 async fn aside<T: Send + 'static>(
+    app: &App,
+    client: Client,
     bytes: Bytes,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     /// Bytes that are read in an instant.
     const FEW: usize = 8 << 10;
-    /// What is read may take many times the memory of its text, until something is found to be wrong: few at once.
-    static TURNS: Semaphore = Semaphore::const_new(2);
     if bytes.len() <= FEW {
         return read(&bytes);
     }
-    let failed = || Problem::new(Kind::Internal, "the body could not be read");
-    let turn = TURNS.acquire().await.map_err(|_| failed())?;
-    let reading = spawn_blocking(move || {
-        // Kept even if the client leaves.
-        let _turn = turn;
-        read(&bytes)
-    });
-    reading.await.unwrap_or_else(|_| Err(failed()))
+    let read = move |_: &Stop| read(&bytes);
+    app.parsing.ask(client, read).await
 }
 
 /// All of a body. One that is declared to be too large is refused before any of it is read.
@@ -254,8 +260,16 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use hyper::header::HeaderValue;
+    use tokio::runtime::Builder;
+    use tokio::time::Instant;
+
     use super::*;
-    use crate::pipeline::service::Client;
+    use crate::server::api::Api;
+    use crate::server::config::{ServeConfig, ServedModel};
     use crate::server::shares::Shares;
 
     #[derive(Debug, serde::Deserialize)]
@@ -292,6 +306,43 @@ mod tests {
         let problem = parse::<Value>(deep.as_bytes()).unwrap_err();
         assert_eq!(problem.kind, Kind::Malformed);
         assert!(problem.message.contains("recursion limit"), "{problem:?}");
+    }
+
+    /// A large body of `client`.
+    fn large(client: Client, app: &App) -> Request {
+        let mut request = Request::new(Body::from(format!("[1{}]", " ".repeat(100_000))));
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        request.extensions_mut().insert(Visit {
+            api: Api::Own,
+            peer: client,
+            started: Instant::now(),
+            deadline: Instant::now(),
+            carried: Arc::new(app.carried.of(client)),
+        });
+        request
+    }
+
+    #[test]
+    fn bodies_of_one_client_do_not_delay_those_of_others() {
+        let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
+        let app = App::new(config, ([127, 0, 0, 1], 0).into()).unwrap();
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.unwrap().block_on(async {
+            // A client whose body is being parsed, and who has sent more of them.
+            let place = app.parsing.enter(Client(1)).await.unwrap();
+            let more: Vec<_> = (0..3).map(|_| large(Client(1), &app)).collect();
+            let mut more = pin!(futures_util::future::try_join_all(
+                more.into_iter().map(|request| json::<Value>(request, &app))
+            ));
+            let soon = Duration::from_millis(20);
+            assert!(timeout(soon, &mut more).await.is_err(), "it has one turn");
+            let other = json::<Value>(large(Client(2), &app), &app);
+            let other = timeout(Duration::from_secs(60), other).await;
+            assert_eq!(other.unwrap().unwrap(), serde_json::json!([1]));
+            drop(place);
+            assert_eq!(more.await.unwrap().len(), 3);
+        });
     }
 
     #[test]

@@ -14,7 +14,14 @@ const MANY: usize = 1_000_000;
 const MOST_TOKENS: usize = 1_000_000_000;
 
 /// Bytes of a body, and of all bodies.
-const MOST_BYTES: [usize; 2] = [1 << 30, 1 << 36];
+const MOST_BYTES: [usize; 2] = [
+    1 << 30,
+    match 1_usize.checked_shl(36) {
+        Some(most) => most,
+        // As much as a 32-bit machine can address.
+        None => usize::MAX,
+    },
+];
 
 /// Hypotheses of a thread.
 const MOST_BATCH: usize = 4096;
@@ -25,10 +32,11 @@ const MOST_SECONDS: u64 = 1_000_000_000;
 /// Bytes of all bodies in memory, unless a single one may be of a comparable size.
 const BODIES: usize = 64 << 20;
 
-/// How much a server does at once. Whatever is over is refused in an instant, so that memory stays bounded.
+/// How much a server does at once. Anything beyond is refused at once, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Sentences and other jobs that may wait for a model.
+    /// Sentences and other jobs that may wait for a model, of which a client may have three quarters, or one request with as many
+    /// texts as are allowed if that is more.
     pub queue: usize,
     /// Hypotheses that each thread decodes at once.
     pub batch: usize,
@@ -41,7 +49,7 @@ pub struct Limits {
     pub characters: usize,
     /// Characters of all requests in progress, of which a client may have three quarters, unless a single one has more.
     pub in_progress: usize,
-    /// Texts, and sentences of long texts, of a request.
+    /// Texts, sentences of long texts, and continuations of a request.
     pub texts: usize,
     /// Tokens of all texts of a request.
     pub tokens: usize,
@@ -101,7 +109,7 @@ impl Limits {
     /// # Errors
     /// [`Error::Usage`] for anything but a positive number.
     pub fn set_timeout(&mut self, seconds: f64) -> Result<()> {
-        self.timeout = duration("timeout", seconds)?;
+        self.timeout = duration("timeout", seconds, INSTANT)?;
         Ok(())
     }
 
@@ -116,6 +124,12 @@ impl Limits {
     /// Characters of all requests in progress, and of those of one client.
     pub(super) fn all_characters(&self) -> [usize; 2] {
         [self.in_progress, most_of(self.in_progress)]
+    }
+
+    /// Jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest requests would
+    /// always be refused.
+    pub(super) fn share_of_queue(&self) -> usize {
+        most_of(self.queue).max(self.most_texts())
     }
 
     /// Connections from one address.
@@ -157,13 +171,13 @@ impl Limits {
             require((1..=most).contains(&found), name, &range, &found)?;
         }
         for (name, found, least) in [
-            ("timeout", self.timeout, Duration::from_nanos(1)),
-            ("head_timeout", self.head_timeout, Duration::from_nanos(1)),
-            ("stall_timeout", self.stall_timeout, Duration::from_nanos(1)),
+            ("timeout", self.timeout, INSTANT),
+            ("head_timeout", self.head_timeout, INSTANT),
+            ("stall_timeout", self.stall_timeout, INSTANT),
             ("drain_timeout", self.drain_timeout, Duration::ZERO),
         ] {
             let fits = (least..=Duration::from_secs(MOST_SECONDS)).contains(&found);
-            require(fits, name, SECONDS, &found.as_secs_f64())?;
+            require(fits, name, times_from(least), &found.as_secs_f64())?;
         }
         let expected = "at least `body`, or the largest bodies are always refused";
         require(all >= self.body, "bodies", expected, &all)
@@ -175,17 +189,25 @@ fn most_of(all: usize) -> usize {
     all - all / 4
 }
 
-/// The times that a limit may be.
-const SECONDS: &str = "a positive number of seconds, 1000000000 at most";
+/// The shortest time in which anything can be done.
+const INSTANT: Duration = Duration::from_nanos(1);
 
-/// The duration of `seconds` as the limit `name`.
+/// The times that a limit may be which is at least `least`.
+fn times_from(least: Duration) -> &'static str {
+    match least.is_zero() {
+        true => "a number of seconds from 0 to 1000000000",
+        false => "a positive number of seconds, 1000000000 at most",
+    }
+}
+
+/// `seconds` as the limit `name`, which is at least `least`.
 ///
 /// # Errors
-/// [`Error::Usage`] for a number that is negative, infinite, or not one, and for more than [`MOST_SECONDS`].
-fn duration(name: &str, seconds: f64) -> Result<Duration> {
+/// [`Error::Usage`] for NaN, for a negative number, and for more than [`MOST_SECONDS`].
+fn duration(name: &str, seconds: f64, least: Duration) -> Result<Duration> {
     // NaN is in no range.
     let fits = (0.0..=MOST_SECONDS as f64).contains(&seconds);
-    require(fits, name, SECONDS, &seconds)?;
+    require(fits, name, times_from(least), &seconds)?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
@@ -228,12 +250,13 @@ impl LimitKeys {
     /// These limits, or else those of `rest`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for times that are none.
+    /// [`Error::Usage`] for a time that is negative, too long or not a number.
     pub(super) fn over(&self, rest: Limits) -> Result<Limits> {
-        let time = |name, given: Option<f64>, rest| match given {
-            Some(seconds) => duration(name, seconds),
+        let time = |name, given: Option<f64>, rest, least| match given {
+            Some(seconds) => duration(name, seconds, least),
             None => Ok(rest),
         };
+        let positive = |name, given, rest| time(name, given, rest, INSTANT);
         Ok(Limits {
             queue: self.queue.unwrap_or(rest.queue),
             batch: self.batch.unwrap_or(rest.batch),
@@ -252,10 +275,15 @@ impl LimitKeys {
             connections_per_address: self
                 .connections_per_address
                 .or(rest.connections_per_address),
-            timeout: time("timeout", self.timeout, rest.timeout)?,
-            head_timeout: time("head_timeout", self.head_timeout, rest.head_timeout)?,
-            stall_timeout: time("stall_timeout", self.stall_timeout, rest.stall_timeout)?,
-            drain_timeout: time("drain_timeout", self.drain_timeout, rest.drain_timeout)?,
+            timeout: positive("timeout", self.timeout, rest.timeout)?,
+            head_timeout: positive("head_timeout", self.head_timeout, rest.head_timeout)?,
+            stall_timeout: positive("stall_timeout", self.stall_timeout, rest.stall_timeout)?,
+            drain_timeout: time(
+                "drain_timeout",
+                self.drain_timeout,
+                rest.drain_timeout,
+                Duration::ZERO,
+            )?,
         })
     }
 }
@@ -264,12 +292,24 @@ impl LimitKeys {
 mod tests {
     use super::*;
 
-    /// What is wrong with these `[limits]`.
-    fn problem(text: &str) -> Option<String> {
+    fn wrong(text: &str) -> Option<Error> {
         let keys: LimitKeys = toml::from_str(text).unwrap();
         let limits = keys.over(Limits::default());
-        let checked = limits.and_then(|limits| limits.check());
-        checked.err().map(|error| error.to_string())
+        limits.and_then(|limits| limits.check()).err()
+    }
+
+    /// What is wrong with these `[limits]`.
+    fn problem(text: &str) -> Option<String> {
+        wrong(text).map(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_a_time_that_must_be_positive_is_said_to_be() {
+        let hint = |text| wrong(text).unwrap().hint().unwrap();
+        assert!(hint("drain_timeout = -1.0").contains("from 0"));
+        for text in ["timeout = -1.0", "timeout = 0", "head_timeout = 0"] {
+            assert!(hint(text).contains("positive"), "{text}");
+        }
     }
 
     #[test]
@@ -324,6 +364,15 @@ mod tests {
             ..Limits::default()
         };
         assert_eq!(limits(1024, 1).share_of_connections(), 768);
+        let queued = |queue, texts| Limits {
+            queue,
+            texts,
+            ..Limits::default()
+        };
+        assert_eq!(queued(4096, 2048).share_of_queue(), 3072);
+        // The largest request fits.
+        assert_eq!(queued(4096, 4000).share_of_queue(), 4000);
+        assert_eq!(queued(100, 2048).share_of_queue(), 100);
         assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
         assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
         assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);

@@ -8,14 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use super::config::{ServeConfig, ServedModel};
 use super::language::{Direction, Language};
+use super::limits::Limits;
 use super::problem::{Kind, Problem};
 use super::stamp::Stamp;
 use crate::checkpoint::{self, LoadedWeights, files};
 use crate::config::Task;
+use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::error::Result;
-use crate::pipeline::Pipeline;
-use crate::pipeline::service::{self, Load, Service};
+use crate::pipeline::service::{self, Load, Sentences, Service};
+use crate::pipeline::{Pipeline, Request};
 
 /// A model under its name.
 pub(super) struct Model {
@@ -77,6 +79,26 @@ impl Model {
 
     pub(super) fn task(&self) -> Task {
         self.pipeline().config().model.family.task()
+    }
+
+    /// Reads sentences to translate. The longer they are the longer it takes.
+    ///
+    /// # Errors
+    /// A [`Problem`] if the model cannot meet what they demand, and for too many tokens.
+    pub(super) fn read(
+        &self,
+        requests: &[Request],
+        options: &SearchOptions,
+        limits: &Limits,
+    ) -> Result<Sentences, Problem> {
+        let sentences = self.service.read(requests, options);
+        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        let (found, most) = (sentences.tokens(), limits.tokens);
+        if found > most {
+            let problem = format!("{found} tokens; a request has at most {most}");
+            return Err(Problem::new(Kind::TooLarge, problem));
+        }
+        Ok(sentences)
     }
 
     /// What the model is doing, and what it has done under this name.
@@ -220,6 +242,7 @@ fn start(
             workers: config.threads,
             batch: config.limits.batch,
             queue: config.limits.queue,
+            per_client: config.limits.share_of_queue(),
         },
     )
 }

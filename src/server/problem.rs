@@ -172,7 +172,9 @@ impl From<Refused> for Problem {
         match refused {
             Refused::Invalid(error) => Self::invalid(&error),
             Refused::Closed => Self::stopping(),
-            full @ Refused::Full { .. } => Self::new(Kind::Busy, full.to_string()),
+            full @ (Refused::Full { .. } | Refused::Crowding { .. }) => {
+                Self::new(Kind::Busy, full.to_string())
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::decode::SearchOptions;
 use crate::document::{Document, Segment, Split, Translated};
-use crate::pipeline::service::{Client, Sentences, Service};
+use crate::pipeline::service::{Admission, Client, Sentences, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
 /// The form of a text.
@@ -58,6 +58,30 @@ pub(super) async fn translate(
     client: Client,
     texts: Texts,
 ) -> Result<Done, Problem> {
+    begin(app, model, client, texts).await?.finish(app).await
+}
+
+/// Texts that a model has accepted.
+pub(super) struct Begun {
+    model: Arc<Model>,
+    client: Client,
+    documents: Vec<Document>,
+    alternatives: usize,
+    answers: Answers<Translation>,
+    /// The number of segments.
+    count: usize,
+}
+
+/// Begins to translate `texts`.
+///
+/// # Errors
+/// Those of [`translate`], except for failures of the model.
+pub(super) async fn begin(
+    app: &App,
+    model: &Arc<Model>,
+    client: Client,
+    texts: Texts,
+) -> Result<Begun, Problem> {
     let alternatives = texts.alternatives;
     let (reader, limits) = (Arc::clone(model), app.config.limits);
     let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
@@ -66,15 +90,58 @@ pub(super) async fn translate(
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(0, send)?;
-    let found = answers.all(count).await?;
-    let warnings = found.iter().flat_map(|one| &one.warnings);
-    let warnings = warnings.map(|warning| warning.problem.clone()).collect();
-    let translated = align(model, client, &documents, found).await?;
-    let render = move |_: &Stop| {
-        let texts = render(&documents, &translated, alternatives);
-        Ok(Done { texts, warnings })
-    };
-    app.desk.ask(client, render).await
+    Ok(Begun {
+        model: Arc::clone(model),
+        client,
+        documents,
+        alternatives,
+        answers,
+        count,
+    })
+}
+
+impl Begun {
+    /// The number of segments that are translated.
+    pub(super) fn segments(&self) -> usize {
+        self.count
+    }
+
+    /// The translations.
+    ///
+    /// # Errors
+    /// A [`Problem`] if the model fails.
+    pub(super) async fn finish(self, app: &App) -> Result<Done, Problem> {
+        let Self {
+            model,
+            client,
+            documents,
+            alternatives,
+            answers,
+            count,
+        } = self;
+        let found = answers.all(count).await?;
+        let warnings = found.iter().flat_map(|one| &one.warnings);
+        let warnings = warnings.map(|warning| warning.problem.clone()).collect();
+        let translated = align(&model, client, &documents, found).await?;
+        let render = move |_: &Stop| {
+            let texts = render(&documents, &translated, alternatives);
+            Ok(Done { texts, warnings })
+        };
+        app.desk.ask(client, render).await
+    }
+}
+
+/// Refuses too many segments.
+///
+/// # Errors
+/// A [`Problem`] with their number.
+pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
+    let most = limits.most_texts();
+    if found > most {
+        let problem = format!("{found} lines or sentences; a request has at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok(())
 }
 
 /// The segments of `texts`, as documents and as sentences of `model`.
@@ -99,11 +166,7 @@ fn read(
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     stop.check()?;
     let segments = || documents.iter().flat_map(Document::segments);
-    let (found, most) = (segments().count(), limits.most_texts());
-    if found > most {
-        let problem = format!("{found} lines or sentences; a request has at most {most}");
-        return Err(Problem::new(Kind::TooLarge, problem));
-    }
+    check_segments(segments().count(), limits)?;
     let mut demanding = texts.terms.as_ref().map(Terms::demanding);
     let request = |segment: &Segment| {
         stop.check()?;
@@ -117,13 +180,7 @@ fn read(
         .map(request)
         .collect::<Result<Vec<_>, Problem>>()?;
     let options = options(model.pipeline(), texts.alternatives);
-    let sentences = model.service().read(&requests, &options);
-    let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
-    let (found, most) = (sentences.tokens(), limits.tokens);
-    if found > most {
-        let problem = format!("{found} tokens; a request has at most {most}");
-        return Err(Problem::new(Kind::TooLarge, problem));
-    }
+    let sentences = model.read(&requests, &options, limits)?;
     Ok((documents, sentences))
 }
 
@@ -160,7 +217,7 @@ async fn align(
     let chunks = grouped(unaligned, Unaligned::positions, |group| {
         move |pipeline: &Pipeline| group.into_iter().map(|one| one.align(pipeline)).collect()
     });
-    let aligned: Vec<Vec<_>> = compute(model, client, chunks).await?;
+    let aligned: Vec<Vec<_>> = compute(model, client, Admission::Further, chunks).await?;
     Ok(aligned.into_iter().flatten().collect())
 }
 

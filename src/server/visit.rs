@@ -84,7 +84,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         ended: false,
         app,
         accepted: None,
-        _bytes: bytes,
+        bytes,
     };
     let answered = match known.and_then(|()| record.admit()) {
         Ok(()) => {
@@ -121,7 +121,7 @@ struct Record {
     ended: bool,
     accepted: Option<Accepted>,
     /// Those of its body.
-    _bytes: Arc<Share>,
+    bytes: Arc<Share>,
 }
 
 impl Record {
@@ -185,6 +185,24 @@ impl Drop for Record {
     }
 }
 
+/// `data` of a response, with what the client has taken of `shares` until all of it is written: hyper lets go of a body once it
+/// has the last part, even if the client does not read.
+fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
+    struct Held {
+        data: Bytes,
+        _shares: [Arc<Share>; 2],
+    }
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.data
+        }
+    }
+    Bytes::from_owner(Held {
+        data,
+        _shares: shares,
+    })
+}
+
 /// The body of a response, which ends the record of its request.
 struct Tracked {
     body: Body,
@@ -204,7 +222,11 @@ impl HttpBody for Tracked {
         if matches!(frame, Poll::Ready(None)) || this.body.is_end_stream() {
             this.record.ended = true;
         }
-        frame
+        let shares = [&this.record.bytes, &this.record.visit.carried];
+        frame.map(|frame| {
+            let frame = frame?;
+            Some(frame.map(|frame| frame.map_data(|data| held(data, shares.map(Arc::clone)))))
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -213,5 +235,26 @@ impl HttpBody for Tracked {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::shares::Shares;
+
+    #[test]
+    fn a_response_counts_until_it_is_written() {
+        let shares = Shares::new(10, 10);
+        let share = || Arc::new(shares.of(Client(1)));
+        let (bytes, carried) = (share(), share());
+        bytes.grow(4).unwrap();
+        carried.grow(3).unwrap();
+        let mut data = held(Bytes::from_static(b"abc"), [bytes, carried]);
+        assert_eq!(data.split_to(1), "a");
+        assert!(share().grow(4).is_err(), "a part is not written yet");
+        assert_eq!(data, "bc");
+        drop(data);
+        assert!(share().grow(10).is_ok());
     }
 }

@@ -181,3 +181,56 @@ fn the_positions_of_a_model_are_drawn() {
         &["has learned 256 positions, not 257", "hint: "],
     );
 }
+
+#[test]
+fn tables_are_bar_charts_side_by_side() {
+    let folder = Folder::new();
+    folder.write(
+        "a.tsv",
+        "Training\tours\ttheirs\nsmall\t1.42\t1\n\nbase\t\t1\n",
+    );
+    folder.write("b.tsv", "Translation\tours\ttheirs\nf32\t1.8\t1\n");
+    let chart = svg(
+        &folder,
+        "plot bars a.tsv b.tsv --label times --note on-a-Zen-3",
+    );
+    for text in [
+        ">Training<",
+        ">Translation<",
+        ">base<",
+        ">1.42<",
+        ">1.80<",
+        ">times<",
+        ">ours<",
+        ">on-a-Zen-3<",
+    ] {
+        assert!(chart.contains(text), "{text}: {chart}");
+    }
+    let dark = svg(&folder, "plot bars a.tsv b.tsv --label times --theme dark");
+    assert!(!dark.contains("#ffffff") && chart.contains("#ffffff"));
+}
+
+#[test]
+fn a_table_that_is_none_is_refused() {
+    let folder = Folder::new();
+    for (table, problem) in [
+        ("", "line 1: expected a title"),
+        ("Training\n", "line 1: expected the names of series"),
+        ("Training\tours\n", "line 1: expected a line for each group"),
+        (
+            "Training\tours\nsmall\t1\t2\n",
+            "line 2: expected 1 numbers after the name, found 2",
+        ),
+        (
+            "Training\tours\n\nsmall\tfast\n",
+            "line 3: expected a number of at least 0, found `fast`",
+        ),
+        ("Training\tours\nsmall\t-1\n", "found `-1`"),
+        ("Training\tours\nsmall\tinf\n", "found `inf`"),
+    ] {
+        folder.write("t.tsv", table);
+        let outcome = folder.run("plot bars t.tsv");
+        assert_ne!(outcome.code, Some(0));
+        assert!(outcome.stderr.contains(problem), "{table:?}: {outcome:?}");
+    }
+}

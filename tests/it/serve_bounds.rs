@@ -1,10 +1,12 @@
 //! `attentive serve`: bodies that nobody wants, what clients share, and requests that come from elsewhere.
 
-use std::thread::sleep;
+use std::iter;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use attentive::server::{Limits, ServeConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::http::{Connection, get, post, post_with};
 use crate::support::serving::{Running, config, until};
@@ -165,6 +167,90 @@ fn explanations_of_a_client_are_computed_one_after_the_other() {
     for connection in &mut explained {
         assert_eq!(connection.reply().unwrap().status, 200);
     }
+}
+
+#[test]
+fn no_client_fills_the_queue() {
+    let limits = Limits {
+        batch: 1,
+        queue: 8,
+        texts: 4,
+        new_tokens: 100_000_000,
+        ..Limits::default()
+    };
+    let server = Running::start(ServeConfig {
+        listen: "[::]:0".into(),
+        ..limited(limits)
+    });
+    let endless = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true});
+    let ask = |host: &str| {
+        let address = format!("{host}:{}", server.address.port());
+        let mut connection = Connection::open(address.parse().unwrap());
+        connection.ask("POST", "/api/generate", JSON, &endless.to_string());
+        connection
+    };
+    let accepted = |host: &str| {
+        let mut connection = ask(host);
+        assert_eq!(connection.head().unwrap().status, 200);
+        connection
+    };
+    let refused = |host: &str, words: &str| {
+        let reply = ask(host).reply().unwrap();
+        assert_eq!(reply.header("retry-after"), Some("1"));
+        let message = reply.expect(429)["error"]["message"].to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    let (ours, other) = ("127.0.0.1", "[::1]");
+    let mut streams = vec![accepted(ours)];
+    until("begun", || {
+        server.metric("attentive_running_jobs", "lm") >= 1.0
+    });
+    // Three quarters of the queue.
+    streams.extend((0..6).map(|_| accepted(ours)));
+    refused(ours, "you already have 6 jobs waiting");
+    streams.extend((0..2).map(|_| accepted(other)));
+    refused(other, "the server is full: 8 jobs wait");
+}
+
+#[test]
+fn what_was_translated_is_aligned_even_if_the_queue_is_full() {
+    let limits = Limits {
+        batch: 1,
+        queue: 2,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let asked = |more: Value| {
+        let mut asked = json!({"model": "en-de", "text": "1 2 3"});
+        let fields = more.as_object().unwrap().clone();
+        asked.as_object_mut().unwrap().extend(fields);
+        asked
+    };
+    let (plain, aligned) = (
+        asked(json!({})),
+        asked(json!({"alignments": true, "stream": true})),
+    );
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    post(server.address, "/api/translate", &plain);
+                }
+            });
+        }
+        let streams = iter::repeat_with(|| post(server.address, "/api/translate", &aligned));
+        let accepted = streams.filter(|reply| reply.status == 200).take(30);
+        let cut_off = accepted.filter(|reply| !reply.body.contains("event: done"));
+        let cut_off: Vec<_> = cut_off.map(|reply| reply.body).collect();
+        over.store(true, Relaxed);
+        assert!(
+            cut_off.is_empty(),
+            "{} of 30: {}",
+            cut_off.len(),
+            cut_off[0]
+        );
+    });
 }
 
 #[test]

@@ -112,6 +112,16 @@ fn what_translation_models_cannot_do_is_refused() {
     refused(json!({"n": 2, "stream": true}), "n");
     refused(json!({"tools": [{}]}), "tools");
     refused(json!({"logprobs": true}), "logprobs");
+    refused(json!({"store": true}), "store");
+    refused(json!({"tool_choice": "required"}), "tool_choice");
+    refused(json!({"service_tier": "flex"}), "service_tier");
+    refused(json!({"reasoning_effort": "high"}), "reasoning_effort");
+    let json_object = json!({"response_format": {"type": "json_object"}});
+    let said = refused(json_object, "response_format");
+    assert!(
+        said.contains("only `{\"type\": \"text\"}` is supported"),
+        "{said}"
+    );
     refused(json!({"max_tokens": 0}), "max_tokens");
     let asked = json!({"model": "mlm", "messages": user("9")});
     post(server.address, PATH, &asked).expect(400);
@@ -146,4 +156,37 @@ fn language_models_go_on_with_the_conversation() {
     let two = json!({"model": "lm", "messages": user("a"), "n": 2, "seed": 1, "max_tokens": 3});
     let found = post(server.address, PATH, &two).expect(200);
     assert_eq!(found["choices"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn fields_that_ask_for_nothing_are_accepted() {
+    let server = Running::start(config());
+    let plain = json!({"model": "en-de", "messages": user("9 8")});
+    let expected = post(server.address, PATH, &plain).expect(200)["choices"].clone();
+    for fields in [
+        json!({"store": false, "metadata": {"of": "mine"}, "tool_choice": "none", "parallel_tool_calls": true,
+            "service_tier": "auto", "user": "me", "logit_bias": {}, "n": 1, "response_format": {"type": "text"},
+            "tools": [], "logprobs": false, "top_logprobs": 0, "modalities": ["text"], "frequency_penalty": 0,
+            "presence_penalty": 0.0, "reasoning_effort": "none", "verbosity": "medium", "functions": [],
+            "function_call": "auto", "safety_identifier": "me", "prompt_cache_key": "mine"}),
+        json!({"store": null, "metadata": null, "tool_choice": null, "parallel_tool_calls": null, "service_tier": null,
+            "user": null, "logit_bias": null, "n": null, "response_format": null, "tools": null, "audio": null,
+            "prediction": null, "web_search_options": null, "stop": null, "stream": null, "stream_options": null}),
+        json!({"tool_choice": "auto", "service_tier": "default", "parallel_tool_calls": false}),
+        // An answer as OpenAI's clients keep it.
+        json!({"messages": [
+            {"role": "user", "content": "1"},
+            {"role": "assistant", "content": "2", "refusal": null, "audio": null, "function_call": null,
+                "tool_calls": null, "annotations": []},
+            {"role": "user", "content": "9 8", "name": "me"},
+        ]}),
+    ] {
+        let mut asked = plain.clone();
+        asked
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        let found = post(server.address, PATH, &asked).expect(200);
+        assert_eq!(found["choices"], expected, "{fields}");
+    }
 }

@@ -87,6 +87,20 @@ fn completions_are_those_of_the_pipeline() {
             .iter()
             .all(|chunk| chunk["id"] == chunks[0]["id"] && chunk["usage"].is_null())
     );
+    let asked =
+        json!({"prompt": "the ", "max_tokens": 2, "seed": 5, "stream": true, "n": 2, "echo": true});
+    let mut texts = [String::new(), String::new()];
+    for (_, data) in self::events(&post(address, "/v1/completions", &asked).body) {
+        if let Ok(chunk) = serde_json::from_str::<Value>(&data) {
+            let choice = &chunk["choices"][0];
+            let number = choice["index"].as_u64().unwrap() as usize;
+            texts[number] += choice["text"].as_str().unwrap();
+        }
+    }
+    for (number, text) in texts.iter().enumerate() {
+        let expected = generated("the ", &options(5, number as u64, 1.0, 2));
+        assert_eq!(*text, format!("the {}", expected.text));
+    }
     // A stop string ends the text before it.
     let stop: String = expected.text.chars().skip(5).take(3).collect();
     let asked = json!({"prompt": "the ", "max_tokens": 30, "seed": 5, "stop": stop});
@@ -121,7 +135,8 @@ fn openai_refuses_in_its_own_way() {
         ("n", json!(0)),
         ("n", json!(100)),
         ("max_tokens", json!(1_000_000)),
-        ("stop", json!(["a", "b", "c", "d", "e"])),
+        ("store", json!(true)),
+        ("service_tier", json!("priority")),
         ("stream_options", json!({"include_usage": true})),
         ("max_tokens", json!("many")),
     ] {
@@ -133,8 +148,15 @@ fn openai_refuses_in_its_own_way() {
         );
     }
     let defaults = json!({"prompt": "the", "max_tokens": 1, "logprobs": null, "best_of": 1, "suffix": "", "logit_bias": {},
-        "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me"});
+        "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me", "store": false, "metadata": {"a": "b"},
+        "service_tier": "auto", "n": 1});
     post(server.address, completions, &defaults).expect(200);
+    refuse(
+        completions,
+        json!({"prompt": "the", "stop": ["a", "b", "c", "d", "e"]}),
+        413,
+        "stop",
+    );
     refuse(completions, json!({"prompt": "the", "unknown": 1}), 400, "");
     refuse(
         completions,

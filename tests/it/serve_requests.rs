@@ -111,7 +111,9 @@ fn what_a_request_says_about_its_texts_is_counted() {
     let asked = json!({"model": "lm", "prompt": "the", "stop": strings(17, "x")});
     refused("/api/generate", asked, "stop");
     let asked = json!({"model": "lm", "prompt": "the", "stop": strings(5, "x")});
-    post(server.address, "/v1/completions", &asked).expect(400);
+    refused("/v1/completions", asked, "stop");
+    let asked = json!({"prompt": vec!["the"; 300], "max_tokens": 1, "n": 7});
+    refused("/v1/completions", asked, "n");
     let asked = json!({"model": "lm", "prompt": "the", "max_tokens": 9, "stop": [long]});
     refused("/v1/completions", asked, "prompt");
     // What is allowed is done.
@@ -228,4 +230,51 @@ fn requests_in_progress_are_counted_together() {
     until("there is room", || {
         post(server.address, "/translate", &asked).status == 200
     });
+}
+
+#[test]
+fn limits_hold_for_every_api() {
+    let server = Running::start(limited(Limits {
+        stop: 2,
+        tokens: 12,
+        ..Limits::default()
+    }));
+    let user = |text: &str| json!([{"role": "user", "content": text}]);
+    let both = |count: usize| {
+        let text = vec!["1 2 3"; count].join("\n");
+        let stop = vec!["x"; count];
+        [
+            (
+                "/translate",
+                json!({"q": text, "source": "en", "target": "de"}),
+            ),
+            (
+                "/v2/translate",
+                json!({"text": [text], "source_lang": "EN", "target_lang": "DE"}),
+            ),
+            ("/api/translate", json!({"model": "en-de", "text": text})),
+            (
+                "/v1/chat/completions",
+                json!({"model": "en-de", "messages": user(&text)}),
+            ),
+            (
+                "/v1/chat/completions",
+                json!({"model": "lm", "messages": user("a"), "max_tokens": 1, "stop": stop}),
+            ),
+            (
+                "/v1/completions",
+                json!({"prompt": "the", "max_tokens": 1, "stop": stop}),
+            ),
+            (
+                "/api/generate",
+                json!({"prompt": "the", "max_new_tokens": 1, "stop": stop}),
+            ),
+        ]
+    };
+    for (count, status) in [(2, 200), (4, 413)] {
+        for (path, asked) in both(count) {
+            let reply = post(server.address, path, &asked);
+            assert_eq!(reply.status, status, "{path} {asked} {reply:?}");
+        }
+    }
 }

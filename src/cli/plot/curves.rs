@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         false => args.metric.clone(),
     };
     check(&metrics, &runs, &args.metric)?;
-    args.out.write(&figure(&runs, &metrics), &args.runs)
+    args.out.write(figure(&runs, &metrics), &args.runs)
 }
 
 /// Refuses metrics that no run has; warns if a metric that was `asked` for is missing from some run.

@@ -1,5 +1,6 @@
 //! `attentive plot`: SVG charts.
 
+mod bars;
 mod curves;
 mod positions;
 
@@ -7,8 +8,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use attentive::error::{Error, Result};
-use attentive::plot::Figure;
-use clap::Subcommand;
+use attentive::plot::{Figure, Theme};
+use clap::{Subcommand, ValueEnum};
 
 use super::input::DASH;
 use super::message;
@@ -17,9 +18,10 @@ use super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   attentive plot curves runs/multi30k --out curves.svg
-  attentive plot positions --out positions.svg";
+  attentive plot positions --out positions.svg
+  attentive plot bars speed.tsv --label 'tokens/s' --out speed.svg";
 
-/// Plot learning curves and position encodings as SVG.
+/// Plot learning curves, position encodings and tables of numbers as SVG.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -31,20 +33,32 @@ pub(super) struct Args {
 enum Picture {
     Curves(curves::Args),
     Positions(positions::Args),
+    Bars(bars::Args),
 }
 
-/// Where the chart is written.
+/// The background of a chart.
+#[derive(Clone, Copy, ValueEnum)]
+enum ThemeArg {
+    Light,
+    Dark,
+}
+
+/// Where the chart is written, and its colors.
 #[derive(clap::Args)]
 struct OutArgs {
     /// Write the chart to this file instead of standard output, which then must not be a terminal.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The background.
+    #[arg(long, value_enum, default_value = "light")]
+    theme: ThemeArg,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     match &args.picture {
         Picture::Curves(args) => curves::run(args),
         Picture::Positions(args) => positions::run(args),
+        Picture::Bars(args) => bars::run(args),
     }
 }
 
@@ -67,11 +81,15 @@ impl OutArgs {
     /// Writes the chart, refusing to overwrite any of the `inputs`.
     fn write<'a>(
         &self,
-        figure: &Figure,
+        figure: Figure,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<()> {
         let mut out = Output::open(self.out.as_deref(), inputs)?;
-        out.line(figure.svg())?;
+        let theme = match self.theme {
+            ThemeArg::Light => Theme::Light,
+            ThemeArg::Dark => Theme::Dark,
+        };
+        out.line(figure.theme(theme).svg())?;
         if let Some(path) = out.finish()? {
             message::note(format_args!("wrote the chart to `{}`", path.display()));
         }

@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         ));
     }
     args.out
-        .write(&figure(&subjects, position, args.rows.into()), &args.model)
+        .write(figure(&subjects, position, args.rows.into()), &args.model)
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {

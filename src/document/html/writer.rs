@@ -45,7 +45,8 @@ impl<'a> Writer<'a> {
                 '&' => self.out.push_str("&amp;"),
                 '<' => self.out.push_str("&lt;"),
                 '>' => self.out.push_str("&gt;"),
-                '\u{a0}' => self.out.push_str("&nbsp;"),
+                // HTML's `&nbsp;` is unknown to XML.
+                '\u{a0}' => self.out.push_str("&#160;"),
                 c => self.out.push(c),
             }
         }

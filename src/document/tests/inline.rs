@@ -180,7 +180,7 @@ fn tags_without_counterparts_follow_their_words() {
 fn translations_are_escaped() {
     assert_eq!(
         translated("a <b>b</b>", "<script> &lt;\u{a0}\"", &[(0, 0), (1, 1)]),
-        "&lt;script&gt; <b>&amp;lt;</b>&nbsp;\""
+        "&lt;script&gt; <b>&amp;lt;</b>&#160;\""
     );
 }
 

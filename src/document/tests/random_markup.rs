@@ -73,7 +73,7 @@ fn checked(html: &str, source: &Source) -> String {
     text.push_str(rest);
     assert!(open.is_empty(), "{html}");
     assert_eq!(seen, source.tags, "{}\n{html}", source.html);
-    text.replace("&nbsp;", "\u{a0}")
+    text.replace("&#160;", "\u{a0}")
 }
 
 fn random_translation(random: &mut Random, words: usize) -> Translated {

@@ -37,6 +37,18 @@ pub struct Limits {
     pub batch: usize,
     /// Maximum number of jobs that wait.
     pub queue: usize,
+    /// Maximum number of jobs of one client that wait.
+    pub per_client: usize,
+}
+
+/// Whether jobs need room in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// There must be room for them.
+    New,
+    /// They continue a request whose jobs were accepted and are done, so that nothing that was done is thrown away. They are
+    /// always accepted; what was accepted before bounds them.
+    Further,
 }
 
 /// Who asks: clients take turns, by the hypotheses and tokens of their jobs.
@@ -47,9 +59,19 @@ pub struct Client(pub u64);
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Too many jobs wait.
-    #[error("{waiting} jobs wait already, so there is no room for {jobs} more")]
+    #[error("the server is full: {waiting} jobs wait, and there is no room for {jobs} more")]
     Full {
         /// The number of jobs that wait.
+        waiting: usize,
+        /// The number of jobs of the request.
+        jobs: usize,
+    },
+    /// Too many jobs of the client wait.
+    #[error(
+        "you already have {waiting} jobs waiting, and there is no room for {jobs} more of yours"
+    )]
+    Crowding {
+        /// The number of jobs of the client that wait.
         waiting: usize,
         /// The number of jobs of the request.
         jobs: usize,
@@ -87,8 +109,9 @@ impl Service {
             workers,
             batch,
             queue,
+            per_client,
         } = limits;
-        if workers == 0 || batch == 0 || queue == 0 {
+        if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
                 "a service needs at least one worker, one hypothesis at a time and room for one job",
                 "raise the limit that is 0",
@@ -142,7 +165,7 @@ impl Service {
     /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
     ///
     /// # Errors
-    /// [`Refused::Full`] and [`Refused::Closed`].
+    /// [`Refused::Full`], [`Refused::Crowding`] and [`Refused::Closed`].
     pub fn translate(
         &self,
         client: Client,
@@ -166,7 +189,7 @@ impl Service {
             .zip(jobs)
             .partition(|(_, read)| read.source.ids.is_empty());
         let jobs = jobs.into_iter().map(job).collect();
-        self.shared.queue.add(client, jobs)?;
+        self.shared.queue.add(client, Admission::New, jobs)?;
         for (number, read) in blank {
             reply(
                 number,
@@ -179,8 +202,8 @@ impl Service {
     /// Continues `prompt`. `reply` gets the text piece by piece, then all of it.
     ///
     /// # Errors
-    /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; [`Refused::Full`] and
-    /// [`Refused::Closed`].
+    /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; those of
+    /// [`Service::translate`].
     pub fn generate(
         &self,
         client: Client,
@@ -199,7 +222,7 @@ impl Service {
             reply,
         };
         let job = Job::new(&ticket, Work::Generate(writing));
-        self.shared.queue.add(client, vec![job])?;
+        self.shared.queue.add(client, Admission::New, vec![job])?;
         Ok(ticket)
     }
 
@@ -207,10 +230,11 @@ impl Service {
     /// between two decoding steps.
     ///
     /// # Errors
-    /// [`Refused::Full`] and [`Refused::Closed`].
+    /// Those of [`Service::translate`]; [`Refused::Closed`] alone for [`Admission::Further`].
     pub fn compute<T: Send + 'static>(
         &self,
         client: Client,
+        admission: Admission,
         chunks: Vec<Chunk<T>>,
         reply: Reply<T>,
     ) -> Result<Ticket, Refused> {
@@ -222,7 +246,7 @@ impl Service {
             Job::new(&ticket, Work::Compute { positions, work })
         };
         let jobs = chunks.into_iter().enumerate().map(job).collect();
-        self.shared.queue.add(client, jobs)?;
+        self.shared.queue.add(client, admission, jobs)?;
         Ok(ticket)
     }
 

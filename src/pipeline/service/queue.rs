@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::job::{Job, Work};
-use super::{Client, Limits, Refused};
+use super::{Admission, Client, Limits, Refused};
 
 /// The jobs that wait. Clients take turns by what their jobs cost: next is whoever has been given least.
 #[derive(Debug)]
@@ -70,19 +70,18 @@ impl Queue {
     }
 
     /// Adds all of `jobs`, or none.
-    pub(super) fn add(&self, client: Client, jobs: Vec<Job>) -> Result<(), Refused> {
-        let (mut state, most) = (self.lock(), self.limits.queue);
+    pub(super) fn add(
+        &self,
+        client: Client,
+        admission: Admission,
+        jobs: Vec<Job>,
+    ) -> Result<(), Refused> {
+        let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
         }
-        if state.waiting + jobs.len() > most {
-            state.forget_cancelled();
-        }
-        if state.waiting + jobs.len() > most {
-            return Err(Refused::Full {
-                waiting: state.waiting,
-                jobs: jobs.len(),
-            });
+        if admission == Admission::New {
+            state.make_room(client, jobs.len(), &self.limits)?;
         }
         state.add(client, jobs);
         self.changed.notify_all();
@@ -148,6 +147,28 @@ impl Queue {
 }
 
 impl State {
+    /// Sees to it that there is room for so many more jobs of `client`.
+    fn make_room(&mut self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
+        if self.room(client, jobs, limits).is_err() {
+            self.forget_cancelled();
+        }
+        self.room(client, jobs, limits)
+    }
+
+    /// Refuses so many more jobs of `client` if there is no room for them.
+    fn room(&self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
+        let waiting = self.waiting;
+        if waiting + jobs > limits.queue {
+            return Err(Refused::Full { waiting, jobs });
+        }
+        let account = self.accounts.get(&client);
+        let waiting = account.map_or(0, |account| account.jobs.len());
+        match waiting + jobs > limits.per_client {
+            true => Err(Refused::Crowding { waiting, jobs }),
+            false => Ok(()),
+        }
+    }
+
     fn add(&mut self, client: Client, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;

@@ -50,6 +50,7 @@ fn limits(workers: usize, batch: usize) -> Limits {
         workers,
         batch,
         queue: 10_000,
+        per_client: 10_000,
     }
 }
 
@@ -211,20 +212,20 @@ fn other_work_has_its_turn() {
     let service = translator(limits(1, 4));
     let (reply, news) = news();
     let translate = Chunk::new(9, |pipeline: &Pipeline| pipeline.translate(&["a dog"]));
-    let _ticket = service.compute(Client(1), vec![translate], reply);
+    let _ticket = service.compute(Client(1), Admission::New, vec![translate], reply);
     let found = collect(&news, 1).remove(0).1;
     assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
     // Whoever waits for work that panics is not left waiting, and the worker goes on.
     let (reply, panicked) = self::news::<()>();
     let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
-    let _ticket = service.compute(Client(1), vec![panic], reply);
+    let _ticket = service.compute(Client(1), Admission::New, vec![panic], reply);
     assert!(matches!(
         panicked.recv_timeout(PATIENCE),
         Err(RecvTimeoutError::Disconnected)
     ));
     let (reply, news) = self::news();
     let chunks = (0..5).map(|number| Chunk::new(1, move |_: &Pipeline| Ok(number)));
-    let _ticket = service.compute(Client(1), chunks.collect(), reply);
+    let _ticket = service.compute(Client(1), Admission::New, chunks.collect(), reply);
     let found = collect(&news, 5).into_iter().map(|(_, found)| found);
     assert_eq!(found.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
@@ -237,6 +238,7 @@ fn what_cannot_be_done_is_refused_at_once() {
             workers: 1,
             batch: 1,
             queue: 2,
+            per_client: 2,
         },
     )
     .unwrap();
@@ -300,9 +302,13 @@ fn chunks_take_turns_and_end_with_their_client() {
         (0..count).map(chunk).collect()
     };
     let (reply, first_news) = news();
-    let long = service.compute(Client(1), chunks(1, 1000), reply).unwrap();
+    let long = service
+        .compute(Client(1), Admission::New, chunks(1, 1000), reply)
+        .unwrap();
     let (reply, second_news) = news();
-    let _short = service.compute(Client(2), chunks(2, 2), reply).unwrap();
+    let _short = service
+        .compute(Client(2), Admission::New, chunks(2, 2), reply)
+        .unwrap();
     for _ in 0..4 {
         open.send(()).unwrap();
     }

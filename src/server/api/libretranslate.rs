@@ -78,7 +78,7 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Translate = json_or_form(request, &app.config.limits, &["q"]).await?;
+    let asked: Translate = json_or_form(request, &app, &["q"]).await?;
     let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
     let (texts, is_list) = required(asked.q, "q")?.into_texts();
     let source = required(asked.source, "source")?;
@@ -182,7 +182,7 @@ fn found(detected: &Detected) -> Value {
 async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Detect = json_or_form(request, &app.config.limits, &["q"]).await?;
+    let asked: Detect = json_or_form(request, &app, &["q"]).await?;
     let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
     let (texts, _) = required(asked.q, "q")?.into_texts();
     app.admit(&visit, "q", &texts)?;

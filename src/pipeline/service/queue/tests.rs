@@ -6,7 +6,13 @@ fn queue(capacity: usize, workers: usize) -> Queue {
         workers,
         batch: 32,
         queue: capacity,
+        per_client: capacity,
     })
+}
+
+/// Adds what there must be room for.
+fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
+    queue.add(Client(client), Admission::New, jobs)
 }
 
 /// `count` jobs of so many rows, each of which takes so many positions, and the ticket that they have in common.
@@ -50,7 +56,7 @@ fn clients_take_turns() {
     let queue = queue(100, 1);
     let _tickets = [(1, 5), (2, 1), (3, 2)].map(|(client, count)| {
         let (ticket, jobs) = jobs(count, 1, 10);
-        queue.add(Client(client), jobs).unwrap();
+        add(&queue, client, jobs).unwrap();
         ticket
     });
     assert_eq!(order(&queue), [1, 2, 3, 1, 3, 1, 1, 1]);
@@ -60,10 +66,10 @@ fn clients_take_turns() {
 fn turns_are_weighed_by_cost() {
     let queue = queue(100, 1);
     let (_one, costly) = jobs(3, 16, 100);
-    queue.add(Client(1), costly).unwrap();
+    add(&queue, 1, costly).unwrap();
     assert!(take(&queue, 0, 0) == Some(Client(1)));
     let (_two, cheap) = jobs(20, 1, 100);
-    queue.add(Client(2), cheap).unwrap();
+    add(&queue, 2, cheap).unwrap();
     // 16 of the one are as costly as one of the other.
     let mut expected = vec![2; 16];
     expected.extend([1, 2, 2, 2, 2, 1]);
@@ -71,8 +77,8 @@ fn turns_are_weighed_by_cost() {
     // What was given is forgotten once nobody waits.
     let (_one, again) = jobs(1, 1, 1);
     let (_two, other) = jobs(1, 1, 1);
-    queue.add(Client(1), again).unwrap();
-    queue.add(Client(2), other).unwrap();
+    add(&queue, 1, again).unwrap();
+    add(&queue, 2, other).unwrap();
     assert_eq!(order(&queue), [1, 2]);
 }
 
@@ -80,14 +86,14 @@ fn turns_are_weighed_by_cost() {
 fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
     let queue = queue(1000, 1);
     let (_heavy, heavy) = jobs(10, 16, 500);
-    queue.add(Client(1), heavy).unwrap();
+    add(&queue, 1, heavy).unwrap();
     assert_eq!(take(&queue, 0, 0), Some(Client(1)));
     assert_eq!(take(&queue, 0, 16), Some(Client(1)));
     assert_eq!(take(&queue, 0, 32), None, "nobody else waits");
     let tickets: Vec<Ticket> = (2..=6)
         .map(|client| {
             let (ticket, jobs) = jobs(9, 1, 10);
-            queue.add(Client(client), jobs).unwrap();
+            add(&queue, client, jobs).unwrap();
             ticket
         })
         .collect();
@@ -104,10 +110,10 @@ fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
 fn a_request_is_added_as_a_whole_or_not_at_all() {
     let queue = queue(5, 1);
     let (first, three) = jobs(3, 1, 1);
-    queue.add(Client(1), three).unwrap();
+    add(&queue, 1, three).unwrap();
     let (_second, more) = jobs(3, 1, 1);
     assert!(matches!(
-        queue.add(Client(2), more),
+        add(&queue, 2, more),
         Err(Refused::Full {
             waiting: 3,
             jobs: 3
@@ -116,15 +122,81 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
     // Cancelled jobs make room.
     drop(first);
     let (_third, more) = jobs(5, 1, 1);
-    queue.add(Client(2), more).unwrap();
+    add(&queue, 2, more).unwrap();
     assert_eq!(queue.waiting(), 5);
     queue.close();
     let (_fourth, more) = jobs(1, 1, 1);
-    assert!(matches!(queue.add(Client(2), more), Err(Refused::Closed)));
+    assert!(matches!(add(&queue, 2, more), Err(Refused::Closed)));
     for _ in 0..5 {
         assert!(take(&queue, 0, 0).is_some(), "what was accepted is done");
     }
     assert!(queue.take(0, 0).is_break());
+}
+
+#[test]
+fn no_client_fills_the_queue() {
+    let queue = Queue::new(Limits {
+        workers: 1,
+        batch: 32,
+        queue: 8,
+        per_client: 6,
+    });
+    let (first, four) = jobs(4, 1, 1);
+    add(&queue, 1, four).unwrap();
+    let (_refused, three) = jobs(3, 1, 1);
+    let refused = add(&queue, 1, three).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Refused::Crowding {
+                waiting: 4,
+                jobs: 3
+            }
+        ),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("you already have 4 jobs"));
+    let (_second, two) = jobs(2, 1, 1);
+    add(&queue, 1, two).unwrap();
+    let (_other, two) = jobs(2, 1, 1);
+    add(&queue, 2, two).unwrap();
+    // Now it is the server that is full.
+    let (_third, one) = jobs(1, 1, 1);
+    let refused = add(&queue, 3, one).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Refused::Full {
+                waiting: 8,
+                jobs: 1
+            }
+        ),
+        "{refused:?}"
+    );
+    // Cancelled jobs make room in a client's share as well.
+    drop(first);
+    let (_again, four) = jobs(4, 1, 1);
+    add(&queue, 1, four).unwrap();
+    assert_eq!(queue.waiting(), 8);
+}
+
+#[test]
+fn what_was_begun_goes_on_in_a_full_queue() {
+    let queue = queue(2, 1);
+    let (_first, two) = jobs(2, 1, 1);
+    add(&queue, 1, two).unwrap();
+    let (_further, more) = jobs(3, 1, 1);
+    queue.add(Client(1), Admission::Further, more).unwrap();
+    let (_second, one) = jobs(1, 1, 1);
+    assert!(matches!(
+        add(&queue, 2, one),
+        Err(Refused::Full { waiting: 5, .. })
+    ));
+    assert_eq!(order(&queue).len(), 5);
+    queue.close();
+    let (_late, one) = jobs(1, 1, 1);
+    let late = queue.add(Client(1), Admission::Further, one);
+    assert!(matches!(late, Err(Refused::Closed)));
 }
 
 #[test]
@@ -134,7 +206,7 @@ fn the_worker_with_the_fewest_rows_takes_the_next_job() {
         assert!(take(&queue, worker, 1).is_none());
     }
     let (_ticket, one) = jobs(1, 1, 1);
-    queue.add(Client(1), one).unwrap();
+    add(&queue, 1, one).unwrap();
     assert!(take(&queue, 0, 15).is_none());
     assert!(take(&queue, 1, 10).is_none());
     assert!(take(&queue, 2, 5).is_some());
@@ -144,7 +216,7 @@ fn the_worker_with_the_fewest_rows_takes_the_next_job() {
 fn a_worker_that_does_other_work_is_not_waited_for() {
     let queue = queue(100, 2);
     let (_ticket, two) = jobs(2, 1, 1);
-    queue.add(Client(1), two).unwrap();
+    add(&queue, 1, two).unwrap();
     assert!(take(&queue, 0, 0).is_some());
     assert!(take(&queue, 1, 30).is_some());
 }
@@ -154,7 +226,7 @@ fn accounts_are_forgotten() {
     let queue = queue(100, 1);
     for client in 0..10_000 {
         let (_ticket, one) = jobs(1, 1, 1 + client as usize % 7);
-        queue.add(Client(client), one).unwrap();
+        add(&queue, client, one).unwrap();
         assert_eq!(order(&queue), [client]);
     }
     assert!(queue.lock().accounts.len() <= 1025);
@@ -165,9 +237,9 @@ fn endless_jobs_have_their_turn() {
     let queue = queue(100, 1);
     for _ in 0..3 {
         let (_ticket, endless) = jobs(3, 16, usize::MAX);
-        queue.add(Client(1), endless).unwrap();
+        add(&queue, 1, endless).unwrap();
         let (_ticket, other) = jobs(1, 1, 10);
-        queue.add(Client(2), other).unwrap();
+        add(&queue, 2, other).unwrap();
         assert_eq!(order(&queue), [1, 2, 1, 1]);
     }
 }

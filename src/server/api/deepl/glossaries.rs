@@ -90,7 +90,7 @@ impl Create {
 async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Create = json_or_form(request, &app.config.limits, &[]).await?;
+    let asked: Create = json_or_form(request, &app, &[]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     let owner = app.owner(client);
     let draft = asked.draft(&app)?;

@@ -22,7 +22,7 @@ use crate::server::glossaries::Terms;
 use crate::server::language::{Language, detect_among};
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::texts::{Form, Texts, translate};
+use crate::server::texts::{Form, Texts, begin, check_segments};
 use crate::server::visit::Visit;
 
 /// The limit that DeepL reports to those who have none.
@@ -90,7 +90,7 @@ fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Translate = json_or_form(request, &app.config.limits, &["text"]).await?;
+    let asked: Translate = json_or_form(request, &app, &["text"]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     asked.check()?;
     let form = match asked.tag_handling.as_deref() {
@@ -175,8 +175,16 @@ async fn translate_each(
             None => groups.push((model, vec![number], vec![text])),
         }
     }
+    // All models accept their texts before any of them is waited for, so that nothing that was translated is thrown away.
+    let (mut all, mut segments) = (Vec::new(), 0);
     for (model, numbers, texts) in groups {
-        let done = translate(app, &model, client, texts_of(texts)).await?;
+        let begun = begin(app, &model, client, texts_of(texts)).await?;
+        segments += begun.segments();
+        check_segments(segments, &app.config.limits)?;
+        all.push((numbers, begun));
+    }
+    for (numbers, begun) in all {
+        let done = begun.finish(app).await?;
         for (number, rendered) in numbers.into_iter().zip(done.texts) {
             translated[number] = rendered.best;
         }
@@ -264,7 +272,7 @@ struct Languages {
 async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Languages = json_or_form(request, &app.config.limits, &[]).await?;
+    let asked: Languages = json_or_form(request, &app, &[]).await?;
     app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     let is_target = match asked.side.as_deref() {
         None | Some("source") => false,

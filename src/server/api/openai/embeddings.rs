@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::pipeline::service::Admission;
 use crate::pipeline::{Embedded, Pipeline};
 use crate::server::answers::{compute, grouped, positions_of};
 use crate::server::api::{OneOrMany, reply};
@@ -55,7 +56,7 @@ pub(super) async fn embed(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Embed = json(request, &app.config.limits).await?;
+    let asked: Embed = json(request, &app).await?;
     if asked.dimensions.is_some() {
         return Err(Problem::field(
             "dimensions",
@@ -85,7 +86,7 @@ pub(super) async fn embed(
             }
         },
     );
-    let found = compute(&model, client, chunks).await?;
+    let found = compute(&model, client, Admission::New, chunks).await?;
     let encoding = asked.encoding_format;
     let write = move |_: &Stop| Ok(reply(&list(model.name(), found, encoding)));
     app.desk.ask(client, write).await

@@ -3,10 +3,15 @@
 mod chat;
 mod completions;
 mod embeddings;
+mod head;
+mod neutral;
+mod request;
 mod stream;
+mod wish;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use hyper::StatusCode;
@@ -18,6 +23,7 @@ use super::reply;
 use crate::server::app::Shared;
 use crate::server::models::Model;
 use crate::server::problem::{Kind, Problem};
+use crate::server::sse::unnamed;
 use crate::server::visit::Visit;
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
@@ -66,6 +72,11 @@ fn described(model: &Model) -> Value {
 fn unix(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
+}
+
+/// The last event of a stream with a problem.
+fn failed(problem: &Problem) -> Vec<Bytes> {
+    vec![unnamed(&error(problem, StatusCode::INTERNAL_SERVER_ERROR))]
 }
 
 /// The body of an error response.

@@ -1,49 +1,42 @@
 //! Continuations as they are written.
 
 use axum::body::Bytes;
-use hyper::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::completions::{Head, Usage, choice};
+use super::completions::choice;
+use super::failed;
+use super::head::{Head, Usage};
 use crate::pipeline::Generation;
 use crate::server::problem::Problem;
-use crate::server::sse::{Telling, unnamed};
+use crate::server::sse::Telling;
 
 /// The events of a stream.
 pub(super) struct Chunks {
     head: Head,
-    /// What comes before each continuation.
-    beginnings: Vec<String>,
+    /// The events before those of continuations.
+    first: Vec<Bytes>,
     usage: Usage,
     with_usage: bool,
 }
 
 impl Chunks {
-    pub(super) fn new(head: Head, beginnings: Vec<String>, usage: Usage, with_usage: bool) -> Self {
+    pub(super) fn new(head: Head, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
         Self {
             head,
-            beginnings,
+            first,
             usage,
             with_usage,
         }
     }
 
     fn chunk(&self, choice: Value) -> Bytes {
-        let mut chunk = self.head.object(json!([choice]));
-        if self.with_usage {
-            chunk["usage"] = Value::Null;
-        }
-        unnamed(&chunk)
+        self.head.chunk(choice, self.with_usage)
     }
 }
 
 impl Telling<Generation> for Chunks {
     fn begin(&mut self) -> Vec<Bytes> {
-        let beginnings = self.beginnings.iter().enumerate();
-        let given = beginnings.filter(|(_, text)| !text.is_empty());
-        given
-            .map(|(index, text)| self.chunk(choice(index, text, None)))
-            .collect()
+        std::mem::take(&mut self.first)
     }
 
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
@@ -56,20 +49,10 @@ impl Telling<Generation> for Chunks {
     }
 
     fn end(&mut self) -> Vec<Bytes> {
-        let mut events = Vec::new();
-        if self.with_usage {
-            let mut chunk = self.head.object(json!([]));
-            chunk["usage"] = self.usage.json();
-            events.push(unnamed(&chunk));
-        }
-        events.push(Bytes::from_static(b"data: [DONE]\n\n"));
-        events
+        self.head.end(self.with_usage.then_some(self.usage))
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![unnamed(&super::error(
-            problem,
-            StatusCode::INTERNAL_SERVER_ERROR,
-        ))]
+        failed(problem)
     }
 }

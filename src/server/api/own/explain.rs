@@ -11,7 +11,7 @@ use crate::batch::TokenId;
 use crate::config::Task;
 use crate::decode::SearchOptions;
 use crate::page;
-use crate::pipeline::service::{Chunk, Client, Service};
+use crate::pipeline::service::{Admission, Chunk, Client, Service};
 use crate::pipeline::{self, Pipeline, Shown, Target};
 use crate::server::answers::{Answers, Merge, compute};
 use crate::server::app::{App, Shared, Strings};
@@ -46,7 +46,7 @@ pub(super) async fn post_explain(
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let share = request.extensions().get::<Arc<Share>>().cloned();
-    let asked: Explain = json(request, &app.config.limits).await?;
+    let asked: Explain = json(request, &app).await?;
     let model = app
         .models
         .choose(asked.model.as_deref(), "explain", |_| true)?;
@@ -70,10 +70,15 @@ pub(super) async fn post_explain(
         true => Some(best(&app, &model, client, &asked).await?),
         false => None,
     };
+    // What was translated is explained, however many jobs wait by now.
+    let admission = match found {
+        Some(_) => Admission::Further,
+        None => Admission::New,
+    };
     let (reader, read) = (Arc::clone(&model), Arc::clone(&asked));
     let prepare = move |_: &Stop| read.shown(reader.pipeline(), found.as_deref());
     let shown = app.desk.ask(client, prepare).await?;
-    let body = explained(&app, &model, client, shown, share).await?;
+    let body = explained(&app, &model, client, admission, shown, share).await?;
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -82,6 +87,7 @@ async fn explained(
     app: &App,
     model: &Arc<Model>,
     client: Client,
+    admission: Admission,
     shown: Shown,
     share: Option<Arc<Share>>,
 ) -> Result<Vec<u8>, Problem> {
@@ -100,7 +106,8 @@ async fn explained(
         let explanation = serde_json::to_vec(&page::explanation(&name, &inspection));
         Ok(explanation.unwrap_or_default())
     };
-    let mut bodies = compute(model, client, vec![Chunk::new(positions, work)]).await?;
+    let chunks = vec![Chunk::new(positions, work)];
+    let mut bodies = compute(model, client, admission, chunks).await?;
     let body = bodies.pop().unwrap_or_default();
     if let Some(share) = &share {
         share.grow(body.len().saturating_sub(expected))?;
@@ -116,11 +123,11 @@ async fn best(
     asked: &Arc<Explain>,
 ) -> Result<Vec<TokenId>, Problem> {
     let (reader, asked) = (Arc::clone(model), Arc::clone(asked));
+    let limits = app.config.limits;
     let read = move |_: &Stop| {
         let requests = [pipeline::Request::from(asked.text.clone())];
         let options = SearchOptions::from(&reader.pipeline().config().decode);
-        let sentences = reader.service().read(&requests, &options);
-        sentences.map_err(|error| Problem::invalid(&error))
+        reader.read(&requests, &options, &limits)
     };
     let sentences = app.desk.ask(client, read).await?;
     let mut answers = Answers::new(model, Merge::Replace);

@@ -78,7 +78,7 @@ pub(super) async fn post_generate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let mut asked: Generate = json(request, &app.config.limits).await?;
+    let mut asked: Generate = json(request, &app).await?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let begun = asked.begun()?;

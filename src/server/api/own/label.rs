@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::told;
 use crate::config::Task;
-use crate::pipeline::service::{Chunk, Client};
+use crate::pipeline::service::{Admission, Chunk, Client};
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
 use crate::server::answers::{compute, grouped, positions_of};
 use crate::server::api::OneOrMany;
@@ -180,7 +180,7 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: ReadSome = json::<R>(request, &app.config.limits).await?.into();
+    let asked: ReadSome = json::<R>(request, &app).await?.into();
     let fits = |model: &Model| wanted.fits(model);
     let model = (app.models).choose(asked.model.as_deref(), wanted.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
@@ -208,7 +208,9 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
                     move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
                 },
             );
-            compute(&model, client, chunks).await?.concat()
+            compute(&model, client, Admission::New, chunks)
+                .await?
+                .concat()
         }
     };
     let write = move |_: &Stop| Ok(body(model.name(), &found, is_list));
@@ -227,7 +229,7 @@ async fn tags(
     let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
     let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read));
     let chunks = app.desk.ask(client, chunks).await?;
-    let found = compute(model, client, chunks).await?;
+    let found = compute(model, client, Admission::New, chunks).await?;
     let reader = Arc::clone(model);
     let join = move |_: &Stop| {
         let mut of_texts: Vec<Vec<Tagged>> = texts.iter().map(|_| Vec::new()).collect();

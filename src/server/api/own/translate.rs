@@ -105,7 +105,7 @@ pub(super) async fn post_translate(
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let mut asked: Translate = json(request, &app.config.limits).await?;
+    let mut asked: Translate = json(request, &app).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
@@ -117,11 +117,11 @@ pub(super) async fn post_translate(
         &strings(&demands, &app.config.limits),
     )?;
     let (reader, split) = (Arc::clone(&model), asked.split_sentences);
-    let most = app.config.limits.most_texts();
+    let limits = app.config.limits;
     let read = move |stop: &Stop| {
+        let most = limits.most_texts();
         let divided = Divided::read(&reader, texts, split, demands, most, stop)?;
-        let sentences = reader.service().read(&divided.requests, &options);
-        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided, sentences))
     };
     let (divided, sentences) = app.desk.ask(client, read).await?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{error, told};
-use crate::pipeline::service::Client;
+use crate::pipeline::service::{Admission, Client};
 use crate::pipeline::{Alignment, Candidate, Pipeline, Translation};
 use crate::server::answers::{compute, grouped};
 use crate::server::app::Shared;
@@ -126,7 +126,8 @@ impl Asker {
         let chunks = grouped(pairs, positions, |group| {
             move |pipeline: &Pipeline| group.into_iter().map(|one| align(pipeline, one)).collect()
         });
-        let aligned: Vec<Vec<_>> = compute(&self.model, self.client, chunks).await?;
+        let aligned = compute(&self.model, self.client, Admission::Further, chunks);
+        let aligned: Vec<Vec<_>> = aligned.await?;
         Ok((texts, aligned.into_iter().flatten().collect()))
     }
 }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::response::Response;
-use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::completions::{Head, Usage, read, reason, send};
+use super::super::completions::{read, reason, send};
+use super::super::head::{Head, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::pipeline::Generation;
 use crate::pipeline::service::Client;
-use crate::server::api::openai::error;
+use crate::server::api::openai::failed;
 use crate::server::api::reply;
 use crate::server::app::Shared;
 use crate::server::desk::Stop;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::sse::{self, Telling, unnamed};
+use crate::server::sse::{self, Telling};
 use crate::server::visit::Visit;
 
 /// What begins the user's next turn, where the model must stop.
@@ -29,16 +29,15 @@ pub(super) async fn answer(
     visit: Visit,
     client: Client,
     model: Arc<Model>,
-    turns: &[Turn],
+    turns: Vec<Turn>,
     wanted: Wanted,
 ) -> Result<Response, Problem> {
     let copies = wanted.wish.copies.unwrap_or(1);
     let mut stop = wanted.stop;
     stop.push(NEXT_TURN.to_owned());
     let options = wanted.wish.options(&app, 1, stop)?;
-    let texts = vec![prompt(turns)];
     let reader = Arc::clone(&model);
-    let begun = move |stop: &Stop| read(&reader, &texts, stop);
+    let begun = move |stop: &Stop| read(&reader, &[prompt(&turns)], stop);
     let begun = app.desk.ask(client, begun).await?;
     let usage = Usage {
         prompt: begun.iter().map(|one| one.tokens).sum(),
@@ -55,17 +54,13 @@ pub(super) async fn answer(
     }
     let results = answers.all(copies).await?;
     let head = Head::of(&model, "chatcmpl", "chat.completion");
-    let choices = results.iter().enumerate();
-    let choices =
-        choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
-    let mut answer = head.object(choices.collect());
-    let completion = results.iter().map(|one| one.tokens.len()).sum();
-    answer["usage"] = Usage {
-        completion,
-        ..usage
-    }
-    .json();
-    Ok(reply(&answer))
+    let write = move |_: &Stop| {
+        let choices = results.iter().enumerate();
+        let choices =
+            choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
+        Ok(reply(&head.answer(choices.collect(), usage.with(&results))))
+    };
+    app.desk.ask(client, write).await
 }
 
 /// The conversation as a text for the model to continue: what the system says, a blank line, and then a line for each turn.
@@ -92,11 +87,7 @@ struct Pieces {
 
 impl Pieces {
     fn event(&self, piece: Value) -> Bytes {
-        let mut chunk = self.head.object(json!([piece]));
-        if self.usage.is_some() {
-            chunk["usage"] = Value::Null;
-        }
-        unnamed(&chunk)
+        self.head.chunk(piece, self.usage.is_some())
     }
 }
 
@@ -128,23 +119,12 @@ impl Telling<Generation> for Pieces {
     }
 
     fn end(&mut self) -> Vec<Bytes> {
-        ended(&self.head, self.usage)
+        self.head.end(self.usage)
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![unnamed(&error(problem, StatusCode::INTERNAL_SERVER_ERROR))]
+        failed(problem)
     }
-}
-
-/// The end of a stream, with the numbers of tokens if they are wanted.
-pub(super) fn ended(head: &Head, usage: Option<Usage>) -> Vec<Bytes> {
-    let counted = usage.map(|usage| {
-        let mut chunk = head.object(json!([]));
-        chunk["usage"] = usage.json();
-        unnamed(&chunk)
-    });
-    let done = Bytes::from_static(b"data: [DONE]\n\n");
-    counted.into_iter().chain([done]).collect()
 }
 
 #[cfg(test)]

@@ -8,77 +8,120 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::completions::{MOST_STOPS, StreamOptions, Wish};
+use super::neutral;
+use super::request::request;
+use super::wish::{self, Wish};
 use crate::config::Task;
 use crate::server::api::OneOrMany;
-use crate::server::app::{Shared, Strings};
+use crate::server::app::Shared;
 use crate::server::body::json;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
 use crate::server::visit::Visit;
 
-/// A conversation to go on with.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Chat {
-    /// The model; may be left out if only one here generates text or translates.
-    model: Option<String>,
-    /// What was said so far.
-    messages: Vec<Message>,
-    /// Most tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
-    max_completion_tokens: Option<usize>,
-    /// The same.
-    max_tokens: Option<usize>,
-    /// Divisor of the logits; 0 always takes the likeliest token [default: 1; translations are not drawn at random].
-    temperature: Option<f64>,
-    /// Share of the probability of tokens to draw from [default: 1].
-    top_p: Option<f64>,
-    /// The same seed gives the same answers [default: a random one].
-    seed: Option<i64>,
-    /// Answers [default: 1].
-    n: Option<usize>,
-    /// Up to four strings before which an answer ends; not for translations.
-    stop: Option<OneOrMany>,
-    /// Whether to send the answer as it is written.
-    stream: Option<bool>,
-    /// Options of a stream.
-    stream_options: Option<StreamOptions>,
-    /// Ignored.
-    #[allow(dead_code, reason = "clients send it")]
-    user: Option<String>,
-    /// Only 0.
-    #[schema(value_type = Option<f64>)]
-    frequency_penalty: Option<Value>,
-    /// Only 0.
-    #[schema(value_type = Option<f64>)]
-    presence_penalty: Option<Value>,
-    /// Only an empty object.
-    #[schema(value_type = Option<Object>)]
-    logit_bias: Option<Value>,
-    /// Only false.
-    #[schema(value_type = Option<bool>)]
-    logprobs: Option<Value>,
-    /// Only text.
-    #[schema(value_type = Option<Object>)]
-    response_format: Option<Value>,
-    /// Only an empty list.
-    #[schema(value_type = Option<Vec<Object>>)]
-    tools: Option<Value>,
+request! {
+    /// A conversation to go on with.
+    struct Chat {
+        /// The model; may be left out if only one here generates text or translates.
+        model: Option<String>,
+        /// What was said so far.
+        messages: Vec<Message>,
+        /// Most tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
+        max_completion_tokens: Option<usize>,
+        /// The same.
+        max_tokens: Option<usize>,
+        /// Up to four strings before which an answer ends; not for translations.
+        stop: Option<OneOrMany>,
+        /// Only `false`.
+        #[serde(default, deserialize_with = "neutral::no")]
+        #[schema(value_type = Option<bool>)]
+        logprobs: (),
+        /// Only 0.
+        #[serde(default, deserialize_with = "neutral::zero")]
+        #[schema(value_type = Option<f64>)]
+        top_logprobs: (),
+        /// Only text.
+        #[serde(default, deserialize_with = "neutral::text_format")]
+        #[schema(value_type = Option<Object>)]
+        response_format: (),
+        /// Only text.
+        #[serde(default, deserialize_with = "neutral::text_alone")]
+        #[schema(value_type = Option<Vec<String>>)]
+        modalities: (),
+        /// Only an empty list.
+        #[serde(default, deserialize_with = "neutral::empty_list")]
+        #[schema(value_type = Option<Vec<Object>>)]
+        tools: (),
+        /// Only `none` or `auto`.
+        #[serde(default, deserialize_with = "neutral::no_call")]
+        #[schema(value_type = Option<String>)]
+        tool_choice: (),
+        /// Ignored: there are no tools.
+        #[serde(default, deserialize_with = "neutral::yes_or_no")]
+        #[schema(value_type = Option<bool>)]
+        parallel_tool_calls: (),
+        /// Only an empty list.
+        #[serde(default, deserialize_with = "neutral::empty_list")]
+        #[schema(value_type = Option<Vec<Object>>)]
+        functions: (),
+        /// Only `none` or `auto`.
+        #[serde(default, deserialize_with = "neutral::no_call")]
+        #[schema(value_type = Option<String>)]
+        function_call: (),
+        /// Only `none`.
+        #[serde(default, deserialize_with = "neutral::no_reasoning")]
+        #[schema(value_type = Option<String>)]
+        reasoning_effort: (),
+        /// Only `medium`.
+        #[serde(default, deserialize_with = "neutral::usual_length")]
+        #[schema(value_type = Option<String>)]
+        verbosity: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        prediction: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        audio: (),
+        /// Only `null`.
+        #[serde(default, deserialize_with = "neutral::null")]
+        #[schema(value_type = Option<Object>)]
+        web_search_options: (),
+    }
 }
 
 /// Something that was said.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "some fields ask for nothing")]
 struct Message {
     role: Role,
     content: Content,
     /// Ignored.
-    #[allow(dead_code, reason = "clients send it")]
-    name: Option<String>,
-    /// Only `null`, as in answers, which clients send back as they are.
-    #[allow(dead_code, reason = "it says nothing")]
+    #[serde(default, deserialize_with = "neutral::anything")]
     #[schema(value_type = Option<String>)]
-    refusal: Option<()>,
+    name: (),
+    /// Only `null`, as in answers, which clients send back as they are.
+    #[serde(default, deserialize_with = "neutral::null")]
+    #[schema(value_type = Option<String>)]
+    refusal: (),
+    /// The same.
+    #[serde(default, deserialize_with = "neutral::null")]
+    #[schema(value_type = Option<Object>)]
+    audio: (),
+    /// The same.
+    #[serde(default, deserialize_with = "neutral::null")]
+    #[schema(value_type = Option<Object>)]
+    function_call: (),
+    /// Only an empty list.
+    #[serde(default, deserialize_with = "neutral::empty_list")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    tool_calls: (),
+    /// Only an empty list.
+    #[serde(default, deserialize_with = "neutral::empty_list")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    annotations: (),
 }
 
 /// Who said something.
@@ -148,16 +191,11 @@ struct Wanted {
 pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: Chat = json(request, &app.config.limits).await?;
-    asked.check()?;
-    let (model, turns, wanted) = asked.into_parts();
+    let asked: Chat = json(request, &app).await?;
+    let (model, turns, wanted) = asked.into_parts()?;
     let texts: Vec<&str> = turns.iter().map(|turn| turn.text.as_str()).collect();
-    let strings = Strings {
-        field: "stop",
-        strings: &wanted.stop,
-        most: MOST_STOPS,
-    };
-    app.admit_with(&visit, "messages", &texts, &[strings])?;
+    let stops = wish::stops(&wanted.stop, &app.config.limits);
+    app.admit_with(&visit, "messages", &texts, &[stops])?;
     let direction = translated::direction(&turns);
     let directed = match (&model, &direction) {
         (None, Some((source, target))) => app.models.translating(source, target),
@@ -172,65 +210,32 @@ pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<
     };
     match model.task() {
         Task::Translate => translated::answer(app, visit, client, model, turns, wanted).await,
-        _ => generated::answer(app, visit, client, model, &turns, wanted).await,
+        _ => generated::answer(app, visit, client, model, turns, wanted).await,
     }
 }
 
 impl Chat {
-    /// Refuses what models here cannot do.
-    fn check(&self) -> Result<(), Problem> {
-        let other = |value: &Option<Value>, plain: &[Value]| {
-            let value = value.as_ref();
-            value.is_some_and(|value| !plain.contains(value))
-        };
-        let zero = [json!(0), json!(0.0)];
-        let unsupported = [
-            ("frequency_penalty", other(&self.frequency_penalty, &zero)),
-            ("presence_penalty", other(&self.presence_penalty, &zero)),
-            ("logit_bias", other(&self.logit_bias, &[json!({})])),
-            ("logprobs", other(&self.logprobs, &[json!(false)])),
-            (
-                "response_format",
-                other(&self.response_format, &[json!({"type": "text"})]),
-            ),
-            ("tools", other(&self.tools, &[json!([])])),
-        ];
-        if let Some((field, _)) = unsupported.iter().find(|(_, is_used)| *is_used) {
-            return Err(Problem::field(field, format!("`{field}` is not supported")));
-        }
-        if self.stream_options.is_some() && self.stream != Some(true) {
-            let problem = "`stream_options` needs `stream`";
-            return Err(Problem::field("stream_options", problem));
-        }
+    /// The model, what was said, and what is wanted.
+    ///
+    /// # Errors
+    /// A [`Problem`] if nothing was said, and for options of a stream where there is none.
+    fn into_parts(self) -> Result<(Option<String>, Vec<Turn>, Wanted), Problem> {
         if self.messages.is_empty() {
             return Err(Problem::field("messages", "there are no messages"));
         }
-        Ok(())
-    }
-
-    fn into_parts(self) -> (Option<String>, Vec<Turn>, Wanted) {
         let new_tokens = self.max_completion_tokens.or(self.max_tokens);
-        let usage = self
-            .stream_options
-            .and_then(|options| options.include_usage);
         let wanted = Wanted {
-            wish: Wish {
-                copies: self.n,
-                new_tokens: new_tokens.unwrap_or(256),
-                temperature: self.temperature,
-                top_p: self.top_p,
-                seed: self.seed,
-            },
+            wish: self.wish(new_tokens.unwrap_or(256)),
             new_tokens,
             stop: self
                 .stop
                 .map(|stop| stop.into_texts().0)
                 .unwrap_or_default(),
             stream: self.stream == Some(true),
-            with_usage: usage == Some(true),
+            with_usage: wish::with_usage(self.stream, self.stream_options)?,
         };
         let turns = self.messages.into_iter().map(Turn::from).collect();
-        (self.model, turns, wanted)
+        Ok((self.model, turns, wanted))
     }
 }
 

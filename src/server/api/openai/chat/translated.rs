@@ -4,18 +4,16 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::response::Response;
-use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::completions::{Head, Usage};
-use super::generated::ended;
+use super::super::head::{Head, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::decode::SearchOptions;
 use crate::document;
 use crate::pipeline::service::{Client, Service};
 use crate::pipeline::{Demands, Translation};
 use crate::server::answers::{Answers, Merge};
-use crate::server::api::openai::error;
+use crate::server::api::openai::failed;
 use crate::server::api::reply;
 use crate::server::app::Shared;
 use crate::server::desk::Stop;
@@ -23,7 +21,7 @@ use crate::server::divided::Divided;
 use crate::server::language::Language;
 use crate::server::models::Model;
 use crate::server::problem::Problem;
-use crate::server::sse::{self, Telling, unnamed};
+use crate::server::sse::{self, Telling};
 use crate::server::visit::Visit;
 
 /// The only instruction that translation models understand.
@@ -127,12 +125,12 @@ pub(super) async fn answer(
     wanted: Wanted,
 ) -> Result<Response, Problem> {
     let options = options(&app, &model, &wanted)?;
-    let (reader, most) = (Arc::clone(&model), app.config.limits.most_texts());
+    let (reader, limits) = (Arc::clone(&model), app.config.limits);
     let read = move |stop: &Stop| {
+        let most = limits.most_texts();
         let texts = vec![text_of(&reader, turns)?];
         let divided = Divided::read(&reader, texts, true, Demands::default(), most, stop)?;
-        let sentences = reader.service().read(&divided.requests, &options);
-        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        let sentences = reader.read(&divided.requests, &options, &limits)?;
         let text = divided.texts.into_iter().next().map(|text| text.divided);
         Ok((text.unwrap_or_default(), sentences))
     };
@@ -164,15 +162,12 @@ pub(super) async fn answer(
         let head = Head::of(&model, "chatcmpl", "chat.completion");
         let choices = whole.hypotheses.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
-        let mut answer = head.object(choices.collect());
         let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
-        let completion = tokens.sum();
-        answer["usage"] = Usage {
-            completion,
+        let usage = Usage {
+            completion: tokens.sum(),
             ..usage
-        }
-        .json();
-        Ok(reply(&answer))
+        };
+        Ok(reply(&head.answer(choices.collect(), usage)))
     };
     app.desk.ask(client, write).await
 }
@@ -198,11 +193,7 @@ struct Pieces {
 
 impl Pieces {
     fn event(&self, piece: Value) -> Bytes {
-        let mut chunk = self.head.object(json!([piece]));
-        if self.with_usage {
-            chunk["usage"] = Value::Null;
-        }
-        unnamed(&chunk)
+        self.head.chunk(piece, self.with_usage)
     }
 
     fn content(&self, text: &str) -> Bytes {
@@ -246,11 +237,11 @@ impl Telling<Translation> for Pieces {
         }
         let last = piece(0, json!({}), Some(reason(self.finished)));
         events.push(self.event(last));
-        events.extend(ended(&self.head, self.with_usage.then_some(self.usage)));
+        events.extend(self.head.end(self.with_usage.then_some(self.usage)));
         events
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
-        vec![unnamed(&error(problem, StatusCode::INTERNAL_SERVER_ERROR))]
+        failed(problem)
     }
 }

@@ -1,0 +1,96 @@
+//! Fields that clients send although they ask for nothing. They are accepted as long as that is so.
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny};
+use serde_json::{Value, json};
+
+/// `null`, or a value that `is_neutral`.
+///
+/// # Errors
+/// One that says that only `expected` is supported.
+fn only<'de, D: Deserializer<'de>>(
+    from: D,
+    expected: &str,
+    is_neutral: impl Fn(&Value) -> bool,
+) -> Result<(), D::Error> {
+    let value = Value::deserialize(from)?;
+    match value.is_null() || is_neutral(&value) {
+        true => Ok(()),
+        false => Err(D::Error::custom(format!("only {expected} is supported"))),
+    }
+}
+
+/// Anything at all.
+pub(super) fn anything<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    IgnoredAny::deserialize(from).map(|_| ())
+}
+
+/// Nothing but `null`.
+pub(super) fn null<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`null`", Value::is_null)
+}
+
+pub(super) fn no<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`false`", |value| *value == json!(false))
+}
+
+pub(super) fn yes_or_no<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`true` or `false`", Value::is_boolean)
+}
+
+pub(super) fn zero<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "0", |value| value.as_f64() == Some(0.0))
+}
+
+pub(super) fn one<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "1", |value| value.as_f64() == Some(1.0))
+}
+
+pub(super) fn empty_text<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "an empty string", |value| *value == json!(""))
+}
+
+pub(super) fn empty_list<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "an empty list", |value| *value == json!([]))
+}
+
+pub(super) fn empty_object<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "an empty object", |value| *value == json!({}))
+}
+
+/// An object, as clients attach it for their own use.
+pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "an object", Value::is_object)
+}
+
+/// Text as the form of answers.
+pub(super) fn text_format<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    let text = json!({"type": "text"});
+    only(from, "`{\"type\": \"text\"}`", |value| *value == text)
+}
+
+/// Text as the medium of answers.
+pub(super) fn text_alone<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`[\"text\"]`", |value| *value == json!(["text"]))
+}
+
+/// That there need be no call of a tool.
+pub(super) fn no_call<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    let none = [json!("none"), json!("auto")];
+    only(from, "`none` or `auto`", |value| none.contains(value))
+}
+
+/// Service as for everybody.
+pub(super) fn usual_tier<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    let usual = [json!("auto"), json!("default")];
+    only(from, "`auto` or `default`", |value| usual.contains(value))
+}
+
+/// No reasoning before the answer.
+pub(super) fn no_reasoning<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`none`", |value| *value == json!("none"))
+}
+
+/// Answers of the length that they have.
+pub(super) fn usual_length<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    only(from, "`medium`", |value| *value == json!("medium"))
+}

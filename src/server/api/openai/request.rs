@@ -1,0 +1,77 @@
+//! What all requests for texts have.
+
+/// Declares a request with fields of its own, and with those that say how texts are wanted or ask for nothing.
+macro_rules! request {
+    ($(#[$about:meta])* struct $name:ident { $($own:tt)* }) => {
+        $(#[$about])*
+        #[derive(serde::Deserialize, utoipa::ToSchema)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "some fields ask for nothing")]
+        pub(super) struct $name {
+            $($own)*
+            /// Divisor of the logits; 0 always takes the likeliest token [default: 1; translations are not drawn at random].
+            temperature: Option<f64>,
+            /// Share of the probability of tokens to draw from [default: 1].
+            top_p: Option<f64>,
+            /// The same seed gives the same texts [default: a random one].
+            seed: Option<i64>,
+            /// Texts for each prompt [default: 1].
+            n: Option<usize>,
+            /// Whether to send texts as they are written.
+            stream: Option<bool>,
+            /// Options of a stream.
+            stream_options: Option<$crate::server::api::openai::wish::StreamOptions>,
+            /// Ignored.
+            #[serde(default, deserialize_with = "neutral::anything")]
+            #[schema(value_type = Option<String>)]
+            user: (),
+            /// Ignored.
+            #[serde(default, deserialize_with = "neutral::anything")]
+            #[schema(value_type = Option<String>)]
+            safety_identifier: (),
+            /// Ignored.
+            #[serde(default, deserialize_with = "neutral::anything")]
+            #[schema(value_type = Option<String>)]
+            prompt_cache_key: (),
+            /// Ignored.
+            #[serde(default, deserialize_with = "neutral::object")]
+            #[schema(value_type = Option<Object>)]
+            metadata: (),
+            /// Only `false`.
+            #[serde(default, deserialize_with = "neutral::no")]
+            #[schema(value_type = Option<bool>)]
+            store: (),
+            /// Only `auto` or `default`.
+            #[serde(default, deserialize_with = "neutral::usual_tier")]
+            #[schema(value_type = Option<String>)]
+            service_tier: (),
+            /// Only 0.
+            #[serde(default, deserialize_with = "neutral::zero")]
+            #[schema(value_type = Option<f64>)]
+            frequency_penalty: (),
+            /// Only 0.
+            #[serde(default, deserialize_with = "neutral::zero")]
+            #[schema(value_type = Option<f64>)]
+            presence_penalty: (),
+            /// Only an empty object.
+            #[serde(default, deserialize_with = "neutral::empty_object")]
+            #[schema(value_type = Option<Object>)]
+            logit_bias: (),
+        }
+
+        impl $name {
+            /// How texts of at most `new_tokens` tokens are wanted.
+            fn wish(&self, new_tokens: usize) -> $crate::server::api::openai::wish::Wish {
+                $crate::server::api::openai::wish::Wish {
+                    copies: self.n,
+                    new_tokens,
+                    temperature: self.temperature,
+                    top_p: self.top_p,
+                    seed: self.seed,
+                }
+            }
+        }
+    };
+}
+
+pub(super) use request;

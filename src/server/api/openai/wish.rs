@@ -1,0 +1,115 @@
+//! How answers are wanted.
+
+use serde::Deserialize;
+
+use super::head::random;
+use crate::decode::{SampleOptions, Sampling};
+use crate::pipeline::GenerateOptions;
+use crate::server::app::{Shared, Strings};
+use crate::server::limits::Limits;
+use crate::server::problem::{Kind, Problem};
+
+/// The most strings before which a continuation ends, unless the server allows fewer.
+const MOST_STOPS: usize = 4;
+
+/// What is counted of the strings before which a continuation ends.
+pub(super) fn stops<'a>(stop: &'a [String], limits: &Limits) -> Strings<'a> {
+    Strings {
+        field: "stop",
+        strings: stop,
+        most: MOST_STOPS.min(limits.stop),
+    }
+}
+
+/// Options of a stream.
+#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamOptions {
+    /// Whether the last event counts tokens.
+    include_usage: Option<bool>,
+    /// Ignored.
+    #[allow(dead_code, reason = "clients send it")]
+    include_obfuscation: Option<bool>,
+}
+
+/// Whether a stream ends with the numbers of tokens.
+///
+/// # Errors
+/// A [`Problem`] for options of a stream where there is none.
+pub(super) fn with_usage(
+    stream: Option<bool>,
+    options: Option<StreamOptions>,
+) -> Result<bool, Problem> {
+    match options {
+        Some(_) if stream != Some(true) => {
+            let problem = "`stream_options` needs `stream`";
+            Err(Problem::field("stream_options", problem))
+        }
+        Some(options) => Ok(options.include_usage == Some(true)),
+        None => Ok(false),
+    }
+}
+
+/// How texts are to be continued.
+pub(super) struct Wish {
+    pub(super) copies: Option<usize>,
+    pub(super) new_tokens: usize,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) seed: Option<i64>,
+}
+
+impl Wish {
+    /// How each of `texts` texts is continued, apart from the number of the sample.
+    ///
+    /// # Errors
+    /// A [`Problem`] for values that make no sense or are more than the server allows.
+    pub(super) fn options(
+        &self,
+        app: &Shared,
+        texts: usize,
+        stop: Vec<String>,
+    ) -> Result<GenerateOptions, Problem> {
+        let limits = app.config.limits;
+        let copies = self.copies.unwrap_or(1);
+        if !(1..=limits.alternatives).contains(&copies) {
+            let problem = format!("`n` is between 1 and {}", limits.alternatives);
+            return Err(Problem::field("n", problem));
+        }
+        let (jobs, most) = (copies.saturating_mul(texts), limits.most_texts());
+        if jobs > most {
+            let problem = format!("{jobs} continuations; a request has at most {most}");
+            return Err(Problem {
+                field: Some("n".to_owned()),
+                ..Problem::new(Kind::TooLarge, problem)
+            });
+        }
+        let new_tokens = self.new_tokens;
+        let all = new_tokens.saturating_mul(jobs);
+        if all > limits.new_tokens {
+            let most = limits.new_tokens;
+            let problem = format!("{all} tokens in all; the server generates {most} for a request");
+            return Err(Problem::field("max_tokens", problem));
+        }
+        let options = GenerateOptions {
+            sample: SampleOptions {
+                sampling: self.sampling(),
+                number: 0,
+                max_new_tokens: new_tokens,
+            },
+            stop: stop.into(),
+        };
+        options.check().map_err(|error| Problem::invalid(&error))?;
+        Ok(options)
+    }
+
+    /// How tokens are drawn.
+    pub(super) fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature.unwrap_or(1.0),
+            top_p: self.top_p.unwrap_or(1.0),
+            seed: self.seed.map_or_else(random, i64::cast_unsigned),
+            ..Sampling::default()
+        }
+    }
+}
