@@ -1,7 +1,7 @@
 //! Texts divided into sentences, and the translations of the sentences joined.
 
 use super::{Document, Part, Segment, Split, needs_blank};
-use crate::pipeline::{Alignment, Candidate, Translation};
+use crate::pipeline::{Alignment, Candidate, Translation, Warning};
 
 /// A text divided into sentences, to be translated one by one.
 ///
@@ -64,6 +64,13 @@ impl Divided {
             sentences: vec![sentence],
             after: String::new(),
         }
+    }
+
+    /// What to say of a prefix or phrases that were demanded of a text without sentences; `None` if it has any.
+    pub fn ignored_demands(&self) -> Option<Warning> {
+        let is_blank = self.after.trim().is_empty();
+        let what = if is_blank { "blank" } else { "no sentence" };
+        (self.sentences.is_empty()).then(|| Warning::of_ignored_demands(what))
     }
 
     /// The sentences, none of which is blank if the text was divided.

@@ -6,7 +6,7 @@ use super::desk::Stop;
 use super::models::Model;
 use super::problem::{Kind, Problem};
 use crate::document::{self, Sentence};
-use crate::pipeline::{Demands, Pipeline, Place, Prefix, Request};
+use crate::pipeline::{Demands, Pipeline, Place, Prefix, Request, Warning};
 
 /// Texts and their sentences.
 pub(super) struct Divided {
@@ -19,7 +19,7 @@ pub(super) struct Divided {
 pub(super) struct Text {
     pub(super) divided: document::Divided,
     /// What the client has to know about it.
-    pub(super) warning: Option<&'static str>,
+    pub(super) warning: Option<Warning>,
 }
 
 impl Divided {
@@ -63,13 +63,9 @@ impl Divided {
         let numbered = divided.iter().enumerate();
         let requests = numbered.flat_map(|(number, text)| requests(number, text, &demands));
         let requests = requests.collect();
-        let text = |divided: document::Divided| {
-            let blank = divided.sentences().is_empty();
-            Text {
-                divided,
-                warning: (blank && demanded)
-                    .then_some("blank, so its prefix and phrases were ignored"),
-            }
+        let text = |divided: document::Divided| Text {
+            warning: demanded.then(|| divided.ignored_demands()).flatten(),
+            divided,
         };
         Ok(Self {
             texts: divided.into_iter().map(text).collect(),

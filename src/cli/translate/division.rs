@@ -128,7 +128,7 @@ impl Division {
                 return Err(ambiguous(line, sentences.len()));
             }
             let demands_something = demanded.as_ref().is_some_and(|one| !one.is_blank());
-            let ignored = (sentences.is_empty() && demands_something).then(|| ignored(text));
+            let ignored = demands_something.then(|| text.ignored_demands()).flatten();
             unmet.push(ignored.map(|warning| warning.on_line(line)));
             let request = |(sentence, Sentence { text, .. }): (usize, &Sentence)| Request {
                 src: text.clone(),
@@ -147,12 +147,6 @@ struct Requests {
     requests: Vec<Request>,
     /// For each line what is said of its demands if it has no sentence that could meet them.
     unmet: Vec<Option<Warning>>,
-}
-
-/// What is said of the demands of a `text` without sentences.
-fn ignored(text: &Divided) -> Warning {
-    let is_blank = text.after().trim().is_empty();
-    Warning::of_ignored_demands(if is_blank { "blank" } else { "no sentence" })
 }
 
 /// The alignments of the translations of each of `lines`; none unless they are `wanted`.

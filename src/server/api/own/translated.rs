@@ -149,7 +149,7 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
         .collect();
     let translations = divided.spaced(best.iter().map(String::as_str));
     let sentences = divided.sentences().iter().zip(translations);
-    let warnings = text.warning.iter().map(|&warning| warning.to_owned());
+    let warnings = text.warning.iter().map(|warning| warning.problem.clone());
     Found {
         warnings: warnings.chain(told(&whole.warnings)).collect(),
         translations: (whole.hypotheses.into_iter())
