@@ -337,7 +337,7 @@ def vanishing(target):
     return "500 clients that left"
 
 
-@attack("JSON of 600 000 levels, of 650 000 numbers, of 300 000 unknown fields")
+@attack("JSON of 600 000 levels, of 650 000 numbers, of 300 000 unknown fields, of 250 000 objects in a field that is ignored")
 def shapes(target):
     bodies = [
         b"[" * 600_000,
@@ -345,8 +345,9 @@ def shapes(target):
         b'{"text":[' + b"1," * 650_000 + b"1]}",
         b"{" + b",".join(b'"%d":0' % number for number in range(180_000)) + b"}",
         b'{"text":"' + b"\\u0041" * 300_000 + b'"}',
+        b'{"model":"en-de","messages":[{"role":"user","content":"a dog"}],"metadata":{"a":[' + b'{"":0},' * 250_000 + b"0]}}",
     ]
-    paths = ["/translate", "/v2/translate", "/v1/completions", "/api/translate", "/api/fill", "/api/explain"]
+    paths = ["/translate", "/v2/translate", "/v1/completions", "/v1/chat/completions", "/api/translate", "/api/fill", "/api/explain"]
     return target.send_all([request(path, body) for path in paths for body in bodies])
 
 

@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 import subprocess
 import threading
 import time
 import urllib.request
+
+from serving import Failure
 
 OPTIONS = ["--headless=new", "--no-sandbox", "--window-size=1400,1000"]
 TRANSLATED = "return !!document.querySelector('.result .sentence') && !document.querySelector('[aria-busy]')"
@@ -21,17 +24,23 @@ class Browser:
     """A browser; see the WebDriver standard (W3C) for its commands."""
 
     def __init__(self):
+        if not shutil.which("chromedriver"):
+            raise Failure("there is no `chromedriver` on the path (Debian: `chromium-driver`)")
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True)
         for line in self.driver.stdout:
             if found := re.search(r"successfully on port (\d+)", line):
                 break
         else:
-            raise SystemExit("chromedriver does not start")
+            raise Failure("chromedriver does not start")
         # Whatever else it says must be read, or it stops.
         threading.Thread(target=self.driver.stdout.read, daemon=True).start()
         self.address = f"http://127.0.0.1:{found[1]}/session"
         wanted = {"alwaysMatch": {"goog:chromeOptions": {"args": OPTIONS}}}
-        self.address += "/" + self.command("", {"capabilities": wanted})["sessionId"]
+        try:
+            self.address += "/" + self.command("", {"capabilities": wanted})["sessionId"]
+        except OSError as error:
+            self.driver.kill()
+            raise Failure(f"the browser does not start: {error}") from error
 
     def __enter__(self):
         return self
@@ -59,12 +68,12 @@ class Browser:
         end = time.monotonic() + patience
         while not self.run("return document.getElementById('model')?.value"):
             if time.monotonic() > end:
-                raise SystemExit("the page shows no model")
+                raise Failure("the page shows no model")
             time.sleep(0.05)
         self.run(PUT, text)
         time.sleep(0.5)
         while not self.run(TRANSLATED):
             if time.monotonic() > end:
-                raise SystemExit("the page does not come to an end")
+                raise Failure("the page does not come to an end")
             time.sleep(0.05)
         return self.run(SHOWN)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends random and damaged requests to `attentive serve`:
 
-    python3 scripts/serve_fuzz.py --model runs/multi30k --requests 1000000
+    python3 scripts/serve_fuzz.py --model runs/multi30k --requests 1000000 --clients 64 --language-model runs/shakespeare
 
 The requests follow from the seed. None may be answered with a status of 500, close the connection without a reason, or make the
 server panic, and after every 5000 of them a translation must be what it was at the beginning. Prints how many of each kind were
@@ -12,6 +12,7 @@ import argparse
 import collections
 import contextlib
 import json
+import pathlib
 import random
 import sys
 import threading
@@ -22,7 +23,7 @@ from serving import Failure, Server, check, program_of, table
 
 CLIENTS = 24
 # Statuses that say what is wrong with a request, or that it is fine.
-ALLOWED = {200, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 421, 422, 429, 431, 501, 503, 505}
+ALLOWED = {200, 201, 204, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 421, 422, 429, 431, 456, 501, 503, 505}
 # Seconds to wait for the answer to a request that may be incomplete, and to any other.
 SHORT, LONG = 0.1, 30
 WORDS = [
@@ -45,6 +46,7 @@ FIELDS = {
     "/detect": {"q": 0},
     "/v2/translate": {"text": [0], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"},
     "/v2/languages": {"type": "target"},
+    "/v2/glossaries": {"name": 0, "source_lang": "en", "target_lang": "de", "entries": "dog\tHund", "entries_format": "tsv"},
     "/v1/completions": {
         "model": "en-de",
         "prompt": 0,
@@ -53,6 +55,16 @@ FIELDS = {
         "stream": True,
         "n": 1,
         "stop": ["a"],
+    },
+    "/v1/chat/completions": {
+        "model": "en-de",
+        "messages": [{"role": "system", "content": "Translate."}, {"role": "user", "content": "A dog runs ."}],
+        "max_completion_tokens": 3,
+        "temperature": 0.5,
+        "stream": True,
+        "n": 1,
+        "stop": ["a"],
+        "metadata": {"a": "b"},
     },
     "/v1/embeddings": {"model": "en-de", "input": 0, "encoding_format": "float"},
     "/api/translate": {
@@ -69,7 +81,7 @@ FIELDS = {
     "/api/tag": {"text": 0},
     "/api/classify": {"text": 0},
     "/api/embed": {"text": 0},
-    "/api/explain": {"text": 0, "translation": "Ein Hund"},
+    "/api/explain": {"text": 0, "target": "Ein Hund"},
 }
 PATHS = [
     *FIELDS,
@@ -83,6 +95,7 @@ PATHS = [
     "/frontend/settings",
     "/v1/models",
     "/v2/usage",
+    "/v2/glossary-language-pairs",
     "/api/models",
 ]
 
@@ -329,9 +342,13 @@ def main():
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--language-model", type=pathlib.Path, help="a language model to serve as well")
+    parser.add_argument("--masked-model", type=pathlib.Path, help="a masked language model to serve as well")
     options = parser.parse_args()
+    models = {"en-de": options.model, "lm": options.language_model, "mlm": options.masked_model}
+    models = {name: model for name, model in models.items() if model}
     try:
-        with Server(options.attentive, {"en-de": options.model}) as server:
+        with Server(options.attentive, models) as server:
             table(["sent", "came back"], fuzz(server, options.requests, options.seed, options.clients))
     except Failure as failure:
         sys.exit(f"FAILED: {failure}")

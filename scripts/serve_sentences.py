@@ -140,6 +140,15 @@ def streamed(url, text):
     return json.loads(results[0])["translations"][0]["text"]
 
 
+def chat(url, text, stream=False):
+    body = {"model": "copy", "messages": [{"role": "user", "content": text}], "stream": stream}
+    answer = post(url, "/v1/chat/completions", body)
+    if not stream:
+        return json.loads(answer)["choices"][0]["message"]["content"]
+    events = [event.removeprefix("data: ") for event in answer.split("\n\n") if event.startswith("data: {")]
+    return "".join(choice["delta"].get("content") or "" for event in events for choice in json.loads(event)["choices"])
+
+
 def libretranslate(url, text, form="text"):
     answer = post(url, "/translate", {"q": text, "source": "en", "target": "de", "format": form})
     return json.loads(answer)["translatedText"]
@@ -201,6 +210,8 @@ def main():
     def report(name, found, right):
         """Compares with what is `right`, if that is known, and counts the markers."""
         nonlocal failures
+        right = right and list(right)
+        check(len(found) == len(paragraphs), f"{name}: {len(found)} paragraphs for {len(paragraphs)}")
         differ = [pair for pair in zip(found, right or found) if pair[0] != pair[1]]
         counts = [markers_of(text, markers) for text, (_, _, markers) in zip(found, paragraphs)]
         missing = [
@@ -223,6 +234,8 @@ def main():
         report("DeepL, nonewlines", [deepl(url, text, split_sentences="nonewlines") for text in sources], None)
         report("/api/translate", [own(url, text) for text in sources], expected)
         report("/api/translate, stream", [streamed(url, text) for text in sources], expected)
+        report("/v1/chat/completions", [chat(url, text) for text in sources], expected)
+        report("/v1/chat/completions, stream", [chat(url, text, True) for text in sources], expected)
         marked, right = [[f"<div><p>{html.escape(text)}</p></div>" for text in texts] for texts in (sources, expected)]
         report("LibreTranslate, HTML", [rendered(libretranslate(url, text, "html")) for text in marked], map(rendered, right))
         report("DeepL, XML", [rendered(deepl(url, text, tag_handling="xml")) for text in marked], map(rendered, right))
@@ -236,7 +249,7 @@ def main():
     rows = [text.replace("\r", " ").replace("\n", " ") for text in sources]
     found = run(options, "translate", model, "--split-sentences", text="".join(f"{row}\n" for row in rows).encode())
     right = [text.replace("\r", " ").replace("\n", " ") for text in expected]
-    report("attentive translate --split-sentences", found.decode().split("\n"), right)
+    report("attentive translate --split-sentences", found.decode().removesuffix("\n").split("\n"), right)
     sys.exit(bool(failures))
 
 

@@ -86,9 +86,9 @@ def older_defaults(config):
     settings = []
     if 'kind = "bpe"' in text or 'kind = "unigram"' in text:
         settings += ["tokenizer.split_punctuation=false", "tokenizer.split_by_script=false"]
-    if any(f'family = "{family}"' in text for family in ("tagger", "encoder_only", "decoder_only")):
+    if any(f'family = "{family}"' in text for family in ("tagger", "classifier", "encoder_only", "decoder_only")):
         settings += [] if "label_smoothing" in text else ["train.label_smoothing=0.1"]
-    else:
+    elif "length_penalty" not in text:
         settings += ["decode.length_penalty=gnmt", "decode.alpha=0.6"]
     return settings
 

@@ -47,8 +47,10 @@ pub(super) fn check(dir: &Path) -> Result<()> {
             return Ok(());
         };
         let mut sums = described(dir).filter_map(|name| Some((name, provenance.sha256_of(name)?)));
-        let Err(error) = sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected))
-        else {
+        let checked = check_tokenizers(dir, provenance).and_then(|()| {
+            sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected))
+        });
+        let Err(error) = checked else {
             return Ok(());
         };
         let latest = read();
@@ -58,6 +60,31 @@ pub(super) fn check(dir: &Path) -> Result<()> {
         known = latest;
         attempt += 1;
     }
+}
+
+/// Refuses tokenizers that would be read in place of those that the provenance knows.
+fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
+    let read = Tokenizers::file_names(dir);
+    let mut known = provenance.sha256.keys();
+    let Some(replaced) = known.find(|name| name.starts_with("tokenizer.")) else {
+        return Ok(());
+    };
+    let Some(path) = read.first().map(|name| dir.join(name)) else {
+        return Ok(());
+    };
+    // Loading says which files are missing.
+    if read.iter().any(|name| provenance.sha256_of(name).is_some()) || !path.exists() {
+        return Ok(());
+    }
+    Err(Error::Model {
+        path,
+        problem: format!("would be read in place of `{replaced}`, which `provenance.json` expects"),
+        hint: Some(
+            "delete the file; if you replaced the tokenizer on purpose, delete the entries of the old one under `sha256` in \
+             `provenance.json`"
+                .into(),
+        ),
+    })
 }
 
 /// Refuses the file `path` unless its SHA-256 is `expected`.

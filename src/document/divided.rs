@@ -69,7 +69,11 @@ impl Divided {
     /// What to say of a prefix or phrases that were demanded of a text without sentences; `None` if it has any.
     pub fn ignored_demands(&self) -> Option<Warning> {
         let is_blank = self.after.trim().is_empty();
-        let what = if is_blank { "blank" } else { "no sentence" };
+        let what = if is_blank {
+            "blank"
+        } else {
+            "nothing to translate"
+        };
         (self.sentences.is_empty()).then(|| Warning::of_ignored_demands(what))
     }
 

@@ -98,10 +98,11 @@ impl BarChart {
             if *value < 0.0 {
                 continue;
             }
+            let gap = (width * 0.05).min(1.0);
             let bar = Area {
-                x: x + offset + 1.0,
+                x: x + offset + gap,
                 y,
-                width: width - 2.0,
+                width: width - 2.0 * gap,
                 height: zero - y,
             };
             svg.rect(bar, series.look.fill());
@@ -152,6 +153,15 @@ mod tests {
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             assert!(!svg.contains("height=\"-"), "{svg}");
         }
+    }
+
+    #[test]
+    fn many_bars_are_thin_ones() {
+        let groups: Vec<String> = (0..500).map(|n| n.to_string()).collect();
+        let chart = BarChart::new("", groups, Axis::linear(""), 0);
+        let chart = chart.series("", 0, &[1.0; 500]).series("", 1, &[2.0; 500]);
+        let svg = Figure::new("").row("", 200.0, [chart]).svg();
+        assert!(!svg.contains("width=\"-") && !svg.contains("width=\"0\""));
     }
 
     #[test]

@@ -58,6 +58,9 @@ use self::models::Replaced;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
+/// Connections that may wait to be accepted, if the system allows so many.
+const BACKLOG: i32 = 4096;
+
 /// Threads that read and write; models compute on threads of their own.
 const THREADS: usize = 2;
 
@@ -126,6 +129,10 @@ impl Server {
                 hint,
             )
         })?;
+        // The standard library lets 128 wait. Of a larger burst, some would have to try again after a second.
+        if let Err(error) = rustix::net::listen(&listener, BACKLOG) {
+            tracing::warn!(%error, "only few connections can wait to be accepted");
+        }
         Self::on(listener, config)
     }
 

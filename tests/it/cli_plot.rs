@@ -211,15 +211,15 @@ fn tables_are_bar_charts_side_by_side() {
 }
 
 #[test]
-fn a_table_that_is_none_is_refused() {
+fn malformed_tables_are_refused() {
     let folder = Folder::new();
     for (table, problem) in [
         ("", "line 1: expected a title"),
-        ("Training\n", "line 1: expected the names of series"),
+        ("\n\nTraining\n", "line 3: expected the names of series"),
         ("Training\tours\n", "line 1: expected a line for each group"),
         (
             "Training\tours\nsmall\t1\t2\n",
-            "line 2: expected 1 numbers after the name, found 2",
+            "line 2: expected 1 number after the name, found 2",
         ),
         (
             "Training\tours\n\nsmall\tfast\n",
@@ -227,6 +227,7 @@ fn a_table_that_is_none_is_refused() {
         ),
         ("Training\tours\nsmall\t-1\n", "found `-1`"),
         ("Training\tours\nsmall\tinf\n", "found `inf`"),
+        ("Training\tours\nsmall\tnan\n", "found `nan`"),
     ] {
         folder.write("t.tsv", table);
         let outcome = folder.run("plot bars t.tsv");

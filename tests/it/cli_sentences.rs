@@ -101,7 +101,7 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
     let ignored = "so its prefix and phrases were ignored";
     let (blank, none) = (
         format!("blank, {ignored}"),
-        format!("no sentence, {ignored}"),
+        format!("nothing to translate, {ignored}"),
     );
     for (number, expected) in [(2, &blank), (3, &blank), (4, &none)] {
         let warning = format!("warning: line {number}: {expected}");

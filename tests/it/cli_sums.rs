@@ -114,3 +114,19 @@ fn other_files_do_not_count() {
     fs::write(&path, provenance.to_string()).unwrap();
     stdout(&folder, "translate runs/c src");
 }
+
+#[test]
+fn a_tokenizer_that_would_be_read_in_place_of_others_is_named() {
+    let folder = trained();
+    folder.write("c.toml", CONFIG);
+    stdout(
+        &folder,
+        "train c.toml --out runs/two --set tokenizer.vocabulary=separate",
+    );
+    let stray = folder.path("runs/two/tokenizer.json");
+    fs::copy(folder.path("runs/c/tokenizer.json"), &stray).unwrap();
+    let words = ["tokenizer.json", "in place of `tokenizer.src.json`"];
+    folder.fails("translate runs/two src", 1, &words);
+    fs::remove_file(stray).unwrap();
+    stdout(&folder, "translate runs/two src");
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use attentive::count::count;
 use attentive::error::{Error, Result};
 use attentive::plot::{Axis, BarChart, Figure};
 
@@ -14,7 +15,7 @@ Examples:
   attentive plot bars training.tsv translation.tsv --decimals 1 --theme dark --out speed.svg
 
 A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line the \
-name of a group and a number for each series; an empty cell has no bar:
+name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left out:
 
   Training<TAB>Attentive<TAB>PyTorch
   small<TAB>1.42<TAB>1
@@ -67,7 +68,7 @@ fn chart(path: &Path, args: &Args) -> Result<BarChart> {
         line,
         problem,
     };
-    let Some((_, head)) = lines.next() else {
+    let Some((first, head)) = lines.next() else {
         return Err(wrong(
             1,
             "expected a title and the names of series, found nothing".into(),
@@ -76,25 +77,25 @@ fn chart(path: &Path, args: &Args) -> Result<BarChart> {
     let (title, names) = row(head);
     if names.is_empty() {
         let problem = "expected the names of series after the title, separated by tabs, found none";
-        return Err(wrong(1, problem.into()));
+        return Err(wrong(first, problem.into()));
     }
     let mut groups = Vec::new();
     let mut values = vec![Vec::new(); names.len()];
     for (number, line) in lines {
         let (group, cells) = row(line);
         if cells.len() != names.len() {
-            let (expected, found) = (names.len(), cells.len());
-            let problem = format!("expected {expected} numbers after the name, found {found}");
+            let (expected, found) = (count(names.len(), "number"), cells.len());
+            let problem = format!("expected {expected} after the name, found {found}");
             return Err(wrong(number, problem));
         }
         for (column, cell) in values.iter_mut().zip(cells) {
             let value = match cell {
-                "" => Ok(f64::NAN),
-                cell => cell.parse::<f64>(),
+                "" => Some(f64::NAN),
+                cell => cell
+                    .parse()
+                    .ok()
+                    .filter(|it| (0.0..f64::INFINITY).contains(it)),
             };
-            let value = value
-                .ok()
-                .filter(|value| value.is_nan() || (0.0..f64::INFINITY).contains(value));
             let problem = || format!("expected a number of at least 0, found `{cell}`");
             column.push(value.ok_or_else(|| wrong(number, problem()))?);
         }
