@@ -155,6 +155,9 @@ pub(super) async fn compute<T: Send + 'static>(
     chunks: Vec<Chunk<T>>,
 ) -> Result<Vec<T>, Problem> {
     let count = chunks.len();
+    if count == 0 {
+        return Ok(Vec::new());
+    }
     let send = |service: &Service, reply| service.compute(client, admission, chunks, reply);
     let mut answers = Answers::new(model, Merge::Replace);
     answers.send(send)?;

@@ -136,7 +136,7 @@ pub(super) async fn post_translate(
         alignments: asked.alignments,
     };
     if asked.stream {
-        let events = Events::new(asker, divided.texts);
+        let events = Events::new(asker, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
     }
     let found = answers.all(count).await?;
