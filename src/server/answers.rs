@@ -113,7 +113,7 @@ where
     W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
 {
     let all: usize = items.iter().map(|item| positions(item).max(1)).sum();
-    // A chunk and the next one have more than this together.
+    // Two chunks in a row have more than this together, or they would be one.
     let enough = 2 * all.div_ceil(most.max(1));
     grouped_by(enough.max(ENOUGH), items, positions, work)
 }

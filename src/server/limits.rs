@@ -53,7 +53,7 @@ pub struct Limits {
     pub in_progress: usize,
     /// Texts, sentences of long texts, and continuations of a request.
     pub texts: usize,
-    /// Tokens of all texts of a request.
+    /// Tokens of all texts that a request wants translated or continued.
     pub tokens: usize,
     /// Phrases that a request may demand of every translation.
     pub phrases: usize,

@@ -99,6 +99,8 @@ mod tests {
             format!(r#"{{"type": [{many}0]}}"#),
             format!(r#"{{"type": "text", "x": [{many}0]}}"#),
             format!(r#"["text", {many}0]"#),
+            // A tree of so many levels is refused by the parser.
+            "[".repeat(10_000) + &"]".repeat(10_000),
         ] {
             let read = || serde_json::Deserializer::from_str(&text);
             for error in [
