@@ -186,18 +186,6 @@ fn what_never_fits_is_too_large() {
 }
 
 #[test]
-fn a_long_text_finds_a_place_in_a_short_queue() {
-    let limits = Limits {
-        queue: 4,
-        ..Limits::default()
-    };
-    let server = Running::start(limited(limits));
-    let asked = json!({"text": "the dog ".repeat(4000)});
-    let found = post(server.address, "/api/tag", &asked).expect(200);
-    assert_eq!(found["tags"].as_array().unwrap().len(), 8000);
-}
-
-#[test]
 fn no_client_fills_the_queue() {
     let limits = Limits {
         batch: 1,

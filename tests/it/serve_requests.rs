@@ -205,6 +205,18 @@ fn results_of_many_chunks_are_in_order() {
 }
 
 #[test]
+fn a_long_text_finds_a_place_in_a_short_queue() {
+    let limits = Limits {
+        queue: 4,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let asked = json!({"text": "the dog ".repeat(4000)});
+    let found = post(server.address, "/api/tag", &asked).expect(200);
+    assert_eq!(found["tags"].as_array().unwrap().len(), 8000);
+}
+
+#[test]
 fn requests_in_progress_are_counted_together() {
     let server = Running::start(limited(Limits {
         characters: 12,
