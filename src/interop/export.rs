@@ -21,9 +21,6 @@ pub enum ExportFormat {
     Marian,
 }
 
-/// What stands between the differences that an error names.
-const BETWEEN: &str = "; ";
-
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
@@ -50,25 +47,71 @@ impl ExportFormat {
     /// # Errors
     /// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences.
     pub fn kind_of(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
-        match self {
-            Self::Hf => hf::kind(config, tokenizers),
-            Self::Marian => marian::kind(config, tokenizers),
-        }
+        let kind = self.kind(config, tokenizers);
+        kind.map_err(NoEqual::into_error)
     }
 
     /// Why [`ExportFormat::kind_of`] refuses a model, in short: the first differences; `None` if it does not.
     pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
         /// Differences to name.
         const MOST: usize = 2;
-        let problem = self.kind_of(config, tokenizers).err()?.to_string();
-        let mut all = problem.split(BETWEEN);
-        let first: Vec<&str> = all.by_ref().take(MOST).collect();
-        let first = first.join(BETWEEN);
-        Some(match all.count() {
+        let (kind, differences) = match self.kind(config, tokenizers).err()? {
+            NoEqual::Differs { kind, differences } => (kind, differences),
+            NoEqual::Other(error) => return Some(error.to_string()),
+        };
+        let (first, more) = differences.split_at(MOST.min(differences.len()));
+        let first = named(&kind, first);
+        Some(match more.len() {
             0 => first,
             more => format!("{first}; and {more} more, which `attentive info` lists"),
         })
     }
+
+    fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+        match self {
+            Self::Hf => hf::kind(config, tokenizers),
+            Self::Marian => marian::kind(config, tokenizers),
+        }
+    }
+}
+
+/// Why a model has no equal in another tool.
+#[derive(Debug)]
+pub(super) enum NoEqual {
+    /// It differs from models of the kind that is most like it.
+    Differs {
+        kind: String,
+        differences: Vec<String>,
+    },
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Error> for NoEqual {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl NoEqual {
+    /// The error that names all differences.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Differs { kind, differences } => Error::usage(
+                named(&kind, &differences),
+                "docs/interop.md lists what can be exported",
+            ),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+/// Tells the `differences` of a model from `kind`.
+fn named(kind: &str, differences: &[String]) -> String {
+    format!(
+        "the model has no equal in {kind}: {}",
+        differences.join("; ")
+    )
 }
 
 /// Writes the model directory `model` in another form to the directory `out`, which must not exist.
@@ -118,13 +161,13 @@ impl Differences {
     }
 
     /// Refuses a model with differences to `kind`.
-    pub(super) fn refuse(self, kind: &str) -> Result<()> {
-        match self.0[..] {
-            [] => Ok(()),
-            _ => Err(Error::usage(
-                format!("the model has no equal in {kind}: {}", self.0.join(BETWEEN)),
-                "docs/interop.md lists what can be exported",
-            )),
+    pub(super) fn refuse(self, kind: &str) -> Result<(), NoEqual> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(NoEqual::Differs {
+                kind: kind.to_owned(),
+                differences: self.0,
+            }),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::export::Differences;
+use super::export::{Differences, NoEqual};
 use super::recipe::{Names, Theirs, theirs};
 use crate::error::Result;
 
@@ -53,7 +53,7 @@ impl Reversed {
                 None => differences.add(format!("the parameter `{name}`")),
             }
         }
-        differences.refuse(kind)?;
+        differences.refuse(kind).map_err(NoEqual::into_error)?;
         Ok(reversed)
     }
 

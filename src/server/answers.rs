@@ -31,19 +31,18 @@ impl<T: Send + 'static> Answers<T> {
         }
     }
 
-    /// Sends a request, as `send` does with the reply that it is given. Its jobs are numbered from `first`.
+    /// Sends a request, as `send` does with the reply that it is given.
     ///
     /// # Errors
     /// A [`Problem`] if it is refused.
     pub(super) fn send(
         &mut self,
-        first: usize,
         send: impl FnOnce(&Service, Reply<T>) -> Result<Ticket, Refused>,
     ) -> Result<(), Problem> {
         let sender = self.sender.clone();
         let reply = move |number, event| {
             if let Some(sender) = &sender {
-                sender.send(first + number, event);
+                sender.send(number, event);
             }
         };
         let ticket = send(self.model.service(), Arc::new(reply))?;
@@ -88,8 +87,10 @@ pub(super) fn positions_of(bytes: usize) -> usize {
     bytes / EACH
 }
 
-/// `items` in chunks of about as many positions as a model reads in a fraction of a second. `work` is what is done with a
-/// chunk of them.
+/// Positions of a chunk, unless a single item has more: as many as a model reads in a fraction of a second.
+const ENOUGH: usize = 1024;
+
+/// `items` in chunks of about [`ENOUGH`] positions. `work` is what is done with a chunk of them.
 pub(super) fn grouped<I, T, W>(
     items: impl IntoIterator<Item = I>,
     positions: impl Fn(&I) -> usize,
@@ -98,16 +99,43 @@ pub(super) fn grouped<I, T, W>(
 where
     W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
 {
-    /// Positions of a chunk, unless a single item has more.
-    const ENOUGH: usize = 1024;
+    grouped_by(ENOUGH, items, positions, work)
+}
+
+/// [`grouped`], but in `most` chunks at most, which are larger if need be.
+pub(super) fn grouped_into<I, T, W>(
+    most: usize,
+    items: Vec<I>,
+    positions: impl Fn(&I) -> usize,
+    work: impl Fn(Vec<I>) -> W,
+) -> Vec<Chunk<T>>
+where
+    W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
+{
+    let all: usize = items.iter().map(|item| positions(item).max(1)).sum();
+    // Two chunks in a row have more than this together, or they would be one.
+    let enough = 2 * all.div_ceil(most.max(1));
+    grouped_by(enough.max(ENOUGH), items, positions, work)
+}
+
+/// `items` in chunks of `enough` positions, unless a single item has more.
+fn grouped_by<I, T, W>(
+    enough: usize,
+    items: impl IntoIterator<Item = I>,
+    positions: impl Fn(&I) -> usize,
+    work: impl Fn(Vec<I>) -> W,
+) -> Vec<Chunk<T>>
+where
+    W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
+{
     let (mut chunks, mut group, mut sum) = (Vec::new(), Vec::new(), 0);
     for item in items {
-        let more = positions(&item);
-        if sum + more > ENOUGH && !group.is_empty() {
+        let more = positions(&item).max(1);
+        if sum + more > enough && !group.is_empty() {
             chunks.push(Chunk::new(sum, work(std::mem::take(&mut group))));
             sum = 0;
         }
-        sum += more.max(1);
+        sum += more;
         group.push(item);
     }
     if !group.is_empty() {
@@ -127,13 +155,50 @@ pub(super) async fn compute<T: Send + 'static>(
     chunks: Vec<Chunk<T>>,
 ) -> Result<Vec<T>, Problem> {
     let count = chunks.len();
+    if count == 0 {
+        return Ok(Vec::new());
+    }
     let send = |service: &Service, reply| service.compute(client, admission, chunks, reply);
     let mut answers = Answers::new(model, Merge::Replace);
-    answers.send(0, send)?;
+    answers.send(send)?;
     answers.all(count).await
 }
 
 /// The model gave no result.
 pub(super) fn lost() -> Problem {
     Problem::new(Kind::Internal, "the model failed to answer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_never_more_chunks_than_allowed() {
+        let seven = |number: usize| 1 + number * 7919 % 700;
+        let shapes: [&dyn Fn(usize) -> usize; 4] = [&|_| 1, &|_| 1000, &|_| 5000, &seven];
+        for positions in shapes {
+            for (most, items) in [(1, 1), (1, 900), (2, 900), (7, 900), (512, 900), (900, 900)] {
+                let chunks = grouped_into(
+                    most,
+                    (0..items).collect(),
+                    |&item| positions(item),
+                    |group| move |_: &Pipeline| Ok(group),
+                );
+                assert!(chunks.len() <= most, "{} of {most}", chunks.len());
+                let all: usize = (0..items).map(positions).sum();
+                let sum: usize = chunks.iter().map(|chunk| chunk.positions).sum();
+                assert_eq!(sum, all);
+                // They are no larger than they must be.
+                assert!(chunks.len() >= most.min(all / 5000) / 2);
+            }
+        }
+        let few = grouped_into(
+            512,
+            vec![ENOUGH; 3],
+            |&item| item,
+            |_| |_: &Pipeline| Ok(()),
+        );
+        assert_eq!(few.len(), 3);
+    }
 }

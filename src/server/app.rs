@@ -185,8 +185,7 @@ impl App {
             let problem = format!("{found} characters; a request has at most {most}");
             return Err(too_large(field, problem));
         }
-        // A request that is alone has only its own limit.
-        visit.carried.grow_or_begin(found)?;
+        visit.carried.grow(found)?;
         self.characters.fetch_add(of_texts as u64, Relaxed);
         if self.config.log_text {
             for text in texts {

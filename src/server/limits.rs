@@ -1,5 +1,9 @@
 //! How much a server does at once.
 
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -47,11 +51,12 @@ pub struct Limits {
     pub bodies: Option<usize>,
     /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
-    /// Characters of all requests in progress, of which a client may have three quarters, unless a single one has more.
+    /// Characters of all requests in progress, of which a client may have three quarters, or one request with as many as are
+    /// allowed if that is more.
     pub in_progress: usize,
     /// Texts, sentences of long texts, and continuations of a request.
     pub texts: usize,
-    /// Tokens of all texts of a request.
+    /// Tokens of all texts that a request wants translated or continued.
     pub tokens: usize,
     /// Phrases that a request may demand of every translation.
     pub phrases: usize,
@@ -123,7 +128,8 @@ impl Limits {
 
     /// Characters of all requests in progress, and of those of one client.
     pub(super) fn all_characters(&self) -> [usize; 2] {
-        [self.in_progress, most_of(self.in_progress)]
+        let each = most_of(self.in_progress).max(self.characters);
+        [self.in_progress, each]
     }
 
     /// Jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest requests would
@@ -180,7 +186,10 @@ impl Limits {
             require(fits, name, times_from(least), &found.as_secs_f64())?;
         }
         let expected = "at least `body`, or the largest bodies are always refused";
-        require(all >= self.body, "bodies", expected, &all)
+        require(all >= self.body, "bodies", expected, &all)?;
+        let all = self.in_progress;
+        let expected = "at least `characters`, or the largest requests are always refused";
+        require(all >= self.characters, "in_progress", expected, &all)
     }
 }
 
@@ -192,7 +201,7 @@ fn most_of(all: usize) -> usize {
 /// The shortest time in which anything can be done.
 const INSTANT: Duration = Duration::from_nanos(1);
 
-/// The times that a limit may be which is at least `least`.
+/// The times allowed for a limit of at least `least`.
 fn times_from(least: Duration) -> &'static str {
     match least.is_zero() {
         true => "a number of seconds from 0 to 1000000000",
@@ -203,22 +212,27 @@ fn times_from(least: Duration) -> &'static str {
 /// `seconds` as the limit `name`, which is at least `least`.
 ///
 /// # Errors
-/// [`Error::Usage`] for NaN, for a negative number, and for more than [`MOST_SECONDS`].
+/// [`Error::Usage`] for NaN, for less than `least`, and for more than [`MOST_SECONDS`].
 fn duration(name: &str, seconds: f64, least: Duration) -> Result<Duration> {
     // NaN is in no range.
-    let fits = (0.0..=MOST_SECONDS as f64).contains(&seconds);
-    require(fits, name, times_from(least), &seconds)?;
-    Ok(Duration::from_secs_f64(seconds))
+    let is_time = (0.0..=MOST_SECONDS as f64).contains(&seconds);
+    let found = is_time.then(|| Duration::from_secs_f64(seconds));
+    let found = found.filter(|found| *found >= least);
+    found.ok_or_else(|| wrong(name, times_from(least), &seconds))
 }
 
-fn require(fits: bool, name: &str, expected: &str, found: &dyn std::fmt::Display) -> Result<()> {
+fn require(fits: bool, name: &str, expected: &str, found: &dyn Display) -> Result<()> {
     match fits {
         true => Ok(()),
-        false => Err(Error::usage(
-            format!("the limit `{name}` is {found}"),
-            format!("use {expected}"),
-        )),
+        false => Err(wrong(name, expected, found)),
     }
+}
+
+fn wrong(name: &str, expected: &str, found: &dyn Display) -> Error {
+    Error::usage(
+        format!("the limit `{name}` is {found}"),
+        format!("use {expected}"),
+    )
 }
 
 /// `[limits]` in a configuration file; times are in seconds.
@@ -285,96 +299,5 @@ impl LimitKeys {
                 Duration::ZERO,
             )?,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wrong(text: &str) -> Option<Error> {
-        let keys: LimitKeys = toml::from_str(text).unwrap();
-        let limits = keys.over(Limits::default());
-        limits.and_then(|limits| limits.check()).err()
-    }
-
-    /// What is wrong with these `[limits]`.
-    fn problem(text: &str) -> Option<String> {
-        wrong(text).map(|error| error.to_string())
-    }
-
-    #[test]
-    fn only_a_time_that_must_be_positive_is_said_to_be() {
-        let hint = |text| wrong(text).unwrap().hint().unwrap();
-        assert!(hint("drain_timeout = -1.0").contains("from 0"));
-        for text in ["timeout = -1.0", "timeout = 0", "head_timeout = 0"] {
-            assert!(hint(text).contains("positive"), "{text}");
-        }
-    }
-
-    #[test]
-    fn limits_are_in_range() {
-        for fine in ["", "timeout = 0.5", "drain_timeout = 0", "body = 536870912"] {
-            assert_eq!(problem(fine), None, "{fine}");
-        }
-        let names = [
-            "queue",
-            "batch",
-            "body",
-            "bodies",
-            "characters",
-            "in_progress",
-            "texts",
-            "tokens",
-            "phrases",
-            "stop",
-            "new_tokens",
-            "alternatives",
-            "beam_width",
-            "connections",
-            "connections_per_address",
-        ];
-        for name in names {
-            for value in ["0", "9223372036854775807"] {
-                let problem = problem(&format!("{name} = {value}")).unwrap();
-                assert!(
-                    problem.contains(&format!("`{name}`")),
-                    "{name} {value}: {problem}"
-                );
-            }
-        }
-        for name in ["timeout", "head_timeout", "stall_timeout", "drain_timeout"] {
-            for value in ["nan", "inf", "-inf", "-1.0", "1e300"] {
-                let problem = problem(&format!("{name} = {value}")).unwrap();
-                assert!(
-                    problem.contains(&format!("`{name}`")),
-                    "{name} {value}: {problem}"
-                );
-            }
-        }
-        assert!(problem("timeout = 0").is_some());
-        assert!(problem("body = 2000\nbodies = 1000").is_some());
-    }
-
-    #[test]
-    fn nobody_has_everything() {
-        let limits = |connections, body| Limits {
-            connections,
-            body,
-            ..Limits::default()
-        };
-        assert_eq!(limits(1024, 1).share_of_connections(), 768);
-        let queued = |queue, texts| Limits {
-            queue,
-            texts,
-            ..Limits::default()
-        };
-        assert_eq!(queued(4096, 2048).share_of_queue(), 3072);
-        // The largest request fits.
-        assert_eq!(queued(4096, 4000).share_of_queue(), 4000);
-        assert_eq!(queued(100, 2048).share_of_queue(), 100);
-        assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
-        assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
-        assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);
     }
 }

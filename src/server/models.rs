@@ -93,11 +93,7 @@ impl Model {
     ) -> Result<Sentences, Problem> {
         let sentences = self.service.read(requests, options);
         let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
-        let (found, most) = (sentences.tokens(), limits.tokens);
-        if found > most {
-            let problem = format!("{found} tokens; a request has at most {most}");
-            return Err(Problem::new(Kind::TooLarge, problem));
-        }
+        check_tokens(sentences.tokens(), limits)?;
         Ok(sentences)
     }
 
@@ -112,6 +108,19 @@ impl Model {
             ..now
         }
     }
+}
+
+/// Refuses a request whose texts have `found` tokens, if these are too many.
+///
+/// # Errors
+/// A [`Problem`] that says how many there may be.
+pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem> {
+    let most = limits.tokens;
+    if found > most {
+        let problem = format!("{found} tokens; a request has at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok(())
 }
 
 /// The models that are served, in the order of the configuration; none before they are loaded.

@@ -56,27 +56,22 @@ impl Shares {
 impl Share {
     /// Takes `more`, or nothing if that is too much.
     pub(super) fn grow(&self, more: usize) -> Result<(), Exhausted> {
-        self.take(more, false)
-    }
-
-    /// [`Share::grow`], but while nobody has anything, nothing is too much.
-    pub(super) fn grow_or_begin(&self, more: usize) -> Result<(), Exhausted> {
-        self.take(more, true)
-    }
-
-    fn take(&self, more: usize, may_begin: bool) -> Result<(), Exhausted> {
         let Shares { total, each, taken } = &*self.of;
         let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
         let own = taken.by.get(&self.client).copied().unwrap_or_default();
-        let begins = may_begin && taken.all == 0;
-        let fits = more <= total.saturating_sub(taken.all) && more <= each.saturating_sub(own);
-        if !begins && !fits {
+        if more > total.saturating_sub(taken.all) || more > each.saturating_sub(own) {
             return Err(Exhausted);
         }
         taken.all += more;
         taken.by.insert(self.client, own + more);
         self.size.fetch_add(more, Relaxed);
         Ok(())
+    }
+
+    /// Whether there is room for `more` once the client has nothing else.
+    pub(super) fn may_grow(&self, more: usize) -> bool {
+        let size = self.size.load(Relaxed);
+        more <= self.of.each.saturating_sub(size)
     }
 }
 
@@ -102,19 +97,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_begins_may_have_more() {
-        let shares = Shares::new(10, 7);
-        let (first, second) = (shares.of(Client(1)), shares.of(Client(2)));
-        assert_eq!(first.grow(11), Err(Exhausted));
-        assert_eq!(first.grow_or_begin(8), Ok(()));
-        assert_eq!(first.grow_or_begin(1), Err(Exhausted), "its share is 7");
-        assert_eq!(second.grow_or_begin(3), Err(Exhausted), "2 are left");
-        assert_eq!(second.grow_or_begin(2), Ok(()));
-        drop((first, second));
-        assert_eq!(shares.of(Client(2)).grow_or_begin(11), Ok(()));
-    }
-
-    #[test]
     fn all_and_each_are_bounded_and_nothing_is_left_over() {
         let shares = Shares::new(10, 7);
         let (first, second) = (shares.of(Client(1)), shares.of(Client(2)));
@@ -122,6 +104,8 @@ mod tests {
         assert_eq!(first.grow(4), Ok(()));
         let more = shares.of(Client(1));
         assert_eq!(more.grow(4), Err(Exhausted), "the client has 4 of 7");
+        assert!(more.may_grow(7) && !more.may_grow(8));
+        assert!(first.may_grow(3) && !first.may_grow(4));
         assert_eq!(more.grow(3), Ok(()));
         assert_eq!(second.grow(4), Err(Exhausted), "3 are left");
         assert_eq!(second.grow(3), Ok(()));

@@ -89,7 +89,7 @@ pub(super) async fn begin(
     let count = sentences.len();
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
-    answers.send(0, send)?;
+    answers.send(send)?;
     Ok(Begun {
         model: Arc::clone(model),
         client,

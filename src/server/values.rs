@@ -1,9 +1,11 @@
-//! JSON of any shape, of which only so much is kept.
+//! JSON of any shape, of which only so much is read.
 
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
 /// The most values and fields of a body whose shape is not known while it is read: each takes many times the memory of its text.
@@ -14,25 +16,59 @@ pub(super) const MOST_VALUES: usize = 1 << 16;
 /// # Errors
 /// What is wrong with the text.
 pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
-    let left = Cell::new(MOST_VALUES);
     let mut reader = serde_json::Deserializer::from_str(text);
-    let fields = reader.deserialize_map(Object(Counted(&left)))?;
+    let values = Counted {
+        left: &Cell::new(MOST_VALUES),
+        rest: Rest::Refused,
+    };
+    let fields = reader.deserialize_map(Object(values))?;
     reader.end()?;
     Ok(fields)
 }
 
-/// How many more values there may be.
+/// Reads a value, of which only the first `most` values are kept, itself and those inside of others included.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(super) fn beginning<'de, D: Deserializer<'de>>(
+    from: D,
+    most: usize,
+) -> Result<Value, D::Error> {
+    let values = Counted {
+        left: &Cell::new(most),
+        rest: Rest::Skipped,
+    };
+    Ok(values.deserialize(from)?.unwrap_or_default())
+}
+
+/// What becomes of values that are too many.
 #[derive(Clone, Copy)]
-struct Counted<'a>(&'a Cell<usize>);
+enum Rest {
+    Refused,
+    Skipped,
+}
+
+/// How many more values there may be. Reads `None` for one that is skipped.
+#[derive(Clone, Copy)]
+struct Counted<'a> {
+    left: &'a Cell<usize>,
+    rest: Rest,
+}
 
 impl<'de> DeserializeSeed<'de> for Counted<'_> {
-    type Value = Value;
+    type Value = Option<Value>;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        let left = self.0.get().checked_sub(1);
-        let too_many = || D::Error::custom(format!("more than {MOST_VALUES} values"));
-        self.0.set(left.ok_or_else(too_many)?);
-        reader.deserialize_any(self)
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Option<Value>, D::Error> {
+        match (self.left.get().checked_sub(1), self.rest) {
+            (Some(left), _) => {
+                self.left.set(left);
+                reader.deserialize_any(self).map(Some)
+            }
+            (None, Rest::Refused) => {
+                Err(D::Error::custom(format!("more than {MOST_VALUES} values")))
+            }
+            (None, Rest::Skipped) => IgnoredAny::deserialize(reader).map(|_| None),
+        }
     }
 }
 
@@ -74,7 +110,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = list.next_element_seed(self)? {
-            values.push(value);
+            values.extend(value);
         }
         Ok(values.into())
     }
@@ -97,7 +133,9 @@ impl<'de> Visitor<'de> for Object<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            object.insert(name, fields.next_value_seed(self.0)?);
+            if let Some(value) = fields.next_value_seed(self.0)? {
+                object.insert(name, value);
+            }
         }
         Ok(object)
     }
@@ -129,6 +167,30 @@ mod tests {
             assert!(error.is_data(), "{error}");
             assert!(error.to_string().contains("more than 65536"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_not_kept_is_read_all_the_same() {
+        let read = |text: &str| {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            let value = beginning(&mut reader, 4)?;
+            reader.end().map(|()| value.to_string())
+        };
+        for (text, kept) in [
+            (r#"{"a": [1, 2]}"#, r#"{"a":[1,2]}"#),
+            (r#"[1, 2, 3, 4, {"": 0}]"#, "[1,2,3]"),
+            (
+                r#"{"a": {"b": {"c": {"d": 0}}, "x": 0}, "y": 0}"#,
+                r#"{"a":{"b":{"c":{}}}}"#,
+            ),
+            (
+                r#"{"a": 0, "b": 1, "c": 2, "d": 3}"#,
+                r#"{"a":0,"b":1,"c":2}"#,
+            ),
+        ] {
+            assert_eq!(read(text).unwrap(), kept);
+        }
+        assert!(read("[1, 2, 3, 4, {]").unwrap_err().is_syntax());
     }
 
     #[test]

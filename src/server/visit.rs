@@ -185,8 +185,8 @@ impl Drop for Record {
     }
 }
 
-/// `data` of a response, with what the client has taken of `shares` until all of it is written: hyper lets go of a body once it
-/// has the last part, even if the client does not read.
+/// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has taken the last part, even if the
+/// client does not read.
 fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
     struct Held {
         data: Bytes,
@@ -240,8 +240,38 @@ impl HttpBody for Tracked {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt;
+
     use super::*;
+    use crate::server::app::App;
+    use crate::server::config::{ServeConfig, ServedModel};
     use crate::server::shares::Shares;
+
+    /// A response to a request that has taken `shares`.
+    fn response(body: &'static str, shares: [Arc<Share>; 2]) -> Tracked {
+        let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
+        let [bytes, carried] = shares;
+        let visit = Visit {
+            api: Api::Own,
+            peer: Client(1),
+            started: Instant::now(),
+            deadline: Instant::now(),
+            carried,
+        };
+        let record = Record {
+            app: App::new(config, ([127, 0, 0, 1], 0).into()).unwrap(),
+            route: String::new(),
+            method: Method::GET,
+            visit,
+            peer: None,
+            status: 200,
+            ended: false,
+            accepted: None,
+            bytes,
+        };
+        let body = Body::from(body);
+        Tracked { body, record }
+    }
 
     #[test]
     fn a_response_counts_until_it_is_written() {
@@ -250,7 +280,10 @@ mod tests {
         let (bytes, carried) = (share(), share());
         bytes.grow(4).unwrap();
         carried.grow(3).unwrap();
-        let mut data = held(Bytes::from_static(b"abc"), [bytes, carried]);
+        let mut body = response("abc", [bytes, carried]);
+        let frame = body.frame().now_or_never().flatten();
+        let mut data = frame.unwrap().unwrap().into_data().unwrap();
+        drop(body);
         assert_eq!(data.split_to(1), "a");
         assert!(share().grow(4).is_err(), "a part is not written yet");
         assert_eq!(data, "bc");

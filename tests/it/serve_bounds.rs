@@ -170,6 +170,22 @@ fn explanations_of_a_client_are_computed_one_after_the_other() {
 }
 
 #[test]
+fn what_never_fits_is_too_large() {
+    let limits = Limits {
+        body: 4000,
+        bodies: Some(4000),
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let asked = |text: &str| json!({"model": "lm", "text": text});
+    post(server.address, "/api/explain", &asked("the")).expect(200);
+    let refused = post(server.address, "/api/explain", &asked("the dog runs over")).expect(413);
+    let error = refused["error"].to_string();
+    assert!(error.contains("larger than all"), "{error}");
+    assert!(error.contains("`limits.bodies`"), "{error}");
+}
+
+#[test]
 fn no_client_fills_the_queue() {
     let limits = Limits {
         batch: 1,
@@ -209,7 +225,7 @@ fn no_client_fills_the_queue() {
     streams.extend((0..6).map(|_| accepted(ours)));
     refused(ours, "you already have 6 jobs waiting");
     streams.extend((0..2).map(|_| accepted(other)));
-    refused(other, "the server is full: 8 jobs wait");
+    refused(other, "the model's queue is full: 8 jobs wait");
 }
 
 #[test]

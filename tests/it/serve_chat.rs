@@ -123,6 +123,23 @@ fn what_translation_models_cannot_do_is_refused() {
         "{said}"
     );
     refused(json!({"max_tokens": 0}), "max_tokens");
+    refused(
+        json!({"max_completion_tokens": 0, "max_tokens": 1}),
+        "max_completion_tokens",
+    );
+    refused(
+        json!({"model": "lm", "max_completion_tokens": 1_000_000}),
+        "max_completion_tokens",
+    );
+    let many = vec![json!({"type": "text", "": 0}); 10];
+    refused(json!({"tools": many}), "tools");
+    let image =
+        json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]);
+    refused(json!({"messages": image}), "messages[0].content[0].type");
+    refused(
+        json!({"messages": [{"role": "user", "content": 9}]}),
+        "messages[0].content",
+    );
     let asked = json!({"model": "mlm", "messages": user("9")});
     post(server.address, PATH, &asked).expect(400);
     let asked = json!({"model": "none", "messages": user("9")});
@@ -173,6 +190,9 @@ fn fields_that_ask_for_nothing_are_accepted() {
             "user": null, "logit_bias": null, "n": null, "response_format": null, "tools": null, "audio": null,
             "prediction": null, "web_search_options": null, "stop": null, "stream": null, "stream_options": null}),
         json!({"tool_choice": "auto", "service_tier": "default", "parallel_tool_calls": false}),
+        json!({"metadata": "x", "user": 1, "parallel_tool_calls": "x"}),
+        json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "9"},
+            {"text": " 8", "type": "text"}]}]}),
         // An answer as OpenAI's clients keep it.
         json!({"messages": [
             {"role": "user", "content": "1"},

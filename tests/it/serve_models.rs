@@ -151,6 +151,15 @@ fn openai_refuses_in_its_own_way() {
         "presence_penalty": 0, "frequency_penalty": 0.0, "user": "me", "store": false, "metadata": {"a": "b"},
         "service_tier": "auto", "n": 1});
     post(server.address, completions, &defaults).expect(200);
+    let all = json!({"prompt": "the", "max_tokens": 1, "n": 3, "best_of": 3, "metadata": "x"});
+    let found = post(server.address, completions, &all).expect(200);
+    assert_eq!(found["choices"].as_array().unwrap().len(), 3);
+    refuse(
+        completions,
+        json!({"prompt": "the", "n": 2, "best_of": 3}),
+        400,
+        "best_of",
+    );
     refuse(
         completions,
         json!({"prompt": "the", "stop": ["a", "b", "c", "d", "e"]}),

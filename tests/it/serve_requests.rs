@@ -16,6 +16,7 @@ fn limited(limits: Limits) -> ServeConfig {
 fn roomy() -> Limits {
     Limits {
         characters: 4 << 20,
+        in_progress: 12 << 20,
         timeout: Duration::from_secs(600),
         ..Limits::default()
     }
@@ -204,8 +205,21 @@ fn results_of_many_chunks_are_in_order() {
 }
 
 #[test]
+fn a_long_text_finds_a_place_in_a_short_queue() {
+    let limits = Limits {
+        queue: 4,
+        ..Limits::default()
+    };
+    let server = Running::start(limited(limits));
+    let asked = json!({"text": "the dog ".repeat(4000)});
+    let found = post(server.address, "/api/tag", &asked).expect(200);
+    assert_eq!(found["tags"].as_array().unwrap().len(), 8000);
+}
+
+#[test]
 fn requests_in_progress_are_counted_together() {
     let server = Running::start(limited(Limits {
+        characters: 12,
         in_progress: 16,
         new_tokens: 1_000_000_000,
         ..roomy()
@@ -215,7 +229,7 @@ fn requests_in_progress_are_counted_together() {
     let kind = "Content-Type: application/json\r\n";
     first.ask("POST", "/api/generate", kind, &endless.to_string());
     assert_eq!(first.head().unwrap().status, 200);
-    let asked = json!({"q": "the dog runs over", "source": "en", "target": "de"});
+    let asked = json!({"q": "the dog runs", "source": "en", "target": "de"});
     let refused = post(server.address, "/translate", &asked);
     assert_eq!(refused.status, 429);
     assert_eq!(refused.header("retry-after"), Some("1"));
@@ -226,7 +240,7 @@ fn requests_in_progress_are_counted_together() {
         assert_eq!(reply.status, status, "{text}");
     }
     drop(first);
-    // One that is alone has only its own limit.
+    // The largest request fits if it is alone.
     until("there is room", || {
         post(server.address, "/translate", &asked).status == 200
     });
@@ -236,12 +250,12 @@ fn requests_in_progress_are_counted_together() {
 fn limits_hold_for_every_api() {
     let server = Running::start(limited(Limits {
         stop: 2,
-        tokens: 12,
+        tokens: 18,
         ..Limits::default()
     }));
     let user = |text: &str| json!([{"role": "user", "content": text}]);
     let both = |count: usize| {
-        let text = vec!["1 2 3"; count].join("\n");
+        let text = vec!["1 2 3"; 2 * count].join("\n");
         let stop = vec!["x"; count];
         [
             (
@@ -276,5 +290,20 @@ fn limits_hold_for_every_api() {
             let reply = post(server.address, path, &asked);
             assert_eq!(reply.status, status, "{path} {asked} {reply:?}");
         }
+    }
+    // The tokens of all prompts count, of which the model reads 24 at most.
+    let chat = |text: &str| json!({"model": "lm", "messages": user(text), "max_tokens": 1});
+    let complete = |count| json!({"prompt": vec!["the dog"; count], "max_tokens": 1});
+    let generate = |count| json!({"prompt": "the dog".repeat(count), "max_new_tokens": 1});
+    for (path, asked, status) in [
+        ("/v1/chat/completions", chat("a"), 200),
+        ("/v1/chat/completions", chat("dog"), 413),
+        ("/v1/completions", complete(2), 200),
+        ("/v1/completions", complete(3), 413),
+        ("/api/generate", generate(2), 200),
+        ("/api/generate", generate(3), 413),
+    ] {
+        let reply = post(server.address, path, &asked);
+        assert_eq!(reply.status, status, "{path} {asked} {reply:?}");
     }
 }

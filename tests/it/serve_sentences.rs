@@ -109,6 +109,34 @@ fn every_sentence_is_translated_by_every_api() {
 }
 
 #[test]
+fn a_stream_begins_with_texts_without_sentences() {
+    let server = Running::start(config());
+    for alignments in [false, true] {
+        for texts in [vec!["", "9 8", " \n "], vec![" ", ""]] {
+            let asked = json!({"model": "en-de", "text": texts, "alignments": alignments});
+            let whole = post(server.address, "/api/translate", &asked).expect(200);
+            let mut asked = asked;
+            asked["stream"] = true.into();
+            let streamed = events(&post(server.address, "/api/translate", &asked).body);
+            let blank = |index: &usize| texts[*index].trim().is_empty();
+            let first = (0..texts.len()).filter(blank);
+            let rest = (0..texts.len()).filter(|index| !blank(index));
+            let results = streamed.iter().filter(|(name, _)| name == "result");
+            let results: Vec<Value> = results
+                .map(|(_, data)| serde_json::from_str(data).unwrap())
+                .collect();
+            assert_eq!(results.len(), texts.len(), "{streamed:?}");
+            for (index, result) in first.chain(rest).zip(&results) {
+                let mut expected = whole["results"][index].clone();
+                expected["index"] = index.into();
+                assert_eq!(*result, expected);
+            }
+            assert_eq!(streamed.last().unwrap().0, "done");
+        }
+    }
+}
+
+#[test]
 fn a_single_sentence_is_answered_as_without_division() {
     let server = Running::start(config());
     let ask = |text: &str, split: bool| {

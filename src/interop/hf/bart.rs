@@ -8,7 +8,7 @@ use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, MixingKind, ModelConfig};
 use crate::error::Result;
-use crate::interop::export::Differences;
+use crate::interop::export::{Differences, NoEqual};
 use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Sinusoids, Source::Same, Unused};
 use crate::interop::tensors::Tensors;
@@ -256,7 +256,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// Refuses a model of ours that has no equal in MarianMT.
-pub(super) fn check(model: &ModelConfig) -> Result<()> {
+pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     let sinusoidal = matches!(
         model.positions,
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
@@ -290,7 +290,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
 /// MarianMT's equal of a model of ours.
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
-    check(model)?;
+    check(model).map_err(NoEqual::into_error)?;
     let vocab = export::vocab(&loaded.architecture);
     let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
     Ok(Equal {

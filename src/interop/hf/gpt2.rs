@@ -8,7 +8,7 @@ use crate::architecture::{NormPosition, Positions, TieEmbeddings};
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, MixingKind, ModelConfig};
 use crate::error::Result;
-use crate::interop::export::Differences;
+use crate::interop::export::{Differences, NoEqual};
 use crate::interop::keys::Keys;
 use crate::interop::recipe::Source::{Part, Same, Transposed};
 use crate::interop::recipe::{Names, Source, Unused};
@@ -105,7 +105,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
 }
 
 /// Refuses a model of ours that has no equal in GPT-2.
-pub(super) fn check(model: &ModelConfig) -> Result<()> {
+pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
     differences.unless(
         model.decoder_mixing == MixingKind::Attention,
@@ -136,7 +136,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
 /// GPT-2's equal of a model of ours.
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
-    check(model)?;
+    check(model).map_err(NoEqual::into_error)?;
     let table = export::positions(&loaded.architecture);
     let table = table.map(|table| ("wpe.weight", vec![model.max_len, model.d_model], table));
     Ok(Equal {

@@ -16,7 +16,7 @@ use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel};
 use crate::config::{Config, LengthPenalty, MixingKind, ModelConfig, Stopping, Task};
 use crate::error::{Error, Result};
-use crate::interop::export::{Differences, Exported};
+use crate::interop::export::{Differences, Exported, NoEqual};
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::interop::tensors::Archive;
@@ -32,14 +32,15 @@ const VERSION: &str = "v1.12.0";
 /// The kind that a model of this configuration becomes, as far as can be told without its weights.
 ///
 /// # Errors
-/// [`Error::Usage`] if it has no equal.
-pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+/// If it has no equal.
+pub(in crate::interop) fn kind(
+    config: &Config,
+    tokenizers: &Tokenizers,
+) -> Result<&'static str, NoEqual> {
     let task = config.model.family.task();
     if task != Task::Translate {
-        return Err(Error::usage(
-            format!("the model {}, and those of {KIND} translate", task.verb()),
-            "export it in another form",
-        ));
+        let problem = format!("the model {}, and those of {KIND} translate", task.verb());
+        return Err(Error::usage(problem, "export it in another form").into());
     }
     let tokenizer = shared(tokenizers)?;
     let start = tokenizers.contract(&config.model)?.start;
@@ -70,7 +71,8 @@ pub(in crate::interop) fn export(
         .collect();
     let start = loaded.tokenizers.contract(&loaded.config.model)?.start;
     let table = by_name.get("src.embedding.weight").copied();
-    check(&loaded.config.model, starts_with_zeros(table, start))?;
+    let checked = check(&loaded.config.model, starts_with_zeros(table, start));
+    checked.map_err(NoEqual::into_error)?;
     let (reversed, options) = (
         reversed(loaded)?,
         options(&loaded.config.model, start as usize),
@@ -118,7 +120,7 @@ fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
 }
 
 /// Refuses a model without an equal.
-fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<()> {
+fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
     let attends = matches!(
         model.decoder_mixing,

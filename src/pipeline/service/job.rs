@@ -130,6 +130,15 @@ impl<T> fmt::Debug for Chunk<T> {
     }
 }
 
+/// A text to continue.
+#[derive(Clone, Debug)]
+pub struct Continuation {
+    /// The text.
+    pub prompt: Arc<Prompt>,
+    /// How it is continued.
+    pub options: GenerateOptions,
+}
+
 /// Sentences to translate, as [`Service::read`](super::Service::read) returns them.
 #[derive(Debug)]
 pub struct Sentences {
@@ -185,9 +194,10 @@ pub(super) struct Translating {
 
 /// A text to continue.
 pub(super) struct Writing {
-    pub(super) prompt: Arc<Prompt>,
+    /// In its request.
+    pub(super) number: usize,
+    pub(super) asked: Continuation,
     pub(super) rules: TextRules,
-    pub(super) options: GenerateOptions,
     pub(super) reply: Reply<Generation>,
 }
 
@@ -196,14 +206,10 @@ impl Work {
     pub(super) fn cost(&self) -> Cost {
         match self {
             Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),
-            Self::Generate(Writing {
-                prompt, options, ..
-            }) => Cost {
+            Self::Generate(Writing { asked, .. }) => Cost {
                 rows: 1,
-                positions: prompt
-                    .ids
-                    .len()
-                    .saturating_add(options.sample.max_new_tokens),
+                positions: (asked.prompt.ids.len())
+                    .saturating_add(asked.options.sample.max_new_tokens),
             },
             Self::Compute { positions, .. } => Cost {
                 rows: 1,

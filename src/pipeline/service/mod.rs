@@ -11,7 +11,7 @@ mod queue;
 mod tests;
 mod worker;
 
-pub use job::{Chunk, Computation, Event, Reply, Sentences, Ticket};
+pub use job::{Chunk, Computation, Continuation, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use self::load::Counters;
 use self::queue::Queue;
 use self::worker::Worker;
 use super::request::Job as Read;
-use super::{GenerateOptions, Generation, Pipeline, Prompt, Request, Translation};
-use crate::config::Task;
+use super::{Generation, Pipeline, Prompt, Request, Translation};
+use crate::config::{Task, Units};
 use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ pub enum Admission {
     /// There must be room for them.
     New,
     /// They continue a request whose jobs were accepted and are done, so that nothing that was done is thrown away. They are
-    /// always accepted; what was accepted before bounds them.
+    /// always accepted, since what was accepted before bounds them, and go before the new jobs of their client.
     Further,
 }
 
@@ -59,7 +59,7 @@ pub struct Client(pub u64);
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Too many jobs wait.
-    #[error("the server is full: {waiting} jobs wait, and there is no room for {jobs} more")]
+    #[error("the model's queue is full: {waiting} jobs wait, and there is no room for {jobs} more")]
     Full {
         /// The number of jobs that wait.
         waiting: usize,
@@ -199,7 +199,16 @@ impl Service {
         Ok(ticket)
     }
 
-    /// Continues `prompt`. `reply` gets the text piece by piece, then all of it.
+    /// The number of tokens of `prompt`, without the one at the start of a line.
+    pub fn tokens(&self, prompt: &Prompt) -> usize {
+        let starts = match self.pipeline.config().data.units {
+            Units::Lines => 1,
+            Units::Stream => 0,
+        };
+        prompt.ids.len().saturating_sub(starts)
+    }
+
+    /// Continues texts. `reply` gets each text piece by piece, then all of it.
     ///
     /// # Errors
     /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; those of
@@ -207,22 +216,25 @@ impl Service {
     pub fn generate(
         &self,
         client: Client,
-        prompt: Arc<Prompt>,
-        options: GenerateOptions,
+        texts: Vec<Continuation>,
         reply: Reply<Generation>,
     ) -> Result<Ticket, Refused> {
-        options.check()?;
         self.pipeline.require(Task::Generate)?;
         let rules = self.pipeline.text_rules()?;
         let ticket = Ticket::new();
-        let writing = Writing {
-            prompt,
-            rules,
-            options,
-            reply,
+        let job = |(number, asked): (usize, Continuation)| {
+            asked.options.check()?;
+            let work = Writing {
+                number,
+                asked,
+                rules: rules.clone(),
+                reply: Arc::clone(&reply),
+            };
+            Ok(Job::new(&ticket, Work::Generate(work)))
         };
-        let job = Job::new(&ticket, Work::Generate(writing));
-        self.shared.queue.add(client, Admission::New, vec![job])?;
+        let jobs = texts.into_iter().enumerate().map(job);
+        let jobs = jobs.collect::<Result<_>>()?;
+        self.shared.queue.add(client, Admission::New, jobs)?;
         Ok(ticket)
     }
 

@@ -41,11 +41,52 @@ struct State {
 /// What a client has asked for and been given.
 #[derive(Debug, Default)]
 struct Account {
-    jobs: VecDeque<Job>,
+    jobs: Line,
     /// The cost of its jobs so far, as if it had always been there.
     given: u64,
     /// Rows of its jobs in work.
     rows: usize,
+}
+
+/// The jobs of a client that wait.
+#[derive(Debug, Default)]
+struct Line {
+    /// Those of requests that were begun, which go first: whoever has waited for a translation need not wait as long again for
+    /// its alignment.
+    further: VecDeque<Job>,
+    new: VecDeque<Job>,
+}
+
+impl Line {
+    fn is_empty(&self) -> bool {
+        self.further.is_empty() && self.new.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.further.len() + self.new.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.further.iter().chain(&self.new)
+    }
+
+    fn push(&mut self, admission: Admission, jobs: Vec<Job>) {
+        match admission {
+            Admission::New => self.new.extend(jobs),
+            Admission::Further => self.further.extend(jobs),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        self.further.pop_front().or_else(|| self.new.pop_front())
+    }
+
+    /// Drops the jobs that nobody waits for any more.
+    fn forget_cancelled(&mut self) {
+        for jobs in [&mut self.further, &mut self.new] {
+            jobs.retain(|job| !job.cancelled.get());
+        }
+    }
 }
 
 /// The place of a client among those whose jobs wait.
@@ -83,7 +124,7 @@ impl Queue {
         if admission == Admission::New {
             state.make_room(client, jobs.len(), &self.limits)?;
         }
-        state.add(client, jobs);
+        state.add(client, admission, jobs);
         self.changed.notify_all();
         Ok(())
     }
@@ -147,7 +188,7 @@ impl Queue {
 }
 
 impl State {
-    /// Sees to it that there is room for so many more jobs of `client`.
+    /// Makes room for `jobs` more jobs of `client`.
     fn make_room(&mut self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
         if self.room(client, jobs, limits).is_err() {
             self.forget_cancelled();
@@ -155,7 +196,7 @@ impl State {
         self.room(client, jobs, limits)
     }
 
-    /// Refuses so many more jobs of `client` if there is no room for them.
+    /// Refuses `jobs` more jobs of `client` if there is no room for them.
     fn room(&self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
         let waiting = self.waiting;
         if waiting + jobs > limits.queue {
@@ -169,7 +210,7 @@ impl State {
         }
     }
 
-    fn add(&mut self, client: Client, jobs: Vec<Job>) {
+    fn add(&mut self, client: Client, admission: Admission, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
         }
@@ -178,7 +219,7 @@ impl State {
         let now = self.now;
         let account = self.accounts.entry(client).or_default();
         let is_new = account.jobs.is_empty();
-        account.jobs.extend(jobs);
+        account.jobs.push(admission, jobs);
         if is_new {
             account.given = account.given.max(now);
             self.queue_up(client);
@@ -230,7 +271,7 @@ impl State {
         self.turns.remove(&turn);
         let client = turn.client;
         let account = self.accounts.get_mut(&client)?;
-        let job = account.jobs.pop_front()?;
+        let job = account.jobs.pop()?;
         self.now = self.now.max(account.given);
         account.given += job.cost.total();
         self.latest = self.latest.max(account.given);
@@ -266,13 +307,17 @@ impl State {
     /// Drops the jobs that nobody waits for any more.
     fn forget_cancelled(&mut self) {
         for account in self.accounts.values_mut() {
-            account.jobs.retain(|job| !job.cancelled.get());
+            account.jobs.forget_cancelled();
         }
         let accounts = &self.accounts;
         let has_jobs =
             |client: &Client| accounts.get(client).is_some_and(|one| !one.jobs.is_empty());
         self.turns.retain(|turn| has_jobs(&turn.client));
-        let jobs = || self.accounts.values().flat_map(|account| &account.jobs);
+        let jobs = || {
+            self.accounts
+                .values()
+                .flat_map(|account| account.jobs.iter())
+        };
         self.waiting = jobs().count();
         self.waiting_rows = jobs().map(|job| job.cost.rows).sum();
     }

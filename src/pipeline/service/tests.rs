@@ -1,4 +1,4 @@
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::config::Family;
 use crate::config::{TokenizerKind, Units};
 use crate::decode::Sampling;
 use crate::pipeline::tests::{of, untrained, untrained_language_model, with};
-use crate::pipeline::{Demands, Prefix, TranslateOptions};
+use crate::pipeline::{Demands, GenerateOptions, Prefix, TranslateOptions};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -160,22 +160,53 @@ fn texts_are_those_of_the_pipeline() {
             }
             let prompt = Arc::new(pipeline.prompt("Ein Hund").unwrap());
             let (reply, news) = news();
-            let ticket = service.generate(
-                Client(number % 2),
-                Arc::clone(&prompt),
-                options.clone(),
-                reply,
-            );
-            waiting.push((prompt, options, ticket.unwrap(), news));
+            // Another text goes before it.
+            let mut first = options.clone();
+            first.sample.number += 100;
+            let asked = [first, options].map(|options| Continuation {
+                prompt: Arc::clone(&prompt),
+                options,
+            });
+            let ticket = service.generate(Client(number % 2), asked.to_vec(), reply);
+            waiting.push((asked, ticket.unwrap(), news));
         }
-        for (prompt, options, _ticket, news) in waiting {
-            let (texts, found) = collect(&news, 1).remove(0);
-            let expected = pipeline
-                .generate(&prompt, &options, &mut |_| Ok(()))
-                .unwrap();
-            assert_eq!((texts.concat(), &found), (expected.text.clone(), &expected));
+        for (asked, _ticket, news) in waiting {
+            for (asked, (texts, found)) in asked.iter().zip(collect(&news, 2)) {
+                let expected = pipeline
+                    .generate(&asked.prompt, &asked.options, &mut |_| Ok(()))
+                    .unwrap();
+                assert_eq!((texts.concat(), &found), (expected.text.clone(), &expected));
+            }
         }
     }
+}
+
+#[test]
+fn all_texts_are_accepted_or_none() {
+    let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, Units::Lines));
+    let limits = Limits {
+        queue: 5,
+        per_client: 5,
+        ..limits(1, 1)
+    };
+    let service = Service::start(Arc::clone(&pipeline), limits).unwrap();
+    let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
+    let one = Continuation {
+        prompt: Arc::clone(&prompt),
+        options: GenerateOptions::default(),
+    };
+    let (reply, texts) = news();
+    let refused = service.generate(Client(1), vec![one.clone(); 8], reply);
+    assert!(matches!(refused, Err(Refused::Full { jobs: 8, .. })));
+    // Whoever had a job would still have the reply.
+    assert!(matches!(texts.try_recv(), Err(TryRecvError::Disconnected)));
+    let load = service.load();
+    assert_eq!((load.waiting, load.running, load.src_tokens), (0, 0, 0));
+    let (reply, texts) = news();
+    let _ticket = service.generate(Client(1), vec![one; 5], reply).unwrap();
+    assert_eq!(collect(&texts, 5).len(), 5);
+    let tokens = pipeline.tokenizers().tgt().encode("Ein").unwrap();
+    assert_eq!(service.tokens(&prompt), tokens.len());
 }
 
 #[test]
@@ -187,7 +218,8 @@ fn a_dropped_ticket_frees_its_rows() {
         options.sample.max_new_tokens = usize::MAX;
         let (reply, news) = news();
         let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
-        let ticket = service.generate(Client(1), prompt, options, reply).unwrap();
+        let asked = vec![Continuation { prompt, options }];
+        let ticket = service.generate(Client(1), asked, reply).unwrap();
         (ticket, news)
     };
     let (first, first_news) = endless();

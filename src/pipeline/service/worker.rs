@@ -7,7 +7,7 @@ use super::super::Pipeline;
 use super::super::generate::Growing;
 use super::super::share::one_thread;
 use super::super::translate::all_candidates;
-use super::job::{Cancelled, Event, Job, Reply, Translating, Work, Writing};
+use super::job::{Cancelled, Continuation, Event, Job, Reply, Translating, Work, Writing};
 use super::{Client, Generation, Limits, Shared};
 use crate::architecture::TokenContract;
 use crate::decode::{
@@ -59,6 +59,8 @@ struct Sought<'p> {
 
 /// A text in continuation.
 struct Written<'p> {
+    /// In its request.
+    number: usize,
     growing: Growing<'p>,
     reply: Reply<Generation>,
     cancelled: Cancelled,
@@ -142,7 +144,7 @@ impl<'p> Worker<'p> {
         }
         self.shared.counters.begin(match &work {
             Work::Translate(job) => job.read.source.ids.len(),
-            Work::Generate(writing) => writing.prompt.ids.len(),
+            Work::Generate(writing) => writing.asked.prompt.ids.len(),
             Work::Compute { .. } => 0,
         });
         let running = Running {
@@ -210,15 +212,16 @@ impl<'p> Worker<'p> {
     fn write(&mut self, writing: Writing, cancelled: Cancelled, running: Running<'p>) {
         let pipeline = self.pipeline;
         let Writing {
-            prompt,
+            number,
+            asked: Continuation { prompt, options },
             rules,
-            options,
             reply,
         } = writing;
         let texts = self
             .texts
             .get_or_insert_with(|| Texts::new(pipeline.engine(), rules));
         let written = Written {
+            number,
             growing: Growing::new(pipeline, &prompt, &options),
             reply,
             cancelled,
@@ -295,7 +298,7 @@ impl Written<'_> {
     fn give(&mut self, piece: String) {
         self.running.tgt_tokens += 1;
         if !piece.is_empty() {
-            (self.reply)(0, Event::Text(piece));
+            (self.reply)(self.number, Event::Text(piece));
         }
     }
 
@@ -303,8 +306,8 @@ impl Written<'_> {
         let (piece, generation) = self.growing.finish(ending);
         drop(self.running);
         if !piece.is_empty() {
-            (self.reply)(0, Event::Text(piece));
+            (self.reply)(self.number, Event::Text(piece));
         }
-        (self.reply)(0, Event::Done(generation));
+        (self.reply)(self.number, Event::Done(generation));
     }
 }

@@ -6,10 +6,14 @@ mod openai;
 pub(super) mod operation;
 pub(super) mod own;
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -167,8 +171,8 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 }
 
 /// A text, or a list of texts.
-#[derive(Clone, Debug, serde::Deserialize, utoipa::ToSchema)]
-#[serde(untagged, expecting = "expected a string or a list of strings")]
+#[derive(Clone, Debug, utoipa::ToSchema)]
+#[serde(untagged)]
 pub(super) enum OneOrMany {
     /// A text.
     One(String),
@@ -186,9 +190,89 @@ impl OneOrMany {
     }
 }
 
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        one_or_many(from, "a string or a list of strings", Self::One, Self::Many)
+    }
+}
+
+/// What `one` makes of a text, or `many` of a list of items, each of which is read into its final form at once: what
+/// `#[serde(untagged)]` keeps before it knows what it reads takes many times the memory of its text.
+///
+/// # Errors
+/// One that says what was `expected`.
+fn one_or_many<'de, T, I: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+    one: impl FnOnce(String) -> T,
+    many: impl FnOnce(Vec<I>) -> T,
+) -> Result<T, D::Error> {
+    from.deserialize_any(Either {
+        expected,
+        one,
+        many,
+        items: PhantomData,
+    })
+}
+
+/// Reads a text or a list.
+struct Either<I, O, M> {
+    expected: &'static str,
+    one: O,
+    many: M,
+    items: PhantomData<I>,
+}
+
+impl<'de, T, I, O, M> Visitor<'de> for Either<I, O, M>
+where
+    I: Deserialize<'de>,
+    O: FnOnce(String) -> T,
+    M: FnOnce(Vec<I>) -> T,
+{
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok((self.one)(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<T, E> {
+        Ok((self.one)(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<T, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok((self.many)(items))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_other_things_is_not_read_to_its_end() {
+        let read = |text: &str| serde_json::from_str::<OneOrMany>(text);
+        let texts = |text| read(text).unwrap().into_texts();
+        assert_eq!(texts(r#""a\n""#), (vec!["a\n".to_owned()], false));
+        assert_eq!(texts(r#"["a", "b"]"#), (vec!["a".into(), "b".into()], true));
+        for wrong in [r#"["a", {"": 0}, not JSON"#, "{\"\": not JSON", "1"] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.is_data(), "{wrong}: {error}");
+        }
+        assert!(
+            read("1")
+                .unwrap_err()
+                .to_string()
+                .contains("expected a string or a list of strings")
+        );
+    }
 
     #[test]
     fn errors_have_the_status_of_their_api() {

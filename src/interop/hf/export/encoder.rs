@@ -8,7 +8,7 @@ use crate::batch::TokenId;
 use crate::checkpoint::LoadedModel;
 use crate::config::{Family, ModelConfig, StackKind};
 use crate::error::Result;
-use crate::interop::export::Differences;
+use crate::interop::export::{Differences, NoEqual};
 use crate::interop::hf::{bert, distilbert, mpnet, roberta};
 use crate::interop::recipe::Names;
 use crate::text::Tokenizers;
@@ -99,7 +99,7 @@ impl Form {
     }
 
     /// Refuses a model that differs from this kind. Its padding is the token `pad`.
-    fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<()> {
+    fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), NoEqual> {
         let mut differences = Differences::of(model);
         let [predicts, classifies, tags] =
             [Family::EncoderOnly, Family::Classifier, Family::Tagger]
@@ -188,7 +188,7 @@ impl Form {
 }
 
 /// The kind that is most like `model`; an error for a model that differs from it.
-pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str> {
+pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
     let form = Form::of(model);
     form.check(model, tokenizers.src().special().pad)?;
     Ok(form.kind)
@@ -198,7 +198,7 @@ pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'st
 pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     let form = Form::of(model);
-    check(model, &loaded.tokenizers)?;
+    check(model, &loaded.tokenizers).map_err(NoEqual::into_error)?;
     let (vocab, d) = (vocab(&loaded.architecture), model.d_model);
     let rows = model.position_offset + model.max_len;
     let mut config = form.sizes(model, rows);

@@ -18,7 +18,7 @@ use crate::architecture::{ActivationKind, AddedPositions, Architecture, Items, T
 use crate::checkpoint::{self, LoadedModel, weights};
 use crate::config::Config;
 use crate::error::Result;
-use crate::interop::export::Exported;
+use crate::interop::export::{Exported, NoEqual};
 use crate::interop::recipe::Names;
 use crate::interop::reverse::Reversed;
 use crate::model::Parameter;
@@ -47,8 +47,11 @@ pub(super) struct Equal {
 /// The kind that a model of this configuration becomes.
 ///
 /// # Errors
-/// [`Error::Usage`] if it has no equal.
-pub(in crate::interop) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+/// If it has no equal.
+pub(in crate::interop) fn kind(
+    config: &Config,
+    tokenizers: &Tokenizers,
+) -> Result<&'static str, NoEqual> {
     let model = &config.model;
     let kind = match model.family.task() {
         Task::Translate => bart::check(model).map(|()| "MarianMT")?,

@@ -200,6 +200,39 @@ fn what_was_begun_goes_on_in_a_full_queue() {
 }
 
 #[test]
+fn what_was_begun_goes_before_what_is_new() {
+    let queue = queue(100, 1);
+    let numbered = |first: usize, count: usize| {
+        let (ticket, mut jobs) = jobs(count, 1, 1);
+        for (number, job) in (first..).zip(&mut jobs) {
+            job.cost.positions = number;
+        }
+        (ticket, jobs)
+    };
+    let (_new, three) = numbered(1, 3);
+    add(&queue, 1, three).unwrap();
+    let (_begun, two) = numbered(10, 2);
+    queue.add(Client(1), Admission::Further, two).unwrap();
+    let (gone, one) = numbered(15, 1);
+    queue.add(Client(1), Admission::Further, one).unwrap();
+    let (_later, two) = numbered(20, 2);
+    queue.add(Client(1), Admission::Further, two).unwrap();
+    drop(gone);
+    queue.lock().forget_cancelled();
+    assert_eq!(queue.waiting(), 7);
+    let next = |_| match queue.take(0, 0) {
+        ControlFlow::Continue(Some((client, job))) => {
+            queue.release(client, job.cost.rows);
+            job.cost.positions
+        }
+        _ => panic!("there are jobs"),
+    };
+    let order: Vec<usize> = (0..7).map(next).collect();
+    assert_eq!(order, [10, 11, 20, 21, 1, 2, 3]);
+    assert_eq!(queue.waiting(), 0);
+}
+
+#[test]
 fn the_worker_with_the_fewest_rows_takes_the_next_job() {
     let queue = queue(100, 3);
     for worker in 0..3 {

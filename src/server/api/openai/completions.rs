@@ -15,14 +15,15 @@ use super::stream::Chunks;
 use super::wish;
 use crate::config::Task;
 use crate::decode::Ending;
-use crate::pipeline::service::{Client, Service};
+use crate::pipeline::service::{Client, Continuation, Service};
 use crate::pipeline::{GenerateOptions, Generation, Prompt};
 use crate::server::answers::{Answers, Merge};
 use crate::server::api::{OneOrMany, reply};
 use crate::server::app::Shared;
 use crate::server::body::json;
 use crate::server::desk::Stop;
-use crate::server::models::Model;
+use crate::server::limits::Limits;
+use crate::server::models::{Model, check_tokens};
 use crate::server::problem::Problem;
 use crate::server::sse;
 use crate::server::visit::Visit;
@@ -41,10 +42,8 @@ request! {
         stop: Option<OneOrMany>,
         /// Whether the text comes before its continuation.
         echo: Option<bool>,
-        /// Only 1.
-        #[serde(default, deserialize_with = "neutral::one")]
-        #[schema(value_type = Option<f64>)]
-        best_of: (),
+        /// Only 1, or as many as `n`: nothing is chosen among more.
+        best_of: Option<usize>,
         /// Only `null`.
         #[serde(default, deserialize_with = "neutral::null")]
         #[schema(value_type = Option<f64>)]
@@ -144,10 +143,15 @@ pub(super) async fn complete(
     let stops = wish::stops(&stop, &app.config.limits);
     app.admit_with(&visit, "prompt", &texts, &[stops])?;
     let copies = asked.n.unwrap_or(1);
-    let wish = asked.wish(asked.max_tokens.unwrap_or(16));
+    if (asked.best_of).is_some_and(|of| of != 1 && of != copies) {
+        let problem = "`best_of` is not supported, unless it is 1 or as many as `n`";
+        return Err(Problem::field("best_of", problem));
+    }
+    let wish = asked.wish("max_tokens", asked.max_tokens.unwrap_or(16));
     let options = wish.options(&app, texts.len(), stop)?;
     let reader = Arc::clone(&model);
-    let read = move |stop: &Stop| read(&reader, &texts, stop);
+    let limits = app.config.limits;
+    let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
     let begun = app.desk.ask(client, read).await?;
     let answers = send(&model, client, &begun, &options, copies)?;
     let jobs = begun.len() * copies;
@@ -172,21 +176,28 @@ pub(super) async fn complete(
 }
 
 /// Reads the texts.
-pub(super) fn read(model: &Model, texts: &[String], stop: &Stop) -> Result<Vec<Begun>, Problem> {
-    let pipeline = model.pipeline();
-    let read = |text: &String| {
-        Ok(Begun {
-            prompt: Arc::new(pipeline.prompt(text)?),
-            tokens: pipeline.tokenizers().tgt().encode(text)?.len(),
-        })
-    };
+///
+/// # Errors
+/// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if nobody waits any more.
+pub(super) fn read(
+    model: &Model,
+    texts: &[String],
+    limits: &Limits,
+    stop: &Stop,
+) -> Result<Vec<Begun>, Problem> {
     let invalid = |error: crate::Error| Problem {
         field: Some("prompt".to_owned()),
         ..Problem::invalid(&error)
     };
+    let mut sum = 0;
     let texts = texts.iter().map(|text| {
         stop.check()?;
-        read(text).map_err(invalid)
+        let prompt = model.pipeline().prompt(text).map_err(invalid)?;
+        let tokens = model.service().tokens(&prompt);
+        sum += tokens;
+        check_tokens(sum, limits)?;
+        let prompt = Arc::new(prompt);
+        Ok(Begun { prompt, tokens })
     });
     texts.collect()
 }
@@ -199,17 +210,17 @@ pub(super) fn send(
     options: &GenerateOptions,
     copies: usize,
 ) -> Result<Answers<Generation>, Problem> {
+    let copy = |one: &Begun, number: usize| {
+        let mut options = options.clone();
+        options.sample.number = number as u64;
+        let prompt = Arc::clone(&one.prompt);
+        Continuation { prompt, options }
+    };
+    let texts = begun.iter();
+    let texts = texts.flat_map(|one| (0..copies).map(move |number| copy(one, number)));
+    let texts = texts.collect();
     let mut answers = Answers::new(model, Merge::Append);
-    for (number, one) in begun.iter().enumerate() {
-        for copy in 0..copies {
-            let mut options = options.clone();
-            options.sample.number = copy as u64;
-            let prompt = Arc::clone(&one.prompt);
-            answers.send(number * copies + copy, |service: &Service, reply| {
-                service.generate(client, prompt, options, reply)
-            })?;
-        }
-    }
+    answers.send(|service: &Service, reply| service.generate(client, texts, reply))?;
     Ok(answers)
 }
 

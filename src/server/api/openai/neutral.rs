@@ -3,6 +3,11 @@
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny};
 use serde_json::{Value, json};
 
+use crate::server::values::beginning;
+
+/// Values of a field that are kept, those inside of others included: more than any neutral one has.
+const MOST_VALUES: usize = 8;
+
 /// `null`, or a value that `is_neutral`.
 ///
 /// # Errors
@@ -12,14 +17,14 @@ fn only<'de, D: Deserializer<'de>>(
     expected: &str,
     is_neutral: impl Fn(&Value) -> bool,
 ) -> Result<(), D::Error> {
-    let value = Value::deserialize(from)?;
+    let value = beginning(from, MOST_VALUES)?;
     match value.is_null() || is_neutral(&value) {
         true => Ok(()),
         false => Err(D::Error::custom(format!("only {expected} is supported"))),
     }
 }
 
-/// Anything at all.
+/// Anything at all, of which nothing is kept.
 pub(super) fn anything<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     IgnoredAny::deserialize(from).map(|_| ())
 }
@@ -33,16 +38,8 @@ pub(super) fn no<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`false`", |value| *value == json!(false))
 }
 
-pub(super) fn yes_or_no<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
-    only(from, "`true` or `false`", Value::is_boolean)
-}
-
 pub(super) fn zero<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "0", |value| value.as_f64() == Some(0.0))
-}
-
-pub(super) fn one<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
-    only(from, "1", |value| value.as_f64() == Some(1.0))
 }
 
 pub(super) fn empty_text<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
@@ -55,11 +52,6 @@ pub(super) fn empty_list<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Er
 
 pub(super) fn empty_object<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "an empty object", |value| *value == json!({}))
-}
-
-/// An object, as clients attach it for their own use.
-pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
-    only(from, "an object", Value::is_object)
 }
 
 /// Text as the form of answers.
@@ -93,4 +85,35 @@ pub(super) fn no_reasoning<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::
 /// Answers of the length that they have.
 pub(super) fn usual_length<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`medium`", |value| *value == json!("medium"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_asks_for_something_is_refused_whatever_it_is() {
+        let many = r#"{"":0},"#.repeat(10_000);
+        for text in [
+            format!("[{many}0]"),
+            format!(r#"{{"type": [{many}0]}}"#),
+            format!(r#"{{"type": "text", "x": [{many}0]}}"#),
+            format!(r#"["text", {many}0]"#),
+            // A tree of so many levels is refused by the parser.
+            "[".repeat(10_000) + &"]".repeat(10_000),
+        ] {
+            let read = || serde_json::Deserializer::from_str(&text);
+            for error in [
+                null(&mut read()).unwrap_err(),
+                empty_list(&mut read()).unwrap_err(),
+                empty_object(&mut read()).unwrap_err(),
+                text_format(&mut read()).unwrap_err(),
+                text_alone(&mut read()).unwrap_err(),
+            ] {
+                let error = error.to_string();
+                assert!(error.starts_with("only "), "{error}");
+            }
+            anything(&mut read()).unwrap();
+        }
+    }
 }

@@ -34,7 +34,7 @@ macro_rules! request {
             #[schema(value_type = Option<String>)]
             prompt_cache_key: (),
             /// Ignored.
-            #[serde(default, deserialize_with = "neutral::object")]
+            #[serde(default, deserialize_with = "neutral::anything")]
             #[schema(value_type = Option<Object>)]
             metadata: (),
             /// Only `false`.
@@ -60,11 +60,16 @@ macro_rules! request {
         }
 
         impl $name {
-            /// How texts of at most `new_tokens` tokens are wanted.
-            fn wish(&self, new_tokens: usize) -> $crate::server::api::openai::wish::Wish {
+            /// How texts of at most `new_tokens` tokens, as the field `tokens_field` has it, are wanted.
+            fn wish(
+                &self,
+                tokens_field: &'static str,
+                new_tokens: usize,
+            ) -> $crate::server::api::openai::wish::Wish {
                 $crate::server::api::openai::wish::Wish {
                     copies: self.n,
                     new_tokens,
+                    tokens_field,
                     temperature: self.temperature,
                     top_p: self.top_p,
                     seed: self.seed,

@@ -54,6 +54,8 @@ pub(super) fn with_usage(
 pub(super) struct Wish {
     pub(super) copies: Option<usize>,
     pub(super) new_tokens: usize,
+    /// The field that says so.
+    pub(super) tokens_field: &'static str,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
     pub(super) seed: Option<i64>,
@@ -89,7 +91,7 @@ impl Wish {
         if all > limits.new_tokens {
             let most = limits.new_tokens;
             let problem = format!("{all} tokens in all; the server generates {most} for a request");
-            return Err(Problem::field("max_tokens", problem));
+            return Err(Problem::field(self.tokens_field, problem));
         }
         let options = GenerateOptions {
             sample: SampleOptions {

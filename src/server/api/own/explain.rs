@@ -18,7 +18,7 @@ use crate::server::app::{App, Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
 use crate::server::models::Model;
-use crate::server::problem::Problem;
+use crate::server::problem::{Kind, Problem};
 use crate::server::shares::Share;
 use crate::server::visit::Visit;
 
@@ -95,7 +95,7 @@ async fn explained(
     let expected = page::bytes_of(shown.weights(model.pipeline()));
     if let Some(share) = &share {
         // It stays until the client has read it.
-        share.grow(expected)?;
+        count(share, expected)?;
     }
     let (name, counted) = (model.name().to_owned(), share.clone());
     let positions = shown.tokens();
@@ -110,9 +110,22 @@ async fn explained(
     let mut bodies = compute(model, client, admission, chunks).await?;
     let body = bodies.pop().unwrap_or_default();
     if let Some(share) = &share {
-        share.grow(body.len().saturating_sub(expected))?;
+        count(share, body.len().saturating_sub(expected))?;
     }
     Ok(body)
+}
+
+/// Counts the bytes of an explanation in `share`.
+///
+/// # Errors
+/// A [`Problem`] if there is no room for them now, or if there never is.
+fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
+    if !share.may_grow(bytes) {
+        let problem = "the explanation is larger than all that a client may have in memory";
+        let problem = Problem::new(Kind::TooLarge, problem);
+        return Err(problem.hint("ask for a shorter text, or raise `limits.bodies`"));
+    }
+    Ok(share.grow(bytes)?)
 }
 
 /// The tokens of the model's own translation, which is found as any other.
@@ -132,7 +145,7 @@ async fn best(
     let sentences = app.desk.ask(client, read).await?;
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
-    answers.send(0, send)?;
+    answers.send(send)?;
     let found = answers.all(1).await?.into_iter();
     let mut best = found.flat_map(|found| found.hypotheses);
     Ok(best.next().map(|best| best.tokens).unwrap_or_default())

@@ -11,14 +11,15 @@ use serde_json::json;
 use super::{error, told};
 use crate::config::Task;
 use crate::decode::{Ending, SampleOptions, Sampling};
-use crate::pipeline::service::Service;
-use crate::pipeline::{GenerateOptions, Generation, Prefix};
+use crate::pipeline::service::{Client, Continuation, Service};
+use crate::pipeline::{GenerateOptions, Generation, Prefix, Prompt};
 use crate::server::answers::{Answers, Merge, lost};
 use crate::server::api::reply;
 use crate::server::app::{Shared, Strings};
 use crate::server::body::json;
 use crate::server::desk::Stop;
-use crate::server::models::Model;
+use crate::server::limits::Limits;
+use crate::server::models::{Model, check_tokens};
 use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling, named};
 use crate::server::visit::Visit;
@@ -94,29 +95,62 @@ pub(super) async fn post_generate(
         }
     }
     let options = asked.options(&app)?;
-    let reader = Arc::clone(&model);
+    let (reader, limits, stream) = (Arc::clone(&model), app.config.limits, asked.stream);
     let read = move |_: &Stop| {
-        let prompt = match &begun {
-            Prefix::Text(text) => reader.pipeline().prompt(text),
-            Prefix::Tokens(tokens) => reader.pipeline().prompt_tokens(tokens),
-        };
-        prompt.map_err(|error| Problem::invalid(&error))
+        let prompt = read(&reader, &begun, &limits)?;
+        let first = stream.then(|| named("prompt", &json!({"text": prompt.text()})));
+        Ok((prompt, first))
     };
-    let prompt = app.desk.ask(client, read).await?;
-    let written = Written {
-        model: Arc::clone(&model),
-        prompt: prompt.text().to_owned(),
-        warnings: told(prompt.warnings()),
-    };
+    let (prompt, first) = app.desk.ask(client, read).await?;
+    let prompt = Arc::new(prompt);
     let mut answers = Answers::new(&model, Merge::Append);
-    answers.send(0, |service: &Service, reply| {
-        service.generate(client, Arc::new(prompt), options, reply)
-    })?;
-    if asked.stream {
+    let texts = vec![Continuation {
+        prompt: Arc::clone(&prompt),
+        options,
+    }];
+    answers.send(|service: &Service, reply| service.generate(client, texts, reply))?;
+    if stream {
+        let written = Written {
+            app: Arc::clone(&app),
+            client,
+            model,
+            prompt,
+            first,
+        };
         return Ok(sse::response(app, visit, answers, 1, written));
     }
     let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
-    Ok(reply(&written.result(generation)))
+    let write = move |_: &Stop| Ok(reply(&Continued::new(&model, &prompt, generation)));
+    app.desk.ask(client, write).await
+}
+
+/// Reads what is continued.
+///
+/// # Errors
+/// A [`Problem`] for a text that the model cannot continue, and for too many tokens.
+fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
+    let prompt = match begun {
+        Prefix::Text(text) => model.pipeline().prompt(text),
+        Prefix::Tokens(tokens) => model.pipeline().prompt_tokens(tokens),
+    };
+    let prompt = prompt.map_err(|error| Problem::invalid(&error))?;
+    check_tokens(model.service().tokens(&prompt), limits)?;
+    Ok(prompt)
+}
+
+impl Continued {
+    /// The longer the texts are the longer it takes.
+    fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
+        let tokenizer = model.pipeline().tokenizers().tgt();
+        Self {
+            model: model.name().to_owned(),
+            prompt: prompt.text().to_owned(),
+            text: generation.text,
+            tokens: tokenizer.spelled(&generation.tokens),
+            ending: generation.ending,
+            warnings: told(prompt.warnings()),
+        }
+    }
 }
 
 impl Generate {
@@ -162,30 +196,19 @@ impl Generate {
     }
 }
 
-/// What is known of a continuation before it is written.
+/// The events of a stream.
 struct Written {
+    app: Shared,
+    client: Client,
     model: Arc<Model>,
-    prompt: String,
-    warnings: Vec<String>,
-}
-
-impl Written {
-    fn result(&self, generation: Generation) -> Continued {
-        let tokenizer = self.model.pipeline().tokenizers().tgt();
-        Continued {
-            model: self.model.name().to_owned(),
-            prompt: self.prompt.clone(),
-            text: generation.text,
-            tokens: tokenizer.spelled(&generation.tokens),
-            ending: generation.ending,
-            warnings: self.warnings.clone(),
-        }
-    }
+    prompt: Arc<Prompt>,
+    /// The event that tells the prompt.
+    first: Option<Bytes>,
 }
 
 impl Telling<Generation> for Written {
     fn begin(&mut self) -> Vec<Bytes> {
-        vec![named("prompt", &json!({"text": self.prompt}))]
+        self.first.take().into_iter().collect()
     }
 
     fn text(&mut self, _: usize, text: String) -> Vec<Bytes> {
@@ -193,7 +216,12 @@ impl Telling<Generation> for Written {
     }
 
     async fn result(&mut self, _: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
-        Ok(vec![named("result", &Written::result(self, result))])
+        let (model, prompt) = (Arc::clone(&self.model), Arc::clone(&self.prompt));
+        let write = move |_: &Stop| {
+            let result = Continued::new(&model, &prompt, result);
+            Ok(vec![named("result", &result)])
+        };
+        self.app.desk.ask(self.client, write).await
     }
 
     fn end(&mut self) -> Vec<Bytes> {

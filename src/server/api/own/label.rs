@@ -15,7 +15,7 @@ use super::told;
 use crate::config::Task;
 use crate::pipeline::service::{Admission, Chunk, Client};
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use crate::server::answers::{compute, grouped, positions_of};
+use crate::server::answers::{compute, grouped, grouped_into, positions_of};
 use crate::server::api::OneOrMany;
 use crate::server::app::{App, Shared};
 use crate::server::body::json;
@@ -227,7 +227,9 @@ async fn tags(
 ) -> Result<Vec<String>, Problem> {
     let texts: Arc<[String]> = texts.into();
     let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
-    let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read));
+    // A long text is no more chunks than many texts are.
+    let most = app.config.limits.most_texts();
+    let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read, most));
     let chunks = app.desk.ask(client, chunks).await?;
     let found = compute(model, client, Admission::New, chunks).await?;
     let reader = Arc::clone(model);
@@ -244,14 +246,18 @@ async fn tags(
     app.desk.ask(client, join).await
 }
 
-/// The pieces of `texts`, each with the number of its text.
-fn chunks_to_tag(pipeline: &Pipeline, texts: &Arc<[String]>) -> Vec<Chunk<Vec<(usize, Tagged)>>> {
+/// The pieces of `texts`, each with the number of its text, in `most` chunks at most.
+fn chunks_to_tag(
+    pipeline: &Pipeline,
+    texts: &Arc<[String]>,
+    most: usize,
+) -> Vec<Chunk<Vec<(usize, Tagged)>>> {
     let pieces = texts.iter().enumerate().flat_map(|(number, text)| {
         let pieces = pipeline.pieces_to_tag(text);
         pieces.into_iter().map(move |piece| (number, piece))
     });
     let positions = |(_, piece): &(usize, Range<usize>)| positions_of(piece.len());
-    grouped(pieces, positions, |group| {
+    grouped_into(most, pieces.collect(), positions, |group| {
         let texts = Arc::clone(texts);
         move |pipeline: &Pipeline| {
             let pieces = group.iter();

@@ -128,7 +128,7 @@ pub(super) async fn post_translate(
     let mut answers = Answers::new(&model, Merge::Replace);
     let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
-    answers.send(0, send)?;
+    answers.send(send)?;
     let asker = Asker {
         app: Arc::clone(&app),
         model,
@@ -136,7 +136,7 @@ pub(super) async fn post_translate(
         alignments: asked.alignments,
     };
     if asked.stream {
-        let events = Events::new(asker, divided.texts);
+        let events = Events::new(asker, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
     }
     let found = answers.all(count).await?;

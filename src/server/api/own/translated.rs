@@ -1,6 +1,5 @@
 //! What is known of the translations of texts.
 
-use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -189,6 +188,8 @@ pub(super) struct Events {
     texts: Vec<Option<Growing>>,
     /// The text and the number in it of each sentence.
     places: Vec<(usize, usize)>,
+    /// The results of texts without sentences.
+    first: Vec<Bytes>,
 }
 
 /// A text whose translation is not complete.
@@ -204,7 +205,10 @@ struct Growing {
 
 impl Events {
     /// The events of translations of `texts`.
-    pub(super) fn new(asker: Asker, texts: Vec<Text>) -> Self {
+    ///
+    /// # Errors
+    /// A [`Problem`] with texts without sentences, which are described at once.
+    pub(super) async fn new(asker: Asker, texts: Vec<Text>) -> Result<Self, Problem> {
         let mut places = Vec::new();
         for (number, text) in texts.iter().enumerate() {
             let sentences = text.divided.sentences().len();
@@ -220,11 +224,28 @@ impl Events {
                 due: Instant::now(),
             })
         };
-        Self {
+        let mut texts: Vec<_> = texts.into_iter().map(growing).collect();
+        let blank = texts.iter_mut().enumerate().filter_map(|(number, text)| {
+            let blank = text.take_if(|growing| growing.missing == 0)?;
+            Some((number, blank.text))
+        });
+        let (numbers, blank): (Vec<_>, Vec<_>) = blank.unzip();
+        let write = move |found: Vec<Found>| {
+            let numbered = numbers.iter().zip(&found);
+            numbered
+                .map(|(&number, found)| result_event(number, found))
+                .collect()
+        };
+        let first = match blank.is_empty() {
+            true => Vec::new(),
+            false => asker.describe(blank, Vec::new(), write).await?,
+        };
+        Ok(Self {
             asker,
-            texts: texts.into_iter().map(growing).collect(),
+            texts,
             places,
-        }
+            first,
+        })
     }
 }
 
@@ -260,17 +281,7 @@ fn result_event(number: usize, found: &Found) -> Bytes {
 
 impl Telling<Translation> for Events {
     fn begin(&mut self) -> Vec<Bytes> {
-        let pipeline = self.asker.model.pipeline();
-        let numbered = self.texts.iter_mut().enumerate();
-        let blank = numbered.filter_map(|(number, growing)| {
-            let is_blank = |growing: &mut Growing| growing.missing == 0;
-            let text = growing.take_if(is_blank)?.text;
-            Some(result_event(
-                number,
-                &describe(pipeline, &text, iter::empty()),
-            ))
-        });
-        blank.collect()
+        std::mem::take(&mut self.first)
     }
 
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {

@@ -37,7 +37,8 @@ pub(super) async fn answer(
     stop.push(NEXT_TURN.to_owned());
     let options = wanted.wish.options(&app, 1, stop)?;
     let reader = Arc::clone(&model);
-    let begun = move |stop: &Stop| read(&reader, &[prompt(&turns)], stop);
+    let limits = app.config.limits;
+    let begun = move |stop: &Stop| read(&reader, &[prompt(&turns)], &limits, stop);
     let begun = app.desk.ask(client, begun).await?;
     let usage = Usage {
         prompt: begun.iter().map(|one| one.tokens).sum(),

@@ -5,14 +5,14 @@ mod translated;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::neutral;
 use super::request::request;
 use super::wish::{self, Wish};
 use crate::config::Task;
-use crate::server::api::OneOrMany;
+use crate::server::api::{OneOrMany, one_or_many};
 use crate::server::app::Shared;
 use crate::server::body::json;
 use crate::server::models::Model;
@@ -57,7 +57,7 @@ request! {
         #[schema(value_type = Option<String>)]
         tool_choice: (),
         /// Ignored: there are no tools.
-        #[serde(default, deserialize_with = "neutral::yes_or_no")]
+        #[serde(default, deserialize_with = "neutral::anything")]
         #[schema(value_type = Option<bool>)]
         parallel_tool_calls: (),
         /// Only an empty list.
@@ -135,21 +135,34 @@ enum Role {
 }
 
 /// A text, or a list of its parts.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(
-    untagged,
-    expecting = "expected a string or a list of parts of type `text`"
-)]
+#[derive(utoipa::ToSchema)]
+#[serde(untagged)]
 enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
 
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let expected = "a string or a list of parts of type `text`";
+        one_or_many(from, expected, Self::Text, Self::Parts)
+    }
+}
+
 /// A part of a text.
 #[derive(Deserialize, utoipa::ToSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum Part {
-    Text { text: String },
+struct Part {
+    #[serde(rename = "type")]
+    #[expect(dead_code, reason = "there is only one")]
+    kind: Kind,
+    text: String,
+}
+
+/// What a part is.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Text,
 }
 
 /// A message as text.
@@ -163,7 +176,7 @@ impl From<Message> for Turn {
         let text = match message.content {
             Content::Text(text) => text,
             Content::Parts(parts) => {
-                let texts = parts.into_iter().map(|Part::Text { text }| text);
+                let texts = parts.into_iter().map(|part| part.text);
                 texts.collect()
             }
         };
@@ -223,9 +236,12 @@ impl Chat {
         if self.messages.is_empty() {
             return Err(Problem::field("messages", "there are no messages"));
         }
-        let new_tokens = self.max_completion_tokens.or(self.max_tokens);
+        let (tokens_field, new_tokens) = match self.max_completion_tokens {
+            None => ("max_tokens", self.max_tokens),
+            given => ("max_completion_tokens", given),
+        };
         let wanted = Wanted {
-            wish: self.wish(new_tokens.unwrap_or(256)),
+            wish: self.wish(tokens_field, new_tokens.unwrap_or(256)),
             new_tokens,
             stop: self
                 .stop

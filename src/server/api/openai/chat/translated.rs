@@ -99,7 +99,7 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
     }
     if wanted.new_tokens == Some(0) {
         let problem = "translations need at least 1 token";
-        return Err(Problem::field("max_tokens", problem));
+        return Err(Problem::field(wanted.wish.tokens_field, problem));
     }
     let defaults = SearchOptions::from(&model.pipeline().config().decode);
     let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
@@ -142,7 +142,7 @@ pub(super) async fn answer(
     let count = sentences.len();
     let mut answers = Answers::new(&model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
-    answers.send(0, send)?;
+    answers.send(send)?;
     if wanted.stream {
         let pieces = Pieces {
             head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),

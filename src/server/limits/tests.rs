@@ -1,0 +1,114 @@
+use super::*;
+
+fn refused(text: &str) -> Option<Error> {
+    let keys: LimitKeys = toml::from_str(text).unwrap();
+    let limits = keys.over(Limits::default());
+    limits.and_then(|limits| limits.check()).err()
+}
+
+/// What is wrong with these `[limits]`.
+fn problem(text: &str) -> Option<String> {
+    refused(text).map(|error| error.to_string())
+}
+
+#[test]
+fn only_a_time_that_must_be_positive_is_said_to_be() {
+    let hint = |text| refused(text).unwrap().hint().unwrap();
+    assert!(hint("drain_timeout = -1.0").contains("from 0"));
+    for text in ["timeout = -1.0", "timeout = 0", "head_timeout = 0"] {
+        assert!(hint(text).contains("positive"), "{text}");
+    }
+}
+
+#[test]
+fn limits_are_in_range() {
+    for fine in ["", "timeout = 0.5", "drain_timeout = 0", "body = 536870912"] {
+        assert_eq!(problem(fine), None, "{fine}");
+    }
+    let names = [
+        "queue",
+        "batch",
+        "body",
+        "bodies",
+        "characters",
+        "in_progress",
+        "texts",
+        "tokens",
+        "phrases",
+        "stop",
+        "new_tokens",
+        "alternatives",
+        "beam_width",
+        "connections",
+        "connections_per_address",
+    ];
+    for name in names {
+        for value in ["0", "9223372036854775807"] {
+            let problem = problem(&format!("{name} = {value}")).unwrap();
+            assert!(
+                problem.contains(&format!("`{name}`")),
+                "{name} {value}: {problem}"
+            );
+        }
+    }
+    for name in ["timeout", "head_timeout", "stall_timeout", "drain_timeout"] {
+        for value in ["nan", "inf", "-inf", "-1.0", "1e300"] {
+            let problem = problem(&format!("{name} = {value}")).unwrap();
+            assert!(
+                problem.contains(&format!("`{name}`")),
+                "{name} {value}: {problem}"
+            );
+        }
+    }
+    assert!(problem("body = 2000\nbodies = 1000").is_some());
+    for text in ["characters = 5000000", "in_progress = 499999"] {
+        let problem = problem(text).unwrap();
+        assert!(problem.contains("`in_progress`"), "{text}: {problem}");
+    }
+    assert_eq!(problem("in_progress = 500000"), None);
+}
+
+#[test]
+fn a_time_that_must_be_positive_is_not_zero() {
+    let mut limits = Limits::default();
+    for seconds in [0.0, -0.0, 1e-12, -1.0, f64::NAN] {
+        assert!(limits.set_timeout(seconds).is_err(), "{seconds}");
+    }
+    assert_eq!(limits.timeout, Limits::default().timeout);
+    limits.set_timeout(1e-9).unwrap();
+    assert_eq!(limits.timeout, INSTANT);
+    // The file says it as soon as it is read.
+    let keys: LimitKeys = toml::from_str("stall_timeout = 0").unwrap();
+    assert!(keys.over(limits).is_err());
+    let keys: LimitKeys = toml::from_str("drain_timeout = 0").unwrap();
+    assert_eq!(keys.over(limits).unwrap().drain_timeout, Duration::ZERO);
+}
+
+#[test]
+fn nobody_has_everything() {
+    let limits = |connections, body| Limits {
+        connections,
+        body,
+        ..Limits::default()
+    };
+    assert_eq!(limits(1024, 1).share_of_connections(), 768);
+    let queued = |queue, texts| Limits {
+        queue,
+        texts,
+        ..Limits::default()
+    };
+    assert_eq!(queued(4096, 2048).share_of_queue(), 3072);
+    // The largest request fits.
+    assert_eq!(queued(4096, 4000).share_of_queue(), 4000);
+    assert_eq!(queued(100, 2048).share_of_queue(), 100);
+    assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
+    assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
+    assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);
+    let said = |characters, in_progress| Limits {
+        characters,
+        in_progress,
+        ..Limits::default()
+    };
+    assert_eq!(said(500, 3000).all_characters(), [3000, 2250]);
+    assert_eq!(said(500, 600).all_characters(), [600, 500]);
+}
