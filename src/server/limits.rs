@@ -36,6 +36,9 @@ const MOST_SECONDS: u64 = 1_000_000_000;
 /// Bytes of all bodies in memory, unless a single one may be of a comparable size.
 const BODIES: usize = 64 << 20;
 
+/// Characters of all requests in progress, unless a single one may have a comparable number.
+const CHARACTERS: usize = 3_000_000;
+
 /// How much a server does at once. Anything beyond is refused at once, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -52,8 +55,8 @@ pub struct Limits {
     /// Characters of all texts of a request, and of whatever else it says about them.
     pub characters: usize,
     /// Characters of all requests in progress, of which a client may have three quarters, or one request with as many as are
-    /// allowed if that is more.
-    pub in_progress: usize,
+    /// allowed if that is more. 3 000 000 unless given, or four of the largest requests if that is more.
+    pub in_progress: Option<usize>,
     /// Texts, sentences of long texts, and continuations of a request.
     pub texts: usize,
     /// Tokens of all texts that a request wants translated or continued.
@@ -90,7 +93,7 @@ impl Default for Limits {
             body: 2 << 20,
             bodies: None,
             characters: 500_000,
-            in_progress: 3_000_000,
+            in_progress: None,
             texts: 2048,
             tokens: 200_000,
             phrases: 256,
@@ -128,8 +131,10 @@ impl Limits {
 
     /// Characters of all requests in progress, and of those of one client.
     pub(super) fn all_characters(&self) -> [usize; 2] {
-        let each = most_of(self.in_progress).max(self.characters);
-        [self.in_progress, each]
+        let all = self
+            .in_progress
+            .unwrap_or(CHARACTERS.max(self.characters.saturating_mul(4)));
+        [all, most_of(all).max(self.characters)]
     }
 
     /// Jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest requests would
@@ -156,13 +161,14 @@ impl Limits {
     pub(super) fn check(&self) -> Result<()> {
         let [body, bodies] = MOST_BYTES;
         let [all, each] = [self.all_bodies()[0], self.share_of_connections()];
+        let characters = self.all_characters()[0];
         for (name, found, most) in [
             ("queue", self.queue, MANY),
             ("batch", self.batch, MOST_BATCH),
             ("body", self.body, body),
             ("bodies", all, bodies),
             ("characters", self.characters, MOST_TOKENS),
-            ("in_progress", self.in_progress, MOST_TOKENS),
+            ("in_progress", characters, 4 * MOST_TOKENS),
             ("texts", self.texts, MANY),
             ("tokens", self.tokens, MOST_TOKENS),
             ("phrases", self.phrases, MANY),
@@ -187,9 +193,9 @@ impl Limits {
         }
         let expected = "at least `body`, or the largest bodies are always refused";
         require(all >= self.body, "bodies", expected, &all)?;
-        let all = self.in_progress;
         let expected = "at least `characters`, or the largest requests are always refused";
-        require(all >= self.characters, "in_progress", expected, &all)
+        let fits = characters >= self.characters;
+        require(fits, "in_progress", expected, &characters)
     }
 }
 
@@ -277,7 +283,7 @@ impl LimitKeys {
             body: self.body.unwrap_or(rest.body),
             bodies: self.bodies.or(rest.bodies),
             characters: self.characters.unwrap_or(rest.characters),
-            in_progress: self.in_progress.unwrap_or(rest.in_progress),
+            in_progress: self.in_progress.or(rest.in_progress),
             texts: self.texts.unwrap_or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
             phrases: self.phrases.unwrap_or(rest.phrases),

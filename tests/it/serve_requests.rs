@@ -16,7 +16,7 @@ fn limited(limits: Limits) -> ServeConfig {
 fn roomy() -> Limits {
     Limits {
         characters: 4 << 20,
-        in_progress: 12 << 20,
+        in_progress: Some(12 << 20),
         timeout: Duration::from_secs(600),
         ..Limits::default()
     }
@@ -220,7 +220,7 @@ fn a_long_text_finds_a_place_in_a_short_queue() {
 fn requests_in_progress_are_counted_together() {
     let server = Running::start(limited(Limits {
         characters: 12,
-        in_progress: 16,
+        in_progress: Some(16),
         new_tokens: 1_000_000_000,
         ..roomy()
     }));
