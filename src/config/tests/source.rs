@@ -65,7 +65,7 @@ fn network_tokenizer_and_search_are_taken_over() {
     assert_eq!(config.model, model);
     // Not how it was trained; its longest texts are a limit.
     let mut train = Config::default().train;
-    (train.optimizer.learning_rate, train.schedule.warmup_steps) = (3e-4, 500);
+    (train.optimizer.learning_rate, train.schedule.warmup_steps) = (1e-3, 500);
     assert_eq!(config.train, train);
     assert_eq!(config.data.max_len, 100);
     // What is written down is read again, even without the model.
@@ -236,14 +236,14 @@ fn a_model_that_is_trained_already_needs_less_warmup() {
         let train = from(&dir, lines).expect("a configuration").train;
         (train.optimizer.learning_rate, train.schedule.warmup_steps)
     };
-    assert_eq!(rates(""), (3e-4, 500));
-    assert_eq!(rates("train.max_steps = 300"), (3e-4, 30));
-    assert_eq!(rates("train.max_steps = 3"), (3e-4, 1));
+    assert_eq!(rates(""), (1e-3, 500));
+    assert_eq!(rates("train.max_steps = 300"), (1e-3, 30));
+    assert_eq!(rates("train.max_steps = 3"), (1e-3, 1));
     let set = "train.max_steps = 300\ntrain.optimizer.learning_rate = 0.1";
     assert_eq!(rates(set), (0.1, 30));
-    assert_eq!(rates("train.schedule.warmup_steps = 7"), (3e-4, 7));
+    assert_eq!(rates("train.schedule.warmup_steps = 7"), (1e-3, 7));
     let cosine = "train.schedule.kind = 'cosine'\ntrain.max_steps = 1";
-    assert_eq!(rates(cosine), (3e-4, 0));
+    assert_eq!(rates(cosine), (1e-3, 0));
     // There, the rate is a factor.
     let noam = "train.schedule.kind = 'noam'\ntrain.max_steps = 300";
     assert_eq!(rates(noam), (1e-3, 30));
