@@ -6,8 +6,8 @@
     python3 scripts/serve_attacks.py --soak 10
 
 Needs a release build of the program; trains three small models (a minute or two each) unless they are given. Each attack comes
-from 127.0.0.1, at a lower priority than the others, and has a server of its own. Meanwhile a client at 127.0.0.2 translates a line again and again, and an operator at
-127.0.0.3 asks for `/health`. Prints the request, what came back, the memory above that of the idle server, and the longest wait
+from 127.0.0.1, at a lower priority than the others, and has a server of its own. Meanwhile a client at 127.0.0.2 translates a
+line again and again, and an operator at 127.0.0.3 asks for `/health`. Prints the request, what came back, the memory above that of the idle server, and the longest wait
 of both. Ends with a status other than 0 if the server ends, panics or answers others wrongly, if the memory exceeds 256 MiB, or a
 wait 1 s (3 s where decoding itself takes that long) or, for `/health`, 100 ms. These are bounds for an idle machine; on a busy one
 `--slack 5` multiplies the times.

@@ -87,39 +87,17 @@ pub(super) fn positions_of(bytes: usize) -> usize {
     bytes / EACH
 }
 
-/// Positions of a chunk, unless a single item has more: as many as a model reads in a fraction of a second.
-const ENOUGH: usize = 1024;
+/// Positions of a chunk: as many as a model reads in a fraction of a second.
+pub(super) const ENOUGH: usize = 1024;
 
-/// `items` in chunks of about [`ENOUGH`] positions. `work` is what is done with a chunk of them.
+/// Positions of a chunk with which `all` positions make at most `most` chunks; [`ENOUGH`], if those do.
+pub(super) fn enough_for(most: usize, all: usize) -> usize {
+    // Two chunks in a row have more than one may have, or they would be one.
+    ENOUGH.max(2 * all.div_ceil(most.max(1)))
+}
+
+/// `items` in chunks of `enough` positions, unless a single item has more. `work` is what is done with a chunk of them.
 pub(super) fn grouped<I, T, W>(
-    items: impl IntoIterator<Item = I>,
-    positions: impl Fn(&I) -> usize,
-    work: impl Fn(Vec<I>) -> W,
-) -> Vec<Chunk<T>>
-where
-    W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
-{
-    grouped_by(ENOUGH, items, positions, work)
-}
-
-/// [`grouped`], but in `most` chunks at most, which are larger if need be.
-pub(super) fn grouped_into<I, T, W>(
-    most: usize,
-    items: Vec<I>,
-    positions: impl Fn(&I) -> usize,
-    work: impl Fn(Vec<I>) -> W,
-) -> Vec<Chunk<T>>
-where
-    W: FnOnce(&Pipeline) -> crate::error::Result<T> + Send + 'static,
-{
-    let all: usize = items.iter().map(|item| positions(item).max(1)).sum();
-    // Two chunks in a row have more than this together, or they would be one.
-    let enough = 2 * all.div_ceil(most.max(1));
-    grouped_by(enough.max(ENOUGH), items, positions, work)
-}
-
-/// `items` in chunks of `enough` positions, unless a single item has more.
-fn grouped_by<I, T, W>(
     enough: usize,
     items: impl IntoIterator<Item = I>,
     positions: impl Fn(&I) -> usize,
@@ -179,22 +157,22 @@ mod tests {
         let shapes: [&dyn Fn(usize) -> usize; 4] = [&|_| 1, &|_| 1000, &|_| 5000, &seven];
         for positions in shapes {
             for (most, items) in [(1, 1), (1, 900), (2, 900), (7, 900), (512, 900), (900, 900)] {
-                let chunks = grouped_into(
-                    most,
-                    (0..items).collect(),
+                let all: usize = (0..items).map(positions).sum();
+                let chunks = grouped(
+                    enough_for(most, all),
+                    0..items,
                     |&item| positions(item),
                     |group| move |_: &Pipeline| Ok(group),
                 );
                 assert!(chunks.len() <= most, "{} of {most}", chunks.len());
-                let all: usize = (0..items).map(positions).sum();
                 let sum: usize = chunks.iter().map(|chunk| chunk.positions).sum();
                 assert_eq!(sum, all);
                 // They are no larger than they must be.
                 assert!(chunks.len() >= most.min(all / 5000) / 2);
             }
         }
-        let few = grouped_into(
-            512,
+        let few = grouped(
+            enough_for(512, 3 * ENOUGH),
             vec![ENOUGH; 3],
             |&item| item,
             |_| |_: &Pipeline| Ok(()),

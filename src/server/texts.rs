@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::answers::{Answers, Merge, compute, grouped};
+use super::answers::{Answers, ENOUGH, Merge, compute, grouped};
 use super::app::App;
 use super::desk::Stop;
 use super::glossaries::Terms;
@@ -214,7 +214,7 @@ async fn align(
         source: segment.needs_alignment.then(|| segment.text.clone()),
         found,
     });
-    let chunks = grouped(unaligned, Unaligned::positions, |group| {
+    let chunks = grouped(ENOUGH, unaligned, Unaligned::positions, |group| {
         move |pipeline: &Pipeline| group.into_iter().map(|one| one.align(pipeline)).collect()
     });
     let aligned: Vec<Vec<_>> = compute(model, client, Admission::Further, chunks).await?;

@@ -70,6 +70,8 @@ mod serve_models;
 #[cfg(feature = "server")]
 mod serve_network;
 #[cfg(feature = "server")]
+mod serve_openai;
+#[cfg(feature = "server")]
 mod serve_operation;
 #[cfg(feature = "server")]
 mod serve_requests;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::pipeline::service::Admission;
 use crate::pipeline::{Embedded, Pipeline};
-use crate::server::answers::{compute, grouped, positions_of};
+use crate::server::answers::{ENOUGH, compute, grouped, positions_of};
 use crate::server::api::{OneOrMany, reply};
 use crate::server::app::Shared;
 use crate::server::body::json;
@@ -74,6 +74,7 @@ pub(super) async fn embed(
     }
     app.admit(&visit, "input", &texts)?;
     let chunks = grouped(
+        ENOUGH,
         texts,
         |text: &String| positions_of(text.len()),
         |texts| {

@@ -15,7 +15,7 @@ use super::told;
 use crate::config::Task;
 use crate::pipeline::service::{Admission, Chunk, Client};
 use crate::pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use crate::server::answers::{compute, grouped, grouped_into, positions_of};
+use crate::server::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
 use crate::server::api::OneOrMany;
 use crate::server::app::{App, Shared};
 use crate::server::body::json;
@@ -202,6 +202,7 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
         Wanted::Tags => tags(&app, &model, client, texts).await?,
         _ => {
             let chunks = grouped(
+                ENOUGH,
                 texts,
                 |text: &String| positions_of(text.len()),
                 |texts| {
@@ -257,7 +258,9 @@ fn chunks_to_tag(
         pieces.into_iter().map(move |piece| (number, piece))
     });
     let positions = |(_, piece): &(usize, Range<usize>)| positions_of(piece.len());
-    grouped_into(most, pieces.collect(), positions, |group| {
+    let pieces: Vec<_> = pieces.collect();
+    let all = pieces.iter().map(|piece| positions(piece).max(1)).sum();
+    grouped(enough_for(most, all), pieces, positions, |group| {
         let texts = Arc::clone(texts);
         move |pipeline: &Pipeline| {
             let pieces = group.iter();

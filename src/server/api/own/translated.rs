@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{error, told};
 use crate::pipeline::service::{Admission, Client};
 use crate::pipeline::{Alignment, Candidate, Pipeline, Translation};
-use crate::server::answers::{compute, grouped};
+use crate::server::answers::{ENOUGH, compute, grouped};
 use crate::server::app::Shared;
 use crate::server::desk::Stop;
 use crate::server::divided::Text;
@@ -122,7 +122,7 @@ impl Asker {
         };
         let sentences = texts.iter().flat_map(|text| text.divided.sentences());
         let pairs = sentences.map(|one| one.text.clone()).zip(found);
-        let chunks = grouped(pairs, positions, |group| {
+        let chunks = grouped(ENOUGH, pairs, positions, |group| {
             move |pipeline: &Pipeline| group.into_iter().map(|one| align(pipeline, one)).collect()
         });
         let aligned = compute(&self.model, self.client, Admission::Further, chunks);
