@@ -73,7 +73,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
                 };
                 let task = connections.spawn(line.converse(stream));
                 if !has_place {
-                    reserve.admit(task);
+                    reserve.admit(task).await;
                 }
             }
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 
 /// The most connections of this kind. Whoever asks at once is answered; the one that has waited longest makes room.
 const MOST: usize = 64;
@@ -12,14 +12,43 @@ const MOST: usize = 64;
 pub(super) struct Reserve(VecDeque<AbortHandle>);
 
 impl Reserve {
-    /// Admits the connection that `task` answers.
-    pub(super) fn admit(&mut self, task: AbortHandle) {
+    /// Admits the connection that `task` answers. Returns when there are at most [`MOST`]: a task that is aborted closes its
+    /// connection only when it is next scheduled, and until then the system counts its file.
+    pub(super) async fn admit(&mut self, task: AbortHandle) {
         self.0.retain(|task| !task.is_finished());
         if self.0.len() == MOST
             && let Some(oldest) = self.0.pop_front()
         {
             oldest.abort();
+            while !oldest.is_finished() {
+                yield_now().await;
+            }
         }
         self.0.push_back(task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+
+    use tokio::task::JoinSet;
+
+    use super::{MOST, Reserve};
+
+    #[tokio::test]
+    async fn nobody_is_admitted_before_the_oldest_has_gone() {
+        let (mut reserve, mut tasks) = (Reserve::default(), JoinSet::new());
+        let file = Arc::new(());
+        for _ in 0..3 * MOST {
+            let held = Arc::clone(&file);
+            let task = tasks.spawn(async move {
+                let _held = held;
+                pending::<()>().await;
+            });
+            reserve.admit(task).await;
+            assert!(Arc::strong_count(&file) <= MOST + 1);
+        }
     }
 }
