@@ -28,9 +28,9 @@ fn noun_phrases_in_four_cases() {
             np(This, "doctors"),
             "helfen",
             Present,
-            np(My(Pronoun::We), "neighbor"),
+            np(My(Pronoun::We), "neighbour"),
         ),
-        "These doctors help our neighbor.",
+        "These doctors help our neighbour.",
         "Diese Ärzte helfen unserem Nachbarn.",
     );
     says(
