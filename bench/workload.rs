@@ -8,7 +8,7 @@ use attentive::random::Random;
 use attentive::train::{Learner, Unwatched};
 use serde::Deserialize;
 
-/// The models of docs/performance.md, also read by bench/peers/pytorch_step.py.
+/// The models of docs/development/performance.md, also read by bench/peers/pytorch_step.py.
 const MODELS: &str = include_str!("models.json");
 
 /// An encoder-decoder and its batches.

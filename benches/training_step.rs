@@ -1,4 +1,4 @@
-//! Training steps of the three models in docs/performance.md: `cargo bench --bench training_step`.
+//! Training steps of the three models in docs/development/performance.md: `cargo bench --bench training_step`.
 
 #[path = "../bench/workload.rs"]
 mod workload;

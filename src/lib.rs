@@ -51,11 +51,13 @@
 //!
 //! | Task | Modules |
 //! |---|---|
-//! | use models | [`pipeline`], [`decode`], [`engine`], [`quantize`], [`document`] |
-//! | train models | [`config`], [`train`], [`interrupt`], [`checkpoint`] |
+//! | use models | [`pipeline`], [`decode`], [`engine`], [`shortlist`], [`quantize`], [`document`], [`interop`] |
+//! | serve models | [`pipeline::service`], `server` (feature `server`) |
+//! | train models | [`config`], [`train`], [`processes`], [`interrupt`], [`checkpoint`] |
 //! | evaluate and visualize | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
 //! | read text | [`text`], [`data`], [`batch`] |
-//! | build models | [`model`], [`nn`], [`ops`], [`device`], [`random`] |
+//! | build models | [`architecture`], [`model`], [`nn`], [`ops`], [`device`], [`random`] |
+//! | report | [`error`], [`count`] |
 //!
 //! Text passes through them in this order:
 //!
@@ -72,8 +74,13 @@
 //!
 //! # Features
 //!
-//! `cli`, enabled by default, adds what the program `attentive` needs: command-line parsing, progress bars, signal
-//! handling and its allocator. Programs that only use the library can disable it with `default-features = false`.
+//! - `cli` (default) adds what the program `attentive` needs: command-line parsing, progress bars, signal handling and its
+//!   allocator.
+//! - `server` (default) adds `server`, the HTTP server with its metrics and its log, and the command `attentive serve`. It
+//!   includes `cli`.
+//! - `mpi` lets several processes share the work of training and translation; it needs an MPI library to build.
+//!
+//! Programs that only use the library can disable the first two with `default-features = false`.
 
 // Burn's nested generic types exceed the default limit.
 #![recursion_limit = "256"]

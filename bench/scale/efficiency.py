@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes, not measures, what many machines would gain: a table for docs/scale.md.
+"""Computes, not measures, what many machines would gain: a table for docs/development/performance.md.
 
     bench/scale/efficiency.py --parameters 60e6 --seconds 8 --backward 5 [--bf16]
 
@@ -11,7 +11,7 @@ Every process sends the gradients of all parameters but its own part, and then i
 others: 2 · 4 · P · (n - 1) / n bytes, or three quarters of that if gradients are sent in bfloat16. It receives as much at the
 same time. Gradients are sent in buckets during the backward pass of the last micro-batch, which takes `--backward` seconds. Those
 of the embeddings and the first layers are complete only at its end (`--late`, the share of the bytes; 0.35 for the model of
-docs/scale.md). Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
+docs/development/performance.md). Nothing else overlaps. Each message that nothing hides is assumed to take 50 µs in
 addition, and the network to give each machine its full rate, which few networks do when many machines send at once.
 """
 
