@@ -10,7 +10,7 @@ seconds and one round.
 
 Clients, server and models share one machine; the clients take little of it (CPU time is recorded). First, clients that wait for
 each answer before they ask again, from 1 to 256 of them: one gives the time of a lone request, and 16 and more the capacity, as
-the median of their rates, since the best of several rates would be the one that the machine favoured.
+the median of their rates, since the best of several rates would be the one that the machine favored.
 Then requests that arrive at random moments (a Poisson process) at 0.5, 0.8, 1 and 2 times the server's own capacity, whether or
 not earlier ones have been answered; a latency counts from the arrival. Both servers have the same queue, and refuse what does
 not fit into it. Each answer is compared with that of `attentive translate` for the line, the peer's with its own answer to the
@@ -126,8 +126,8 @@ class Case:
             linked.unlink(missing_ok=True)
             if path.name == "config.toml":
                 config = path.read_text(encoding="utf-8")
-                config = re.sub(r"(?m)^beam_width = .*\n|^length_penalty = .*\n|^alpha = .*\n", "", config)
-                search = f'[decode]\nbeam_width = {beam}\nlength_penalty = "length"\nalpha = 0.6\n'
+                config = re.sub(r"(?m)^beam_width = .*\n|^length_penalty(_formula)? = .*\n|^alpha = .*\n", "", config)
+                search = f'[decode]\nbeam_width = {beam}\nlength_penalty_formula = "length"\nlength_penalty = 0.6\n'
                 linked.write_text(config.replace("[decode]\n", search), encoding="utf-8")
             elif path.name == "provenance.json":
                 linked.write_text(workloads.without_checksum(path), encoding="utf-8")

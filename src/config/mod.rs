@@ -12,6 +12,7 @@ mod difference;
 mod load;
 mod model;
 mod older;
+mod renamed;
 mod rotary;
 mod schema;
 mod source;
@@ -28,17 +29,18 @@ pub use crate::architecture::{
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
+pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use load::{Draft, Known};
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use renamed::Renamed;
 pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use tokenizer::{
     NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
 };
 pub use train::{
-    BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
-    ScheduleConfig, ScheduleKind, TrainConfig,
+    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
+    ScheduleConfig, ScheduleKind, TrainConfig, TrainPrecision,
 };
 
 use serde::{Deserialize, Serialize};
@@ -47,7 +49,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Seeds everything random: initialisation, shuffling, dropout, built-in corpora.
+    /// Seeds everything random: initialization, shuffling, dropout, built-in corpora.
     pub seed: u64,
     /// The corpora.
     pub data: DataConfig,

@@ -40,7 +40,7 @@ const NAMES: Names = &[
 ];
 
 /// Whether `path`, a file or directory, looks like this model.
-pub(super) fn recognises(path: &Path) -> bool {
+pub(super) fn recognizes(path: &Path) -> bool {
     let file = weights(path);
     file.file_name().is_some_and(|name| name == FILE) && file.exists()
 }
@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
             scale_embeddings: false,
             tie_embeddings: TieEmbeddings::None,
             output_bias: true,
-            never_generated: Some(Vec::new()),
+            suppress_tokens: Some(Vec::new()),
             recurrent: RecurrentConfig {
                 cell: CellKind::Gru,
                 d_hidden: width("enc_w_hh")?,

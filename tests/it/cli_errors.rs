@@ -6,7 +6,7 @@ use crate::run::{Folder, Outcome};
 fn unknown_commands_and_options_exit_with_2() {
     let folder = Folder::new();
     folder.fails("trian x.toml", 2, &["'trian'", "similar", "'train'"]);
-    folder.fails("score a b --tokenise 13a", 2, &["--tokenise", "--tokenize"]);
+    folder.fails("score a b --tokenize 13a", 2, &["--tokenize", "--tokenize"]);
     folder.fails("score a b --metric blue", 2, &["blue", "bleu"]);
     folder.fails("train x.toml --resume --force", 2, &["--resume", "--force"]);
     folder.fails("translate m --beam-width 0", 2, &["--beam-width"]);
@@ -100,10 +100,10 @@ fn a_run_directory_is_not_overwritten() {
         "`runs/c` exists already",
         "`--resume`",
         "`--force`",
-        "`--out`",
+        "`--output`",
     ];
     folder.fails("train c.toml", 2, &complaint);
-    let outcome = folder.run("demo --task reverse --out runs/c");
+    let outcome = folder.run("demo --task reverse --output runs/c");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
         outcome.stderr.contains("`runs/c` exists already"),
@@ -122,8 +122,8 @@ fn a_folder_that_is_not_a_model_is_named() {
         "embed NAME",
         "info NAME",
         "evaluate NAME --src file --ref file",
-        "average NAME --out x",
-        "inspect NAME a",
+        "average NAME --output x",
+        "explain NAME a",
     ] {
         for name in ["missing", "file", "."] {
             folder.fails(&command.replace("NAME", name), 1, &[&format!("`{name}")]);
@@ -132,13 +132,13 @@ fn a_folder_that_is_not_a_model_is_named() {
 }
 
 #[test]
-fn files_get_no_colours() {
+fn files_get_no_colors() {
     let outcome = Folder::new().run("score a b");
     assert!(!outcome.stderr.contains('\x1b'), "{outcome:?}");
 }
 
 #[test]
-fn environment_variables_control_colours() {
+fn environment_variables_control_colors() {
     let folder = Folder::new();
     let stderr = |variables: &[(&str, &str)]| {
         let mut command = folder.command("score a b");
@@ -149,12 +149,12 @@ fn environment_variables_control_colours() {
             .into();
         outcome.stderr
     };
-    let coloured = stderr(&[("CLICOLOR_FORCE", "1")]);
+    let colored = stderr(&[("CLICOLOR_FORCE", "1")]);
     assert!(
-        coloured.starts_with("\x1b[1m\x1b[31merror:\x1b[0m cannot read"),
-        "{coloured:?}"
+        colored.starts_with("\x1b[1m\x1b[31merror:\x1b[0m cannot read"),
+        "{colored:?}"
     );
-    assert!(coloured.contains("\x1b[36mhint:\x1b[0m "), "{coloured:?}");
+    assert!(colored.contains("\x1b[36mhint:\x1b[0m "), "{colored:?}");
     let plain = stderr(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
     assert!(plain.starts_with("error: cannot read"), "{plain:?}");
 }

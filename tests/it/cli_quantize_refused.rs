@@ -1,9 +1,9 @@
-//! What cannot be quantised, and quantised models that cannot be used.
+//! What cannot be quantized, and quantized models that cannot be used.
 
 use std::fs;
 
 use crate::cli_model::{CONFIG, stdout};
-use crate::cli_quantize::{TEST_SET, names, quantised, with_test_set};
+use crate::cli_quantize::{TEST_SET, names, quantized, with_test_set};
 use crate::cli_sums::forget_sums;
 use crate::run::{Folder, for_family};
 
@@ -20,22 +20,22 @@ fn refuses(folder: &Folder, cases: &[Refused<'_>]) {
 }
 
 fn with(model: &str, to: &str, rest: &str) -> String {
-    format!("quantize {model} --to {to} {rest}")
+    format!("quantize {model} --precision {to} {rest}")
 }
 
 #[test]
-fn what_cannot_be_quantised_is_refused() {
-    let folder = quantised();
+fn what_cannot_be_quantized_is_refused() {
+    let folder = quantized();
     folder.write("file", "mine");
-    let usual = format!("--out new {TEST_SET}");
+    let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
         (
-            with("runs/c", "int8", &format!("--out small {TEST_SET}")),
+            with("runs/c", "int8", &format!("--output small {TEST_SET}")),
             2,
             &["`small` exists already", "hint: choose another"],
         ),
         (
-            with("runs/c", "int8", &format!("--out file {TEST_SET}")),
+            with("runs/c", "int8", &format!("--output file {TEST_SET}")),
             2,
             &["`file` exists already"],
         ),
@@ -44,12 +44,12 @@ fn what_cannot_be_quantised_is_refused() {
         (
             with("small", "int8", &usual),
             2,
-            &["`small` is quantised already", "hint: "],
+            &["`small` is quantized already", "hint: "],
         ),
         (
             with("small", "bf16", &usual),
             2,
-            &["`small` is quantised already"],
+            &["`small` is quantized already"],
         ),
         (with("none", "int8", &usual), 1, &["`none`"]),
     ];
@@ -59,26 +59,30 @@ fn what_cannot_be_quantised_is_refused() {
 
 #[test]
 fn test_sets_and_limits_that_cannot_be_used_are_refused() {
-    let folder = quantised();
+    let folder = quantized();
     folder.write("short", "1\n").write("empty", "");
-    let usual = format!("--out new {TEST_SET}");
+    let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
         (
-            with("runs/c", "int8", "--out new --src in --ref short"),
+            with("runs/c", "int8", "--output new --src in --ref short"),
             1,
             &["`in` has 4 lines, `short` has 1"],
         ),
         (
-            with("runs/c", "int8", "--out new --src empty --ref empty"),
+            with("runs/c", "int8", "--output new --src empty --ref empty"),
             1,
             &["`empty` has no lines"],
         ),
         (
-            with("runs/c", "int8", "--out new --src in --ref none"),
+            with("runs/c", "int8", "--output new --src in --ref none"),
             1,
             &["cannot read `none`"],
         ),
-        (with("runs/c", "int8", "--out new --src in"), 2, &["--ref"]),
+        (
+            with("runs/c", "int8", "--output new --src in"),
+            2,
+            &["--ref"],
+        ),
         (
             with("runs/c", "int8", &format!("{usual} --max-drop=-100")),
             1,
@@ -102,7 +106,7 @@ fn test_sets_and_limits_that_cannot_be_used_are_refused() {
     refuses(&folder, &cases);
     let accepted = with("runs/c", "int8", &format!("{usual} --max-drop 100"));
     stdout(&folder, &accepted);
-    assert!(folder.path("new/receipt.json").exists());
+    assert!(folder.path("new/report.json").exists());
 }
 
 #[test]
@@ -112,11 +116,11 @@ fn taggers_have_one_number_type() {
         "t.toml",
         for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"),
     );
-    let tagger = "train t.toml --out t --set model.family=tagger --set model.recurrent.d_hidden=16 \
+    let tagger = "train t.toml --output t --set model.family=tagger --set model.recurrent.d_hidden=16 \
                   --set tokenizer.vocabulary=separate --set tokenizer.vocab_size=90";
     let outcome = folder.run(tagger);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let quantize = format!("quantize t --to int8 --out new {TEST_SET}");
+    let quantize = format!("quantize t --precision int8 --output new {TEST_SET}");
     folder.fails(&quantize, 2, &["cannot do that", "attentive tag"]);
     assert!(!folder.path("new").exists());
     let evaluate = "evaluate t --src in --ref ref --precision int8";
@@ -124,27 +128,27 @@ fn taggers_have_one_number_type() {
 }
 
 #[test]
-fn a_quantised_model_cannot_be_trained_or_averaged() {
-    let folder = quantised();
+fn a_quantized_model_cannot_be_trained_or_averaged() {
+    let folder = quantized();
     let before = names(&folder, "small");
     let words = [
-        "`small` is a quantised model",
+        "`small` is a quantized model",
         "the run that it was made from",
     ];
-    folder.fails("train c.toml --out small --resume", 2, &words);
-    folder.fails("average small --last 2 --out mean", 2, &words);
+    folder.fails("train c.toml --output small --resume", 2, &words);
+    folder.fails("average small --last 2 --output mean", 2, &words);
     assert_eq!(names(&folder, "small"), before);
     // A new run in its place leaves nothing of it.
-    let outcome = folder.run("train c.toml --out small --force");
+    let outcome = folder.run("train c.toml --output small --force");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let new = stdout(&folder, "translate small src --json");
     assert_eq!(new, stdout(&folder, "translate runs/c src --json"));
-    assert!(!folder.path("small/receipt.json").exists());
+    assert!(!folder.path("small/report.json").exists());
 }
 
 #[test]
 fn the_stored_type_is_the_only_one() {
-    let folder = quantised();
+    let folder = quantized();
     for other in ["bf16", "f32"] {
         for command in [
             "translate small src",
@@ -161,7 +165,7 @@ fn the_stored_type_is_the_only_one() {
 
 #[test]
 fn unknown_instruction_sets_are_refused() {
-    let folder = quantised();
+    let folder = quantized();
     for command in ["translate small src", "info small", "score in ref"] {
         let mut command = folder.command(command);
         let output = command.env("ATTENTIVE_ISA", "avx3").output().unwrap();
@@ -177,8 +181,8 @@ fn unknown_instruction_sets_are_refused() {
 type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 #[test]
-fn damaged_quantised_models_are_named_by_file() {
-    let folder = quantised();
+fn damaged_quantized_models_are_named_by_file() {
+    let folder = quantized();
     let path = folder.path("small/packed.safetensors");
     let whole = fs::read(&path).unwrap();
     let wider = |bytes: &mut Vec<u8>| bytes.push(0);
@@ -228,8 +232,8 @@ fn damaged_quantised_models_are_named_by_file() {
 }
 
 #[test]
-fn other_things_than_a_quantised_model_are_named() {
-    let folder = quantised();
+fn other_things_than_a_quantized_model_are_named() {
+    let folder = quantized();
     let path = folder.path("small/packed.safetensors");
     let dense = fs::read(folder.path("runs/c/model.safetensors")).unwrap();
     fs::write(&path, dense).unwrap();
@@ -247,8 +251,8 @@ fn other_things_than_a_quantised_model_are_named() {
 }
 
 #[test]
-fn a_quantised_model_of_another_architecture_is_refused() {
-    let folder = quantised();
+fn a_quantized_model_of_another_architecture_is_refused() {
+    let folder = quantized();
     forget_sums(&folder, "small");
     let path = folder.path("small/config.toml");
     let config = fs::read_to_string(&path).unwrap();

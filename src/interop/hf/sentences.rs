@@ -95,7 +95,7 @@ impl Sentences {
     }
 }
 
-/// Refuses settings in `dir` that change a text before it is tokenised, such as lower case, unless the tokenizer `lowercases` itself.
+/// Refuses settings in `dir` that change a text before it is tokenized, such as lower case, unless the tokenizer `lowercases` itself.
 /// Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
     if !Sentences::is_in(dir) {
@@ -140,7 +140,7 @@ pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
         json!({"idx": number, "name": number.to_string(), "path": folder, "type": kind})
     };
     let mut modules = vec![module(0, "", "Transformer"), module(1, POOLING, "Pooling")];
-    if model.unit_vectors {
+    if model.normalize_embeddings {
         modules.push(module(2, "2_Normalize", "Normalize"));
     }
     let mut pooling = json!({"word_embedding_dimension": model.d_model});
