@@ -1,7 +1,7 @@
 //! Shared by the training benchmarks: a Transformer and a batch of random tokens without padding.
 
 use attentive::batch::{Batch, Padded, TokenId};
-use attentive::config::{Config, Matmul, ModelConfig, TieEmbeddings};
+use attentive::config::{Config, ModelConfig, TieEmbeddings, TrainPrecision};
 use attentive::device;
 use attentive::model::Model;
 use attentive::random::Random;
@@ -42,7 +42,7 @@ impl Workload {
     }
 
     /// A new model with its optimizer.
-    pub(crate) fn learner(&self, matmul: Matmul) -> Learner {
+    pub(crate) fn learner(&self, matmul: TrainPrecision) -> Learner {
         let mut config = Config::default();
         config.model = ModelConfig {
             d_model: self.d_model,
@@ -57,7 +57,7 @@ impl Workload {
             output_bias: true,
             ..config.model
         };
-        config.train.matmul = matmul;
+        config.train.precision = matmul;
         let device = device::cpu().autodiff();
         let model = Model::new(
             &config.model.architecture(self.vocab, self.vocab),

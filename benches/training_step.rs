@@ -3,7 +3,7 @@
 #[path = "../bench/workload.rs"]
 mod workload;
 
-use attentive::config::Matmul;
+use attentive::config::TrainPrecision;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use workload::{step, workloads};
@@ -20,7 +20,7 @@ fn models() -> Vec<String> {
     workloads().into_iter().map(|known| known.name).collect()
 }
 
-fn steps(bencher: Bencher<'_, '_>, model: &str, matmul: Matmul) {
+fn steps(bencher: Bencher<'_, '_>, model: &str, matmul: TrainPrecision) {
     let Some(workload) = workloads().into_iter().find(|known| known.name == model) else {
         return;
     };
@@ -36,10 +36,10 @@ fn steps(bencher: Bencher<'_, '_>, model: &str, matmul: Matmul) {
 
 #[divan::bench(args = models(), sample_count = 10, sample_size = 1)]
 fn f32(bencher: Bencher<'_, '_>, model: &str) {
-    steps(bencher, model, Matmul::F32);
+    steps(bencher, model, TrainPrecision::F32);
 }
 
 #[divan::bench(args = models(), sample_count = 10, sample_size = 1)]
 fn bf16(bencher: Bencher<'_, '_>, model: &str) {
-    steps(bencher, model, Matmul::Bf16);
+    steps(bencher, model, TrainPrecision::Bf16);
 }

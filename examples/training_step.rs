@@ -6,7 +6,7 @@ mod workload;
 
 use std::time::Instant;
 
-use attentive::config::Matmul;
+use attentive::config::TrainPrecision;
 use clap::Parser;
 use workload::{step, workloads};
 
@@ -42,7 +42,11 @@ fn main() {
         .expect("the pool is built once");
     let workload = workloads().into_iter().find(|known| known.name == model);
     let workload = workload.expect("`--model` must name a model of bench/models.json");
-    let mut learner = workload.learner(if bf16 { Matmul::Bf16 } else { Matmul::F32 });
+    let mut learner = workload.learner(if bf16 {
+        TrainPrecision::Bf16
+    } else {
+        TrainPrecision::F32
+    });
     let batch = workload.batch();
     for number in 1..=steps {
         let start = Instant::now();

@@ -74,7 +74,7 @@ def trained(program, folder, role, steps=150):
         if role != "en-de":
             config, rate = TEXT.format(text=text, family=family, layers=layers), 0.002
         recipe.write_text(config + TRAIN.format(steps=steps, rate=rate))
-        command = [program, "train", recipe, "--out", out, "--force"]
+        command = [program, "train", recipe, "--output", out, "--force"]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")

@@ -43,7 +43,7 @@ valid = { builtin = "grammar", pairs = 50 }
 kind = "word"
 [train]
 max_steps = STEPS
-accumulate = 4
+micro_batches_per_update = 4
 batch_tokens = 512
 validate_every = 50
 validate_sentences = 10
@@ -61,7 +61,7 @@ ENVIRONMENT = {
 
 def command(program, n, config, out, *more):
     launcher = ["mpirun", "-n", str(n)] if n > 1 else []
-    train = [program, "train", str(config), "--out", str(out), "--threads", "1", "--resume"]
+    train = [program, "train", str(config), "--output", str(out), "--threads", "1", "--resume"]
     return launcher + train + list(more)
 
 

@@ -111,7 +111,7 @@ def train(options):
         (FOLDER / name).write_text("".join(f"{line}\n" for line in lines))
     config = FOLDER / "copy.toml"
     config.write_text(CONFIG.format(folder=FOLDER, steps=options.steps))
-    run(options, "train", config, "--out", FOLDER / "copy", "--force")
+    run(options, "train", config, "--output", FOLDER / "copy", "--force")
     return FOLDER / "copy"
 
 

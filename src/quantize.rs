@@ -1,6 +1,6 @@
-//! Quantising a translation model: smaller and faster, with a receipt of what it costs.
+//! Quantising a translation model: smaller and faster, with a report of what it costs.
 
-mod receipt;
+mod report;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use self::receipt::{Change, Comparison, Receipt, ShortlistCost};
+pub use self::report::{Change, Comparison, Report, ShortlistCost};
 
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
@@ -63,7 +63,7 @@ pub struct Quantized {
     pub bytes: Change<u64>,
     /// What it cost, if there was a test set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<Receipt>,
+    pub report: Option<Report>,
 }
 
 /// The new model, and what both models made of a test set.
@@ -75,7 +75,7 @@ struct Made {
 }
 
 /// Quantises the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it, and
-/// the new directory has a receipt. The directory appears with all its files or not at all.
+/// the new directory has a report. The directory appears with all its files or not at all.
 ///
 /// # Errors
 /// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN, or without a test
@@ -108,14 +108,14 @@ pub fn quantize(
     checkpoint::write_packed(made.quantised.engine(), &mut packed)
         .map_err(Error::io("write", out))?;
     let bytes = Change::of(before, packed.len() as u64);
-    let receipt = test
-        .map(|test| receipt(&made, test, bytes, &provenance, options))
+    let report = test
+        .map(|test| report(&made, test, bytes, &provenance, options))
         .transpose()?;
-    write(out, &made.quantised, provenance, receipt.as_ref(), &packed)?;
+    write(out, &made.quantised, provenance, report.as_ref(), &packed)?;
     Ok(Quantized {
         precision: options.precision,
         bytes,
-        receipt,
+        report,
     })
 }
 
@@ -167,18 +167,18 @@ fn measured(
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
-fn receipt(
+fn report(
     made: &Made,
     Test { src, references }: Test<'_>,
     bytes: Change<u64>,
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
-) -> Result<Receipt> {
+) -> Result<Report> {
     let runs = made.runs.as_ref();
     let (search, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
-    Ok(Receipt {
+    Ok(Report {
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
@@ -341,7 +341,7 @@ fn write(
     out: &Path,
     quantised: &Pipeline,
     provenance: Provenance,
-    receipt: Option<&Receipt>,
+    report: Option<&Report>,
     packed: &[u8],
 ) -> Result<()> {
     let sha256 = checkpoint::weights::sha256_of(packed);
@@ -350,7 +350,7 @@ fn write(
         sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
         ..provenance
     };
-    let receipt = receipt.map(checkpoint::to_json).transpose()?;
+    let report = report.map(checkpoint::to_json).transpose()?;
     let mut shortlist = None;
     if let Some(list) = quantised.engine().shortlist() {
         let file = shortlist.insert(Vec::new());
@@ -358,11 +358,11 @@ fn write(
     }
     let written = |content: &[u8], path: &Path| fs::write(path, content);
     let write_packed = |path: &Path| written(packed, path);
-    let write_receipt = |path: &Path| written(receipt.as_deref().unwrap_or_default(), path);
+    let write_report = |path: &Path| written(report.as_deref().unwrap_or_default(), path);
     let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
     let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
-    if receipt.is_some() {
-        others.push((files::RECEIPT, &write_receipt));
+    if report.is_some() {
+        others.push((files::REPORT, &write_report));
     }
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));

@@ -1,7 +1,7 @@
 """Writes a translation model of Attentive in CTranslate2's format: python ctranslate2_export.py MODEL OUT [--to int8]
 
 Covers Transformers with sinusoidal positions and layer norms; other models end with an error. Tokens that the configuration
-bars (`model.never_generated`) are not part of CTranslate2's format, so there the model may generate them.
+bars (`model.suppress_tokens`) are not part of CTranslate2's format, so there the model may generate them.
 """
 
 import argparse
@@ -29,8 +29,8 @@ REQUIRED = {
     "feed_forward_gate": False,
     "attention_scale": None,
     "logit_scale": 1.0,
-    "forced_first": None,
-    "forced_last": None,
+    "forced_bos_token": None,
+    "forced_eos_token": None,
 }
 ACTIVATIONS = {
     "relu": common_spec.Activation.RELU,
@@ -77,7 +77,7 @@ class AttentiveConverter(Converter):
         src, tgt = vocabularies(self.folder)
         spec.register_source_vocabulary(src)
         spec.register_target_vocabulary(tgt)
-        spec.config.decoder_start_token = model.get("decoder_start", "<s>")
+        spec.config.decoder_start_token = model.get("decoder_start_token", "<s>")
         spec.config.layer_norm_epsilon = model.get("norm_epsilon", 1e-5)
         return spec
 

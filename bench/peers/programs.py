@@ -146,7 +146,7 @@ class Attentive:
         src, ref = workload.text(self.work, 8), self.work / f"{workload.name}.8.ref"
         ref.write_text("".join(f"{line}\n" for line in (workload.references or workload.lines)[:8]), encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
-        measure([self.program, "quantize", workload.model, "--to", precision, "--out", out, "--src", src, "--ref", ref])
+        measure([self.program, "quantize", workload.model, "--precision", precision, "--output", out, "--src", src, "--ref", ref])
         return out
 
     def settings(self, batch, precision, threads):
@@ -156,7 +156,7 @@ class Attentive:
         return [Setting(None, threads, size) for size in (threads * batch, batch)]
 
     def command(self, workload, precision, beam, setting):
-        search = ["--beam-width", beam, "--length-penalty", "length", "--alpha", ALPHA]
+        search = ["--beam-width", beam, "--length-penalty-formula", "length", "--length-penalty", ALPHA]
         used = ["--threads", setting.threads, "--batch-size", setting.batch]
         chosen = ["--precision", precision] if self.has_precision else []
         return [self.program, "translate", workload.models[precision], *search, *used, *chosen]

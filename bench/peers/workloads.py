@@ -31,11 +31,11 @@ n_encoder_layers = {n_layers}
 n_decoder_layers = {n_layers}
 max_len = 64
 tie_embeddings = "all"
-never_generated = ["<pad>", "<s>", "</s>"] # so that every translation reaches the limit
+suppress_tokens = ["<pad>", "<s>", "</s>"] # so that every translation reaches the limit
 [train]
 max_steps = 1
 batch_tokens = 256
-matmul = "f32"
+precision = "f32"
 validate_every = 0
 [decode]
 max_new_factor = 0.0
@@ -113,7 +113,7 @@ def base(attentive, work):
         for side in "src", "tgt":
             (work / f"base.{side}").write_text(corpus)
         (work / "base.toml").write_text(BASE_CONFIG.format(forced=BASE_LENGTH, **shape))
-        command = [attentive, "train", work / "base.toml", "--set", f"data.dir={work}", "--out", folder, "--force"]
+        command = [attentive, "train", work / "base.toml", "--set", f"data.dir={work}", "--output", folder, "--force"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder / "checkpoints")
     return random_workload("base", folder, words)
@@ -125,7 +125,7 @@ def marian(attentive, work, interpreter):
     if not (folder / "model.safetensors").exists():
         shutil.rmtree(theirs, ignore_errors=True)
         subprocess.run([interpreter, pathlib.Path(__file__).with_name("marian_model.py"), theirs], check=True)
-        subprocess.run([attentive, "import", theirs, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([attentive, "import", theirs, "--output", folder], check=True, stdout=subprocess.DEVNULL)
     tokens = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     return random_workload("marian", folder, [token for token in tokens if token.startswith("w")])
 

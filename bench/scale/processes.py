@@ -44,8 +44,8 @@ def peaks(program, seen):
 
 
 def measure(program, launcher, threads, arguments, out):
-    command = [*launcher, str(program), "train", arguments.config, "--out", str(out), "--threads", str(threads)]
-    settings = ["train.accumulate=2", f"train.max_steps={arguments.updates}", "train.log_every=1"]
+    command = [*launcher, str(program), "train", arguments.config, "--output", str(out), "--threads", str(threads)]
+    settings = ["train.micro_batches_per_update=2", f"train.max_steps={arguments.updates}", "train.log_every=1"]
     settings += ["train.validate_every=0", "train.best_by=loss", "train.patience=0", "train.save_every=1000000", *arguments.set]
     for setting in settings:
         command += ["--set", setting]

@@ -89,6 +89,7 @@ def older_defaults(config):
     if any(f'family = "{family}"' in text for family in ("tagger", "classifier", "encoder_only", "decoder_only")):
         settings += [] if "label_smoothing" in text else ["train.label_smoothing=0.1"]
     elif "length_penalty" not in text:
+        # The old names, which programs before and after the renaming read; so do the configurations.
         settings += ["decode.length_penalty=gnmt", "decode.alpha=0.6"]
     return settings
 

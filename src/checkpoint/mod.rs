@@ -67,8 +67,10 @@ pub mod files {
     pub const PACKED: &str = "packed.safetensors";
     /// The shortlist.
     pub const SHORTLIST: &str = "shortlist.safetensors";
-    /// What quantising cost.
-    pub const RECEIPT: &str = "receipt.json";
+    /// The quantization report.
+    pub const REPORT: &str = "report.json";
+    /// The quantization report as version 0.2 called it.
+    pub(super) const OLD_REPORT: &str = "receipt.json";
     /// The origin of the model.
     pub const PROVENANCE: &str = "provenance.json";
     /// The training log.
@@ -85,7 +87,8 @@ pub mod files {
             WEIGHTS,
             PACKED,
             SHORTLIST,
-            RECEIPT,
+            REPORT,
+            OLD_REPORT,
             PROVENANCE,
             METRICS,
             TENSORBOARD,
@@ -157,7 +160,7 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
 
 /// The path of the quantised weights in `dir`, if it is the directory of a quantised model.
 fn packed_file(dir: &Path) -> Option<PathBuf> {
-    let mut names = [files::PACKED, files::RECEIPT].into_iter();
+    let mut names = [files::PACKED, files::REPORT, files::OLD_REPORT].into_iter();
     let is_quantised = names.any(|name| dir.join(name).exists());
     is_quantised.then(|| dir.join(files::PACKED))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json, weights};
-use crate::config::Matmul;
+use crate::config::TrainPrecision;
 use crate::data::Position;
 use crate::error::{Error, Result};
 use crate::model::Parameter;
@@ -45,7 +45,7 @@ pub struct TrainingState<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Products {
     /// The precision, with `auto` resolved.
-    pub matmul: Matmul,
+    pub matmul: TrainPrecision,
     /// The CPU instructions used.
     pub instructions: String,
 }
@@ -53,8 +53,8 @@ pub struct Products {
 impl fmt::Display for Products {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let precision = match self.matmul {
-            Matmul::Bf16 => "bf16",
-            Matmul::F32 | Matmul::Auto => "f32",
+            TrainPrecision::Bf16 => "bf16",
+            TrainPrecision::F32 | TrainPrecision::Auto => "f32",
         };
         write!(f, "{precision} products with {}", self.instructions)
     }

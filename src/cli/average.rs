@@ -9,8 +9,8 @@ use super::message;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive average runs/multi30k --last 10 --out runs/multi30k-average
-  attentive average runs/multi30k --checkpoint 4000,5000,best --out runs/multi30k-average
+  attentive average runs/multi30k --last 10 --output runs/multi30k-average
+  attentive average runs/multi30k --checkpoint 4000,5000,best --output runs/multi30k-average
   attentive translate runs/multi30k-average < in.en";
 
 /// Average the weights of a run's latest checkpoints into a new model.
@@ -35,8 +35,8 @@ pub(super) struct Args {
     )]
     checkpoint: Vec<Choice>,
     /// The model directory to write; it must not exist yet.
-    #[arg(long, value_name = "MODEL")]
-    out: PathBuf,
+    #[arg(long, short, value_name = "MODEL")]
+    output: PathBuf,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -44,11 +44,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         true => Averaged::Last(args.last),
         false => Averaged::These(args.checkpoint.clone()),
     };
-    let steps = checkpoint::average(&args.run, &which, &args.out)?;
+    let steps = checkpoint::average(&args.run, &which, &args.output)?;
     let steps: Vec<String> = steps.iter().map(u64::to_string).collect();
     message::note(format!(
         "`{}` is the mean of updates {}",
-        args.out.display(),
+        args.output.display(),
         steps.join(", ")
     ));
     Ok(())

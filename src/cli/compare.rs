@@ -223,12 +223,12 @@ fn footnotes(comparison: &Comparison) -> Vec<String> {
 
 fn search(system: &System) -> String {
     let options = &system.search;
-    let penalty = options.length_penalty.to_possible_value();
+    let penalty = options.length_penalty_formula.to_possible_value();
     let penalty = penalty.as_ref().map_or("", |value| value.get_name());
     format!(
         "beam width {}, length penalty {penalty} with α = {}, {} at once",
         options.beam_width,
-        options.alpha,
+        options.length_penalty,
         count(system.batch_size, "sentence")
     )
 }

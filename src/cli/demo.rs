@@ -25,7 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive demo
   attentive demo --task reverse
-  attentive demo --seed 2 --out /tmp/demo --force";
+  attentive demo --seed 2 --output /tmp/demo --force";
 
 /// Number of test sentences, none of which occurs in the training data.
 const N_TEST: usize = 500;
@@ -43,8 +43,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TASK", default_value = "grammar")]
     task: BuiltinTask,
     /// The directory to write the model to [default: `attentive-demo-TASK` in the current directory].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Seed of both the corpus and the model [default: the configuration's].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         &overrides,
     )?;
     let out = args
-        .out
+        .output
         .clone()
         .unwrap_or_else(|| format!("attentive-{name}").into());
     let existing = args.existing.choice();

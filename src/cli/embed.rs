@@ -15,7 +15,7 @@ Examples:
 Output:
   One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the mean of the \
 encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line. An imported encoder alone (`family = \
-\"encoder\"`) reduces the outputs as its owner says (`model.pooling`, `model.unit_vectors`), special tokens included.";
+\"encoder\"`) reduces the outputs as its owner says (`model.pooling`, `model.normalize_embeddings`), special tokens included.";
 
 /// Compute text vectors with an encoder, alone or of a masked language model, classifier or translation model.
 #[derive(clap::Args)]

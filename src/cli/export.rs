@@ -11,7 +11,7 @@ use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive export runs/multi30k --to hf --out multi30k-hf
+  attentive export runs/multi30k --to hf --output multi30k-hf
   python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = AutoTokenizer.from_pretrained(\"multi30k-hf\"); \
 m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
 
@@ -29,13 +29,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "FORM")]
     to: ExportFormat,
     /// The directory to write; it must not exist yet.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
-    let exported = export(&dir, args.to, &args.out)?;
+    let exported = export(&dir, args.to, &args.output)?;
     for note in exported.notes {
         message::note(note);
     }
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     line.line(format!(
         "{}: written to {} as {}",
         dir.display(),
-        args.out.display(),
+        args.output.display(),
         exported.kind
     ))?;
     line.flush()

@@ -19,9 +19,9 @@ Examples:
   attentive generate runs/shakespeare --prompt 'ROMEO:'
   echo 'ROMEO:' | attentive generate runs/shakespeare
   attentive generate runs/shakespeare --prompt 'ROMEO:' --stop $'\\n\\n' --temperature 1
-  attentive generate runs/shakespeare --samples 3 --top-k 20 --max-new-tokens 200
+  attentive generate runs/shakespeare --n-best 3 --top-k 20 --max-new-tokens 200
   attentive generate runs/stories --prompt 'Once upon a time' --greedy
-  attentive generate runs/stories --samples 100 --seed 7 --json | jq -r .text
+  attentive generate runs/stories --n-best 100 --seed 7 --json | jq -r .text
 
 Output:
   The prompt and its continuation, written as they are generated. A model of lines starts every sample on a new line; \
@@ -41,9 +41,9 @@ pub(super) struct Args {
     /// text, a model of lines starts a new line, and a model of a stream continues after a line break.
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// Number of samples to draw.
+    /// Number of texts to generate, each an independent sample.
     #[arg(long, value_name = "N", default_value = "1")]
-    samples: NonZeroU64,
+    n_best: NonZeroU64,
     /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, 0 always takes
     /// the most likely one.
     #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     message::warnings(prompt.warnings());
     let mut out = Output::stdout();
-    for number in 0..args.samples.get() {
+    for number in 0..args.n_best.get() {
         let options = args.options(number);
         if args.json {
             write_json(&pipeline, &prompt, &options, &mut out)?;

@@ -11,10 +11,10 @@ use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive import opus-mt-en-de --out models/en-de
-  attentive import marian/model.npz --out models/en-de
+  attentive import opus-mt-en-de --output models/en-de
+  attentive import marian/model.npz --output models/en-de
   attentive translate models/en-de in.en > out.de
-  attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --out models/nllb
+  attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --output models/nllb
 
 All commands take the new directory like any other model directory. It keeps the search settings of the model's owner \
 (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
@@ -38,8 +38,8 @@ pub(super) struct Args {
     #[arg(value_name = "DIR")]
     model: PathBuf,
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
-    #[arg(long, value_name = "OUT")]
-    out: Option<PathBuf>,
+    #[arg(long, short, value_name = "OUT")]
+    output: Option<PathBuf>,
     /// The format of the model [default: recognised from its files].
     #[arg(long = "as", value_name = "FORM")]
     form: Option<ForeignForm>,
@@ -48,7 +48,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let out = match &args.out {
+    let out = match &args.output {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };

@@ -1,17 +1,19 @@
 //! Messages on standard error.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use attentive::config::Draft;
 use attentive::error::Error;
 use attentive::pipeline::Warning;
 use indicatif::ProgressBar;
 
 /// Names of options in the library's errors, and their names on the command line.
 const FLAGS: [(&str, &str); 12] = [
-    ("`RunOptions::out`", "`--out`"),
+    ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
     ("`SearchOptions::n_best`", "`--n-best`"),
@@ -115,6 +117,13 @@ pub(super) fn note(text: impl fmt::Display) {
     say(Label::Note.line(text));
 }
 
+/// Prints a note for each key that `draft` names as an earlier version did.
+pub(super) fn renamed(draft: &Draft) {
+    for renamed in draft.renamed().iter().collect::<BTreeSet<_>>() {
+        note(renamed);
+    }
+}
+
 /// The progress that is shown on standard error.
 static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
@@ -163,7 +172,7 @@ mod tests {
             path: "runs/x".into(),
         };
         let hint = with_flags(exists.hint().unwrap());
-        for flag in ["`--resume`", "`--force`", "`--out`"] {
+        for flag in ["`--resume`", "`--force`", "`--output`"] {
             assert!(hint.contains(flag), "{hint}");
         }
     }

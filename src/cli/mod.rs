@@ -7,12 +7,14 @@ mod classify;
 mod cleanup;
 mod compare;
 mod completions;
+mod configuration;
 mod demo;
 mod destination;
 mod embed;
 mod ensemble;
 mod evaluate;
 mod existing;
+mod explain;
 mod export;
 mod fill;
 mod fingerprint;
@@ -20,7 +22,6 @@ mod generate;
 mod import;
 mod info;
 mod input;
-mod inspect;
 mod languages;
 mod lines;
 mod message;
@@ -33,6 +34,7 @@ mod prepare;
 mod profile;
 mod progress;
 mod quantize;
+mod renamed;
 mod rescore;
 mod samples;
 mod score;
@@ -97,7 +99,7 @@ enum Command {
     Compare(compare::Args),
     Score(score::Args),
     Rescore(rescore::Args),
-    Inspect(inspect::Args),
+    Explain(explain::Args),
     Average(average::Args),
     Quantize(quantize::Args),
     Import(import::Args),
@@ -135,7 +137,7 @@ impl Command {
             Self::Compare(args) => compare::run(args),
             Self::Score(args) => score::run(args),
             Self::Rescore(args) => rescore::run(args),
-            Self::Inspect(args) => inspect::run(args),
+            Self::Explain(args) => explain::run(args),
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
             Self::Import(args) => import::run(args),
@@ -153,11 +155,13 @@ impl Command {
 ///
 /// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
 pub(crate) fn main() -> ExitCode {
+    let line = renamed::Line::read(std::env::args_os());
     let Cli {
         command,
         threads,
         process_timeout,
-    } = Cli::try_parse().unwrap_or_else(|error| tips::added(error).exit());
+    } = Cli::try_parse_from(line.arguments).unwrap_or_else(|error| tips::added(error).exit());
+    line.notes.iter().for_each(message::note);
     let timeout = Duration::from_secs(process_timeout.get().into());
     let processes = match Processes::launched(timeout, message::error) {
         Ok(processes) => processes,

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use attentive::config::Config;
 use attentive::count::count;
 use attentive::data::Store;
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::train;
 
+use super::configuration::configuration;
 use super::message;
 use super::output::Output;
 use super::progress::Progress;
@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let config = Config::load(&args.config, &args.set)?;
+    let config = configuration(&args.config, &args.set)?;
     if !(args.list || args.remove || args.remove_all) {
         let store = train::encode_corpus(&config, &Interrupt::install()?, &mut Progress::new())?;
         message::note(format_args!("{} is ready", described(&store)));

@@ -9,7 +9,7 @@ use attentive::engine::Precision;
 use attentive::error::{Error, Result};
 use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
 use attentive::pipeline::TranslateOptions;
-use attentive::quantize::{Change, QuantizeOptions, Receipt, ShortlistCost, Test, quantize};
+use attentive::quantize::{Change, QuantizeOptions, Report, ShortlistCost, Test, quantize};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 
@@ -21,14 +21,14 @@ use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8
-  attentive quantize runs/multi30k --to int8 --out runs/multi30k-int8 --src test.en --ref test.de
-  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --max-drop 0.3 --beam-width 1
-  attentive quantize runs/multi30k --to int8 --out small --src test.en --ref test.de --shortlist train.en train.de
+  attentive quantize runs/multi30k --precision int8 --output runs/multi30k-int8
+  attentive quantize runs/multi30k --precision int8 --output runs/multi30k-int8 --src test.en --ref test.de
+  attentive quantize runs/multi30k --precision int8 --output small --src test.en --ref test.de --max-drop 0.3 --beam-width 1
+  attentive quantize runs/multi30k --precision int8 --output small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
-cannot be trained further. It holds the weights (`packed.safetensors`) and, with a test set, the receipt (`receipt.json`). The test set is \
+cannot be trained further. It holds the weights (`packed.safetensors`) and, with a test set, the report (`report.json`). The test set is \
 translated with the search of the model's own configuration, unless search options choose another one; the new model keeps its \
 configuration. Give some hundreds of sentences that the model was not trained \
 on, or the intervals will be wide.
@@ -37,13 +37,13 @@ on, or the intervals will be wide.
 Shortlist:
   With `--shortlist`, the new model searches for each sentence only among the tokens that its own tokens are likely to become, \
 and the most frequent ones. This saves most of the time of the output projection, and changes a translation where the best \
-token is not among them. The receipt compares the quantised model without and with its shortlist. `translate --no-shortlist` \
+token is not among them. The report compares the quantised model without and with its shortlist. `translate --no-shortlist` \
 searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to its directory to translate \
 with it in f32.";
 
 /// Store a translation model in fewer bits, and measure what this costs.
 ///
-/// With `--src` and `--ref`, both models translate a test set. The receipt shows sizes, times, BLEU and chrF with 95 % intervals by paired bootstrap
+/// With `--src` and `--ref`, both models translate a test set. The report shows sizes, times, BLEU and chrF with 95 % intervals by paired bootstrap
 /// resampling, and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -52,10 +52,10 @@ pub(super) struct Args {
     model: ModelArgs,
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE")]
-    to: Target,
+    precision: Target,
     /// The model directory to write; it must not exist yet.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
     /// The source sentences of a test set, one per line; without one, nothing is measured.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub(super) struct Args {
     /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
     shortlist: Option<Vec<PathBuf>>,
-    /// Print the receipt as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let options = QuantizeOptions {
         shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
-        precision: args.to.into(),
+        precision: args.precision.into(),
         bootstrap: Bootstrap {
             resamples: args.resamples,
             seed: DEFAULT_SEED,
@@ -119,16 +119,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let test = test.as_ref();
     let test = test.map(|(src, references)| Test { src, references });
-    let quantized = quantize(&args.model.dir()?, &args.out, test, &options)?;
+    let quantized = quantize(&args.model.dir()?, &args.output, test, &options)?;
     let mut out = Output::stdout();
-    match (&quantized.receipt, args.json) {
-        (Some(receipt), true) => out.json(receipt)?,
-        (Some(receipt), false) => show(receipt, &mut out)?,
+    match (&quantized.report, args.json) {
+        (Some(report), true) => out.json(report)?,
+        (Some(report), false) => show(report, &mut out)?,
         (None, true) => out.json(&quantized)?,
         (None, false) => {
             show_rows(sizes(quantized.precision, quantized.bytes), &mut out)?;
             message::note(
-                "nothing was measured; with `--src` and `--ref`, a receipt shows what it costs",
+                "nothing was measured; with `--src` and `--ref`, a report shows what it costs",
             );
         }
     }
@@ -174,19 +174,19 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
 
 /// A search in words.
 fn in_words(search: &SearchOptions) -> String {
-    let formula = search.length_penalty.to_possible_value();
+    let formula = search.length_penalty_formula.to_possible_value();
     let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
     match search.beam_width {
         1 => "greedy".into(),
         width => format!(
             "beam {width}, length penalty {formula}, α = {}",
-            search.alpha
+            search.length_penalty
         ),
     }
 }
 
-fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
-    let Receipt {
+fn show(report: &Report, out: &mut Output) -> Result<()> {
+    let Report {
         precision,
         instructions,
         threads,
@@ -199,7 +199,7 @@ fn show(receipt: &Receipt, out: &mut Output) -> Result<()> {
         shortlist,
         search,
         ..
-    } = receipt;
+    } = report;
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
     let faster = seconds.before / seconds.after.max(1e-9);
     show_rows(sizes(*precision, *bytes), out)?;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use attentive::error::Result;
 use attentive::pipeline::{Pipeline, Rescored};
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::ensemble::EnsembleArgs;
@@ -18,18 +17,18 @@ use super::table::blank_separated;
 const EXAMPLES: &str = "\
 Examples:
   attentive rescore runs/multi30k --src test.en --tgt test.de
-  attentive rescore runs/multi30k --src test.en --tgt test.de --tokens
-  attentive rescore runs/a --with runs/b --src test.en --tgt out.de --format jsonl | jq .log_prob
+  attentive rescore runs/multi30k --src test.en --tgt test.de --token-scores
+  attentive rescore runs/a --with runs/b --src test.en --tgt out.de --json | jq .log_prob
 
 Output:
   One line for each pair: the natural log-probability of the translation, and the number of its tokens, `</s>` included, \
-separated by a tab. `--tokens` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, \
-given the source and the tokens before it. With `--format jsonl`, each pair is an object with `line`, `log_prob` and \
-`n_tokens`, and with `--tokens` the lists `tokens` and `token_log_probs`.
+separated by a tab. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, \
+given the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and \
+`n_tokens`, and with `--token-scores` the lists `tokens` and `token_log_probs`.
   The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, only \
 the beginning is. Warnings name such lines.";
 
-/// Score given translations: their log-probabilities under a model, in all and for each token.
+/// Compute the log-probabilities that a model gives to existing translations, as totals or for each token.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -45,21 +44,13 @@ pub(super) struct Args {
     tgt: PathBuf,
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
-    tokens: bool,
-    /// Form of the output.
-    #[arg(long, value_name = "FORMAT", default_value = "tsv")]
-    format: Format,
+    token_scores: bool,
+    /// Write one JSON object per pair.
+    #[arg(long)]
+    json: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// Columns separated by tabs.
-    Tsv,
-    /// One JSON object per pair.
-    Jsonl,
 }
 
 /// A pair as JSON.
@@ -105,26 +96,24 @@ impl Args {
         out: &mut Output,
     ) -> Result<()> {
         let n_tokens = scored.tokens.len();
-        let tokens = self.tokens.then(|| {
+        let tokens = self.token_scores.then(|| {
             let tokenizer = pipeline.tokenizers().tgt();
             tokenizer.spelled(&scored.tokens)
         });
-        match self.format {
-            Format::Jsonl => out.json_line(&Pair {
+        if self.json {
+            return out.json_line(&Pair {
                 line,
                 log_prob: scored.log_prob,
                 n_tokens,
                 tokens,
-                token_log_probs: self.tokens.then_some(&scored.token_log_probs),
-            }),
-            Format::Tsv => {
-                let mut columns = vec![format!("{:.4}", scored.log_prob), n_tokens.to_string()];
-                if let Some(tokens) = tokens {
-                    columns.push(tokens.join(" "));
-                    columns.push(blank_separated(&scored.token_log_probs));
-                }
-                out.line(columns.join("\t"))
-            }
+                token_log_probs: self.token_scores.then_some(&scored.token_log_probs),
+            });
         }
+        let mut columns = vec![format!("{:.4}", scored.log_prob), n_tokens.to_string()];
+        if let Some(tokens) = tokens {
+            columns.push(tokens.join(" "));
+            columns.push(blank_separated(&scored.token_log_probs));
+        }
+        out.line(columns.join("\t"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use attentive::config::{Config, LengthPenalty, Stopping};
+use attentive::config::{Config, EarlyStopping, LengthPenaltyFormula};
 use attentive::decode::SearchOptions;
 use attentive::error::Result;
 use attentive::pipeline::TranslateOptions;
@@ -16,20 +16,20 @@ pub(super) struct SearchArgs {
     /// Beam width: hypotheses kept at each step; 1 is greedy search [default: the model's].
     #[arg(long, value_name = "N")]
     beam_width: Option<NonZeroUsize>,
-    /// Length penalty formula [default: the model's]. Another one than the model's has an exponent of its own: see `--alpha`.
-    #[arg(long, value_name = "FORMULA")]
-    length_penalty: Option<LengthPenalty>,
-    /// Exponent of the length penalty; 0 disables it [default: the model's; with a `--length-penalty` that is not the model's,
-    /// 0.6 for gnmt and 1 for length].
+    /// Length penalty: the exponent of its formula. Higher values favor longer translations, and 0 disables it [default: the
+    /// model's; with a formula that is not the model's, 0.6 for gnmt and 1 for length].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    alpha: Option<f64>,
+    length_penalty: Option<f64>,
+    /// Formula of the length penalty, by which the log-probability of a translation is divided [default: the model's].
+    #[arg(long, value_name = "FORMULA")]
+    length_penalty_formula: Option<LengthPenaltyFormula>,
     /// Maximum number of tokens per translation, however long its source: fewer or more than by default, up to what the model can
     /// read [default: the model's limit, which grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
     /// When a beam search ends [default: the model's].
     #[arg(long, value_name = "RULE")]
-    stopping: Option<Stopping>,
+    early_stopping: Option<EarlyStopping>,
     /// Fewest tokens of a translation [default: the model's; usually 0].
     #[arg(long, value_name = "N")]
     min_length: Option<usize>,
@@ -51,15 +51,16 @@ impl SearchArgs {
         let mut decode = config.decode.clone();
         decode.beam_width = self.beam_width.map_or(decode.beam_width, NonZeroUsize::get);
         if let Some(penalty) = self
-            .length_penalty
-            .filter(|own| *own != decode.length_penalty)
+            .length_penalty_formula
+            .filter(|own| *own != decode.length_penalty_formula)
         {
             // The model's exponent is one for the other formula.
-            (decode.length_penalty, decode.alpha) = (penalty, penalty.default_alpha());
+            (decode.length_penalty_formula, decode.length_penalty) =
+                (penalty, penalty.default_exponent());
         }
-        decode.alpha = self.alpha.unwrap_or(decode.alpha);
+        decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
         decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
-        decode.stopping = self.stopping.unwrap_or(decode.stopping);
+        decode.early_stopping = self.early_stopping.unwrap_or(decode.early_stopping);
         decode.min_length = self.min_length.unwrap_or(decode.min_length);
         if let Some(most) = self.max_new_tokens {
             // This limit in place of the other.

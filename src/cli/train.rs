@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use attentive::config::{Config, Draft};
+use attentive::config::Draft;
 use attentive::count::plural;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
@@ -11,6 +11,7 @@ use attentive::processes::Processes;
 use attentive::train::report::Silent;
 use attentive::train::{self, Existing, RunOptions, StopReason, Summary};
 
+use super::configuration::configuration;
 use super::existing::ExistingArgs;
 use super::progress::Progress;
 use super::{message, profile};
@@ -21,7 +22,7 @@ Examples:
   attentive train configs/multi30k.toml --resume
   attentive train configs/multi30k.toml --profile
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
-  attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --out runs/try
+  attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
   attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
@@ -39,8 +40,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The directory to write the model to [default: `runs/` followed by the configuration's name].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Train for N updates, print time and memory use, and save nothing [default: 20].
     #[arg(
         long,
@@ -48,7 +49,7 @@ pub(super) struct Args {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "20",
-        conflicts_with_all = ["out", "resume", "force"]
+        conflicts_with_all = ["output", "resume", "force"]
     )]
     profile: Option<NonZeroU64>,
     #[command(flatten)]
@@ -58,17 +59,20 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if let Some(updates) = args.profile {
         processes.require_alone("`--profile`")?;
-        let config = Config::load(&args.config, &args.set)?;
+        let config = configuration(&args.config, &args.set)?;
         return profile::run(&config, updates.get());
     }
     let existing = args.existing.choice();
     let read = || {
-        let out = args.out.clone();
+        let out = args.output.clone();
         let out = out.map_or_else(|| default_out(&args.config), Ok)?;
         Ok((Draft::load(&args.config, &args.set)?, out))
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
+    if processes.is_first() {
+        message::renamed(&draft);
+    }
     let known = processes.value_of_first("the model of `model.from` was read", || {
         draft.known(resumed)
     })?;
@@ -97,7 +101,7 @@ fn default_out(config: &Path) -> Result<PathBuf> {
                 "`{}` has no file name to name the run after",
                 config.display()
             ),
-            "name the directory with `--out`",
+            "name the directory with `--output`",
         )),
     }
 }

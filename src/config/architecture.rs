@@ -231,7 +231,7 @@ impl ModelConfig {
             Family::Encoder => Head::Vector {
                 pooling: self.pooling,
                 d: d_encoder,
-                unit: self.unit_vectors,
+                unit: self.normalize_embeddings,
             },
             Family::EncoderOnly => self.vocabulary(size, d_encoder),
             Family::Transformer | Family::Seq2seq | Family::DecoderOnly => {

@@ -45,7 +45,11 @@ impl Config {
         self.data.training()?;
         self.validate_stored()?;
         // Earlier versions had no such limit.
-        at_most("train.accumulate", self.train.accumulate, MAX_ACCUMULATE)?;
+        at_most(
+            "train.micro_batches_per_update",
+            self.train.micro_batches_per_update,
+            MAX_ACCUMULATE,
+        )?;
         family::windows(self)?;
         unused::check(self)
     }
@@ -152,7 +156,7 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
     size("decode.beam_width", decode.beam_width, 1)?;
     at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
-    not_negative("decode.alpha", decode.alpha)?;
+    not_negative("decode.length_penalty", decode.length_penalty)?;
     not_negative("decode.max_new_factor", decode.max_new_factor)?;
     size("decode.max_new_extra", decode.max_new_extra, 1)?;
     size("decode.batch_size", decode.batch_size, 1)

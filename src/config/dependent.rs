@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{DecodeConfig, Family, LengthPenalty, ModelConfig, Task, TrainConfig};
+use super::{DecodeConfig, Family, LengthPenaltyFormula, ModelConfig, Task, TrainConfig};
 
 /// The most updates of warm-up of a model that is trained already.
 const MOST_WARMUP: u64 = 500;
@@ -12,7 +12,7 @@ const MOST_WARMUP: u64 = 500;
 /// from a model.
 pub(super) fn fill_in(config: &mut Table) {
     by_family(config);
-    by_penalty(config);
+    by_formula(config);
     by_source(config);
 }
 
@@ -41,17 +41,23 @@ fn by_family(config: &mut Table) {
     }
 }
 
-/// The exponents of both penalties have different scales.
-fn by_penalty(config: &mut Table) {
-    if let Some(penalty) = of::<LengthPenalty>(config, "decode", "length_penalty") {
-        set(config, "decode", "alpha", penalty.default_alpha());
+/// The exponents of the two formulas have different scales.
+fn by_formula(config: &mut Table) {
+    let formula: Option<LengthPenaltyFormula> = of(config, "decode", "length_penalty_formula");
+    if let Some(formula) = formula {
+        set(
+            config,
+            "decode",
+            "length_penalty",
+            formula.default_exponent(),
+        );
     }
 }
 
-/// Whether `config` sets another length penalty than that of `known`, whose exponent then means something else.
-pub(super) fn has_other_penalty(config: &Table, known: &DecodeConfig) -> bool {
-    let set: Option<LengthPenalty> = of(config, "decode", "length_penalty");
-    set.is_some_and(|penalty| penalty != known.length_penalty)
+/// Whether `config` sets another formula of the length penalty than that of `known`, whose exponent then means something else.
+pub(super) fn has_other_formula(config: &Table, known: &DecodeConfig) -> bool {
+    let set: Option<LengthPenaltyFormula> = of(config, "decode", "length_penalty_formula");
+    set.is_some_and(|formula| formula != known.length_penalty_formula)
 }
 
 /// The peak of the learning rate of a model that is trained already and so wide. With Adam, the best rate is inversely

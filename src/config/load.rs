@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use toml::{Table, Value};
 
+use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
 use super::{Config, corpus, dependent, older, source};
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ pub struct Draft {
     overrides: Vec<Override>,
     /// With the overrides.
     table: Table,
+    renamed: Vec<Renamed>,
 }
 
 /// Configurations that complete a [`Draft`].
@@ -100,19 +102,26 @@ impl Draft {
     /// Those of [`Draft::load`].
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
-        rename_old_keys(&mut table);
+        let mut renamed = renamed::rename(&mut table)
+            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
         check_table("", &table)
             .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
         let overrides = overrides
             .iter()
             .map(|text| Override::parse(text))
             .collect::<Result<Vec<_>>>()?;
-        for Override { key, value } in &overrides {
-            let key = current_name(key);
-            check_key(&key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
-            set(&mut table, &key, value.clone())?;
+        for Override {
+            key,
+            value,
+            renamed: by_override,
+        } in &overrides
+        {
+            check_key(key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
+            set(&mut table, key, value.clone())?;
+            renamed.extend_from_slice(by_override);
         }
         let draft = Self {
+            renamed,
             text: text.to_owned(),
             path: path.to_path_buf(),
             overrides,
@@ -120,6 +129,11 @@ impl Draft {
         };
         corpus::check(&draft.table).map_err(|error| draft.located(error))?;
         Ok(draft)
+    }
+
+    /// Names of earlier versions that the file and the overrides use.
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
     }
 
     /// The configurations that complete this one, for a run that is resumed in the directory `resumed` if given. It knows that of
@@ -166,7 +180,7 @@ impl Draft {
         })
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         source: Option<&Config>,
         validate: impl Fn(&Config) -> Result<()>,
@@ -194,37 +208,12 @@ impl Draft {
     }
 }
 
-/// Renamed keys: section, old name, new name.
-const OLD_KEYS: [(&str, &str, &str); 1] = [("decode", "max_new_tokens", "max_new_extra")];
-
-/// Replaces the keys of earlier versions.
-fn rename_old_keys(table: &mut Table) {
-    for (section, old, new) in OLD_KEYS {
-        if let Some(Value::Table(section)) = table.get_mut(section)
-            && !section.contains_key(new)
-            && let Some(value) = section.remove(old)
-        {
-            section.insert(new.into(), value);
-        }
-    }
-}
-
-/// The current name of `key`.
-fn current_name(key: &str) -> String {
-    let renamed = OLD_KEYS
-        .iter()
-        .find(|(section, old, _)| key == format!("{section}.{old}"));
-    renamed.map_or_else(
-        || key.into(),
-        |(section, _, new)| format!("{section}.{new}"),
-    )
-}
-
 /// A `KEY=VALUE`.
 #[derive(Debug)]
 struct Override {
     key: String,
     value: Value,
+    renamed: Vec<Renamed>,
 }
 
 impl Override {
@@ -239,9 +228,12 @@ impl Override {
         let value = value
             .parse()
             .unwrap_or_else(|_| Value::String(value.to_owned()));
+        let (key, value, renamed) = renamed::rename_one(key.trim(), value)
+            .map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
         Ok(Self {
-            key: key.trim().to_owned(),
+            key,
             value,
+            renamed,
         })
     }
 
@@ -333,10 +325,8 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     for part in section.into_iter().flat_map(|section| section.split('.')) {
         table = table.get(part)?.get_ref().as_table()?;
     }
-    let old = OLD_KEYS.iter().find(|(_, _, now)| *now == name);
-    let names = std::iter::once(name).chain(old.map(|(_, old, _)| *old));
-    let found = names.into_iter().find_map(|name| table.get_key_value(name));
-    let (name, _) = found?;
+    let mut names = renamed::names(section.unwrap_or(""), name);
+    let (name, _) = names.find_map(|name| table.get_key_value(name))?;
     Some(line_at(text, name.span().start))
 }
 

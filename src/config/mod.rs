@@ -12,6 +12,7 @@ mod difference;
 mod load;
 mod model;
 mod older;
+mod renamed;
 mod rotary;
 mod schema;
 mod source;
@@ -28,17 +29,18 @@ pub use crate::architecture::{
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
+pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use difference::Difference;
 pub use load::{Draft, Known};
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use renamed::Renamed;
 pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use tokenizer::{
     NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
 };
 pub use train::{
-    BestBy, ExchangeFormat, Matmul, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
-    ScheduleConfig, ScheduleKind, TrainConfig,
+    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
+    ScheduleConfig, ScheduleKind, TrainConfig, TrainPrecision,
 };
 
 use serde::{Deserialize, Serialize};

@@ -118,7 +118,7 @@ pub struct ModelConfig {
     /// token. Otherwise each word is one token.
     pub word_pieces: bool,
     /// Whether the vector of an encoder alone is scaled to length 1.
-    pub unit_vectors: bool,
+    pub normalize_embeddings: bool,
     /// A token before every text that the encoder reads; by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_first: Option<String>,
@@ -127,19 +127,19 @@ pub struct ModelConfig {
     pub source_last: Option<String>,
     /// The first token that the decoder reads, in training and decoding; by default `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decoder_start: Option<String>,
+    pub decoder_start_token: Option<String>,
     /// Forced first token of every translation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub forced_first: Option<String>,
+    pub forced_bos_token: Option<String>,
     /// Forced last token of translations that reach the length limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub forced_last: Option<String>,
+    pub forced_eos_token: Option<String>,
     /// Tokens that are never generated; by default `<pad>` and `<s>`, and in language models all special tokens but `</s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub never_generated: Option<Vec<String>>,
+    pub suppress_tokens: Option<Vec<String>>,
     /// Tokens other than `</s>` that end a text of a language model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub further_ends: Option<Vec<String>>,
+    pub extra_eos_tokens: Option<Vec<String>>,
     /// Initialisation of the weights.
     pub init: Init,
     /// Values of recurrent stacks.
@@ -328,14 +328,14 @@ impl Default for ModelConfig {
             pooling: Pooling::Mean,
             label_layer: LabelLayer::None,
             word_pieces: false,
-            unit_vectors: false,
+            normalize_embeddings: false,
             source_first: None,
             source_last: None,
-            decoder_start: None,
-            forced_first: None,
-            forced_last: None,
-            never_generated: None,
-            further_ends: None,
+            decoder_start_token: None,
+            forced_bos_token: None,
+            forced_eos_token: None,
+            suppress_tokens: None,
+            extra_eos_tokens: None,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),
         }

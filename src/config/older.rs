@@ -8,8 +8,8 @@ use super::{Config, dependent};
 const BEFORE: [(&str, &str, Old); 5] = [
     ("tokenizer", "split_punctuation", Old::Switch(false)),
     ("tokenizer", "split_by_script", Old::Switch(false)),
-    ("decode", "length_penalty", Old::Text("gnmt")),
-    ("decode", "alpha", Old::Number(0.6)),
+    ("decode", "length_penalty_formula", Old::Text("gnmt")),
+    ("decode", "length_penalty", Old::Number(0.6)),
     ("train", "label_smoothing", Old::Number(0.1)),
 ];
 
@@ -18,7 +18,7 @@ const KEPT: [&str; 7] = [
     "tokenizer.split_punctuation",
     "tokenizer.split_by_script",
     "decode.length_penalty",
-    "decode.alpha",
+    "decode.length_penalty_formula",
     "train.label_smoothing",
     "train.optimizer.learning_rate",
     "train.schedule.warmup_steps",
@@ -56,8 +56,8 @@ pub(super) fn keep(table: &mut Table, begun: &Config) {
         return;
     };
     let mut unused = begun.unused_keys();
-    if dependent::has_other_penalty(table, &begun.decode) {
-        unused.push("decode.alpha");
+    if dependent::has_other_formula(table, &begun.decode) {
+        unused.push("decode.length_penalty");
     }
     for key in KEPT.iter().filter(|key| !unused.contains(key)) {
         let path: Vec<&str> = key.split('.').collect();

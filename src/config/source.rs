@@ -29,10 +29,10 @@ const OWN: [&str; 10] = [
     "model.attention_dropout",
     "model.activation_dropout",
     "model.source_first",
-    "model.decoder_start",
-    "model.forced_first",
-    "model.forced_last",
-    "model.never_generated",
+    "model.decoder_start_token",
+    "model.forced_bos_token",
+    "model.forced_eos_token",
+    "model.suppress_tokens",
 ];
 
 /// Those that may also differ if the head is a new one.
@@ -180,8 +180,8 @@ pub(super) fn fill_in(config: &mut Table, source: &Config) {
     let heir = heir.without_unused();
     let max_len = heir.model.max_len.min(DataConfig::default().max_len);
     if let Ok(Value::Table(mut inherited)) = Value::try_from(&heir) {
-        if dependent::has_other_penalty(config, &source.decode) {
-            remove(&mut inherited, "decode.alpha");
+        if dependent::has_other_formula(config, &source.decode) {
+            remove(&mut inherited, "decode.length_penalty");
         }
         let kept = |(name, _): &(String, Value)| INHERITED.contains(&name.as_str());
         add(config, inherited.into_iter().filter(kept).collect());

@@ -4,6 +4,7 @@ mod family;
 mod older;
 mod overrides;
 mod ranges;
+mod renamed;
 mod source;
 mod unused;
 
@@ -61,7 +62,7 @@ fn the_schema_knows_keys_and_kinds() {
         ("data.valid", Kind::Section),
         ("data.valid.pairs", Kind::Whole),
         ("data.train.src", Kind::Text),
-        ("model.never_generated", Kind::Texts),
+        ("model.suppress_tokens", Kind::Texts),
         ("train.optimizer.beta1", Kind::Number),
         ("model.scale_embeddings", Kind::Switch),
         ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
@@ -141,11 +142,11 @@ fn a_written_configuration_reads_back_equal() {
         "model.attention_scale",
         "model.source_first",
         "model.source_last",
-        "model.decoder_start",
-        "model.forced_first",
-        "model.forced_last",
-        "model.never_generated",
-        "model.further_ends",
+        "model.decoder_start_token",
+        "model.forced_bos_token",
+        "model.forced_eos_token",
+        "model.suppress_tokens",
+        "model.extra_eos_tokens",
     ];
     let written = |key: &str| !key.starts_with("data.") && !optional.contains(&key);
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {
@@ -246,7 +247,7 @@ fn keys_unlike_any_other_are_refused_with_those_of_the_section() {
         (
             "decode.xyzzy = 1",
             "decode.xyzzy",
-            "the keys of `[decode]` are `alpha`, `batch_size`, `beam_width`",
+            "the keys of `[decode]` are `batch_size`, `beam_width`, `early_stopping`",
         ),
         (
             "xyzzy = 1",

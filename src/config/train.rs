@@ -13,15 +13,15 @@ pub struct TrainConfig {
     /// Target tokens in a micro-batch, including padding.
     pub batch_tokens: usize,
     /// Micro-batches per update (gradient accumulation), over all processes.
-    pub accumulate: usize,
+    pub micro_batches_per_update: usize,
     /// Number type in which processes exchange gradients.
-    pub exchange: ExchangeFormat,
+    pub exchange_precision: ExchangePrecision,
     /// Limit of the RAM used by training, in millions of bytes; 0 for what is free.
     pub max_memory_mb: u64,
     /// Probability mass that label smoothing spreads over the whole vocabulary.
     pub label_smoothing: f64,
     /// Precision of the matrix products of linear maps.
-    pub matmul: Matmul,
+    pub precision: TrainPrecision,
     /// Gradients are scaled down to this global norm; 0 for no clipping.
     pub clip_norm: f64,
     /// Updates between validations; 0 for none.
@@ -56,7 +56,7 @@ pub struct TrainConfig {
 /// Number type in which processes exchange gradients. The parameters are always exchanged in `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ExchangeFormat {
+pub enum ExchangePrecision {
     /// `f32`: the result does not depend on the number of processes.
     #[default]
     F32,
@@ -67,10 +67,10 @@ pub enum ExchangeFormat {
 /// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
 /// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
-/// [`Matmul::Auto`] may even choose another precision. Resuming with other instructions is reported.
+/// [`TrainPrecision::Auto`] may even choose another precision. Resuming with other instructions is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Matmul {
+pub enum TrainPrecision {
     /// `f32`.
     F32,
     /// Operands rounded to bfloat16, sums in `f32`: much faster on CPUs with AMX or AVX-512-BF16.
@@ -95,11 +95,11 @@ impl Default for TrainConfig {
             max_steps: 10_000,
             max_epochs: 0,
             batch_tokens: 4096,
-            accumulate: 1,
-            exchange: ExchangeFormat::F32,
+            micro_batches_per_update: 1,
+            exchange_precision: ExchangePrecision::F32,
             max_memory_mb: 0,
             label_smoothing: 0.1,
-            matmul: Matmul::F32,
+            precision: TrainPrecision::F32,
             clip_norm: 0.0,
             validate_every: 500,
             validate_sentences: 200,

@@ -147,7 +147,7 @@ const KEYS: [(&str, &[&str]); 20] = [
         &["batch_size", "max_tokens", "tokens_per_batch"],
     ),
     (
-        "train.accumulate",
+        "train.micro_batches_per_update",
         &[
             "grad_accum",
             "gradient_accumulation",
@@ -171,8 +171,8 @@ const KEYS: [(&str, &[&str]); 20] = [
         &["max_grad_norm", "grad_clip", "gradient_clip", "clip"],
     ),
     (
-        "train.matmul",
-        &["precision", "dtype", "amp", "fp16", "bf16"],
+        "train.precision",
+        &["matmul_precision", "dtype", "amp", "fp16", "bf16"],
     ),
     ("train.optimizer.learning_rate", &["lr"]),
     ("train.schedule.warmup_steps", &["warmup", "warmup_updates"]),

@@ -5,7 +5,7 @@ use super::partial::Partial;
 use super::rules::Rules;
 use super::{Hypothesis, SearchOptions};
 use crate::batch::TokenId;
-use crate::config::Stopping;
+use crate::config::EarlyStopping;
 use crate::model::NextToken;
 
 /// The hypotheses of one sentence.
@@ -115,7 +115,9 @@ impl<'a> Beam<'a> {
     /// those the ones that lack the fewest constraints first. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let SearchOptions {
-            n_best, stopping, ..
+            n_best,
+            early_stopping,
+            ..
         } = *self.options();
         let Self {
             mut finished,
@@ -127,7 +129,7 @@ impl<'a> Beam<'a> {
             missing.then(b.score.total_cmp(&a.score))
         });
         finished.append(&mut cut_off);
-        if stopping != Stopping::Exact {
+        if early_stopping != EarlyStopping::Never {
             finished.sort_by(|a, b| b.score.total_cmp(&a.score));
         }
         finished.truncate(n_best);
@@ -218,20 +220,20 @@ impl<'a> Beam<'a> {
         let Some(worst) = self.finished.last().map(|hypothesis| hypothesis.score) else {
             return;
         };
-        let ends = match options.stopping {
+        let ends = match options.early_stopping {
             // A beam of width 1 is greedy search, which ends at the first `</s>`.
             _ if options.beam_width == 1 => true,
-            Stopping::Exact => false,
-            Stopping::First => true,
-            Stopping::Likely => self
+            EarlyStopping::Never => false,
+            EarlyStopping::Always => true,
+            EarlyStopping::Heuristic => self
                 .live
                 .first()
                 .is_none_or(|best| options.score(best.log_prob, best.len()) <= worst),
         };
-        match options.stopping {
+        match options.early_stopping {
             _ if ends => self.live.clear(),
-            Stopping::Exact => self.drop_worse_than(worst),
-            Stopping::Likely | Stopping::First => {}
+            EarlyStopping::Never => self.drop_worse_than(worst),
+            EarlyStopping::Heuristic | EarlyStopping::Always => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Sampling;
-use crate::config::{DecodeConfig, LengthPenalty, MAX_BEAM_WIDTH, Stopping};
+use crate::config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 use crate::error::{Error, Result};
 
 /// Options of a search.
@@ -12,9 +12,9 @@ pub struct SearchOptions {
     /// Hypotheses kept at each decoding step; 1 for greedy search.
     pub beam_width: usize,
     /// Normalisation of scores by length.
-    pub length_penalty: LengthPenalty,
+    pub length_penalty_formula: LengthPenaltyFormula,
     /// The penalty's exponent α.
-    pub alpha: f64,
+    pub length_penalty: f64,
     /// See [`SearchOptions::limit`].
     pub max_new_factor: f64,
     /// See [`SearchOptions::limit`].
@@ -25,7 +25,7 @@ pub struct SearchOptions {
     pub n_best: usize,
     /// When a beam search ends.
     #[serde(skip_serializing_if = "is_exact")]
-    pub stopping: Stopping,
+    pub early_stopping: EarlyStopping,
     /// Fewest tokens of a hypothesis, without `</s>`, which is barred before. A token that the model forces and the limit are
     /// exempt.
     #[serde(skip_serializing_if = "is_zero")]
@@ -58,8 +58,8 @@ fn is_zero(n: &usize) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_exact(stopping: &Stopping) -> bool {
-    *stopping == Stopping::Exact
+fn is_exact(stopping: &EarlyStopping) -> bool {
+    *stopping == EarlyStopping::Never
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -72,13 +72,13 @@ impl From<&DecodeConfig> for SearchOptions {
     fn from(config: &DecodeConfig) -> Self {
         Self {
             beam_width: config.beam_width,
+            length_penalty_formula: config.length_penalty_formula,
             length_penalty: config.length_penalty,
-            alpha: config.alpha,
             max_new_factor: config.max_new_factor,
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
             n_best: 1,
-            stopping: config.stopping,
+            early_stopping: config.early_stopping,
             min_length: config.min_length,
             no_repeat_ngram: config.no_repeat_ngram,
             coverage_penalty: 0.0,
@@ -132,7 +132,7 @@ impl SearchOptions {
             ));
         }
         for (name, value) in [
-            ("alpha", self.alpha),
+            ("length_penalty", self.length_penalty),
             ("max_new_factor", self.max_new_factor),
         ] {
             if !value.is_finite() {
@@ -172,9 +172,9 @@ impl SearchOptions {
 
     /// Number of finished hypotheses that a beam search keeps.
     pub(super) fn n_finished(&self) -> usize {
-        match self.stopping {
-            Stopping::Exact => self.n_best,
-            Stopping::Likely | Stopping::First => self.beam_width,
+        match self.early_stopping {
+            EarlyStopping::Never => self.n_best,
+            EarlyStopping::Heuristic | EarlyStopping::Always => self.beam_width,
         }
     }
 
@@ -189,11 +189,11 @@ impl SearchOptions {
     /// Score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length penalty.
     pub fn score(&self, log_prob: f64, length: usize) -> f64 {
         let length = length.max(1) as f64;
-        let base = match self.length_penalty {
-            LengthPenalty::Gnmt => (5.0 + length) / 6.0,
-            LengthPenalty::Length => length,
+        let base = match self.length_penalty_formula {
+            LengthPenaltyFormula::Gnmt => (5.0 + length) / 6.0,
+            LengthPenaltyFormula::Length => length,
         };
-        log_prob / base.powf(self.alpha)
+        log_prob / base.powf(self.length_penalty)
     }
 
     /// The coverage penalty of a hypothesis whose source positions received these sums of attention: 0 or less. Sums that

@@ -9,15 +9,15 @@ use toy::*;
 use super::{Capacity, Decoding, Sampling, SearchOptions, Sentence, Setting, search};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
-use crate::config::LengthPenalty;
+use crate::config::LengthPenaltyFormula;
 
 #[test]
 fn a_beam_that_holds_all_hypotheses_equals_brute_force() {
     for seed in 0..4 {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
-        for (penalty, alpha) in PENALTIES {
-            let options = options(700, penalty, alpha);
+        for (penalty, length_penalty) in PENALTIES {
+            let options = options(700, penalty, length_penalty);
             let src = [7];
             let expected = ranked(everything(&toy, &src, 4), &options);
             assert_same(&one(&toy, &src, &options), &expected);
@@ -32,12 +32,12 @@ fn early_stopping_never_changes_the_results() {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
         let src: Vec<TokenId> = (0..seed as TokenId % 9 + 1).collect();
-        for (penalty, alpha) in PENALTIES {
+        for (penalty, length_penalty) in PENALTIES {
             for width in [2, 3, 5] {
                 for n_best in [1, width] {
                     let options = SearchOptions {
                         n_best,
-                        ..options(width, penalty, alpha)
+                        ..options(width, penalty, length_penalty)
                     };
                     assert_same(
                         &one(&toy, &src, &options),
@@ -71,8 +71,8 @@ fn a_beam_of_one_is_greedy() {
                 expected.0.push(best as TokenId);
             }
         }
-        for (penalty, alpha) in PENALTIES {
-            let results = one(&toy, &src, &options(1, penalty, alpha));
+        for (penalty, length_penalty) in PENALTIES {
+            let results = one(&toy, &src, &options(1, penalty, length_penalty));
             assert_same(&results, std::slice::from_ref(&expected));
         }
     }
@@ -85,7 +85,7 @@ fn a_sentence_does_not_depend_on_its_batch() {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
         for width in [1, 4] {
-            let options = options(width, LengthPenalty::Gnmt, 0.6);
+            let options = options(width, LengthPenaltyFormula::Gnmt, 0.6);
             for capacity in [1, 2, 6, 100] {
                 let together = find(&toy, &sentences, &options, capacity);
                 assert_eq!(together[0], together[5]);
@@ -108,7 +108,7 @@ fn sentences_are_taken_when_there_is_room() {
     let contract = contract();
     let options = SearchOptions {
         max_new_extra: 20,
-        ..options(1, LengthPenalty::Gnmt, 0.6)
+        ..options(1, LengthPenaltyFormula::Gnmt, 0.6)
     };
     let capacity = Capacity {
         sentences: 2,
@@ -140,7 +140,7 @@ fn no_sentence_is_taken_before_there_is_room() {
     let toy = Toy::new(&logits);
     let taken = std::cell::Cell::new(0);
     let sentences = (0..6).inspect(|_| taken.set(taken.get() + 1));
-    let options = options(1, LengthPenalty::Gnmt, 0.6);
+    let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
     let setting = Setting {
         contract: contract(),
         options,
@@ -158,7 +158,7 @@ fn no_sentence_is_taken_before_there_is_room() {
 #[test]
 fn sentences_leave_at_any_step() {
     let logits = random_logits(3);
-    let options = options(3, LengthPenalty::Gnmt, 0.6);
+    let options = options(3, LengthPenaltyFormula::Gnmt, 0.6);
     let sources: Vec<Vec<TokenId>> = (0..9).map(|number| vec![4 + number % 4; 5]).collect();
     for leaving in 0..9 {
         let toy = Toy::new(&logits);
@@ -202,7 +202,7 @@ fn long_sentences_are_decoded_alone() {
         positions: 6,
     };
     let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
-    let options = options(1, LengthPenalty::Gnmt, 0.6);
+    let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
     let sentences = sentences.into_iter().map(Sentence::from);
     let found: Vec<_> = search(
         &toy,
@@ -234,7 +234,7 @@ fn forced_tokens_are_first_and_last() {
         positions: usize::MAX,
     };
     for width in [1, 3] {
-        let options = options(width, LengthPenalty::Length, 1.0);
+        let options = options(width, LengthPenaltyFormula::Length, 1.0);
         let sentences = std::iter::once(vec![4].into());
         let found = search(
             &toy,
@@ -258,16 +258,16 @@ fn finished_sentences_leave_the_batch() {
     let logits = closing_after_source();
     let toy = Toy::new(&logits);
     let src: [&[TokenId]; 3] = [&[1, 9, 9], &[4, 9, 9], &[2, 9, 9]];
-    let results = find(&toy, &src, &options(1, LengthPenalty::Gnmt, 0.6), 3);
+    let results = find(&toy, &src, &options(1, LengthPenaltyFormula::Gnmt, 0.6), 3);
     assert_eq!(toy.rows.take(), [3, 3, 2, 1, 1]);
     let lens: Vec<usize> = results.iter().map(|r| r[0].tokens.len()).collect();
     assert_eq!(lens, [1, 4, 2]);
 
-    let results = find(&toy, &src, &options(3, LengthPenalty::Gnmt, 0.6), 3);
+    let results = find(&toy, &src, &options(3, LengthPenaltyFormula::Gnmt, 0.6), 3);
     assert_eq!(results[1][0].tokens, [5; 4]);
     let one_best = SearchOptions {
         n_best: 1,
-        ..options(3, LengthPenalty::Gnmt, 0.6)
+        ..options(3, LengthPenaltyFormula::Gnmt, 0.6)
     };
     find(&toy, &src, &one_best, 3);
     let rows = toy.rows.take();
@@ -283,7 +283,7 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
         let results = one(
             &toy,
             &vec![4; src_len],
-            &options(width, LengthPenalty::Length, 1.0),
+            &options(width, LengthPenaltyFormula::Length, 1.0),
         );
         assert_eq!(results.len(), width);
         assert_eq!(results[0].tokens, vec![4; expected]);
@@ -294,7 +294,7 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
     let results = one(
         &Toy::new(&rarely),
         &[4],
-        &options(3, LengthPenalty::Gnmt, 0.6),
+        &options(3, LengthPenaltyFormula::Gnmt, 0.6),
     );
     assert!(results[0].finished && results[0].score < results[2].score && !results[2].finished);
 }
@@ -307,7 +307,7 @@ fn ties_are_broken_in_order() {
         logits[SPECIAL.eos as usize] = 1.0;
         logits
     };
-    let options = options(3, LengthPenalty::Gnmt, 0.0);
+    let options = options(3, LengthPenaltyFormula::Gnmt, 0.0);
     let results = one(&Toy::new(&flat), &[4], &options);
     let tokens: Vec<&[TokenId]> = results.iter().map(|r| r.tokens.as_slice()).collect();
     assert_eq!(tokens, [&[][..], &[1], &[4]]);
@@ -331,7 +331,7 @@ fn no_hypothesis_survives_nan() {
         logits
     };
     for width in [1, 3] {
-        let options = options(width, LengthPenalty::Length, 1.0);
+        let options = options(width, LengthPenaltyFormula::Length, 1.0);
         assert!(one(&Toy::new(&nan), &[4, 5], &options).is_empty());
         let results = one(&Toy::new(&later), &[4, 5], &options);
         assert!(results.iter().all(|result| result.finished), "{results:?}");
@@ -349,7 +349,7 @@ fn no_hypothesis_survives_nan() {
 fn empty_sources_have_empty_outputs() {
     let logits = random_logits(0);
     let toy = Toy::new(&logits);
-    let options = options(2, LengthPenalty::Length, 1.0);
+    let options = options(2, LengthPenaltyFormula::Length, 1.0);
     assert!(find(&toy, &[], &options, 4).is_empty());
     let results = one(&toy, &[], &options);
     assert_eq!(results.len(), 1);
@@ -359,7 +359,7 @@ fn empty_sources_have_empty_outputs() {
 
 #[test]
 fn invalid_options_are_refused() {
-    let fits = options(5, LengthPenalty::Gnmt, 0.6);
+    let fits = options(5, LengthPenaltyFormula::Gnmt, 0.6);
     assert!(fits.check().is_ok());
     for wrong in [
         SearchOptions {
@@ -369,7 +369,7 @@ fn invalid_options_are_refused() {
         SearchOptions { n_best: 6, ..fits },
         SearchOptions { n_best: 0, ..fits },
         SearchOptions {
-            alpha: f64::NAN,
+            length_penalty: f64::NAN,
             ..fits
         },
         SearchOptions {

@@ -174,7 +174,7 @@ impl Engine {
         self.precision
     }
 
-    /// The instructions of the products, for logs and receipts.
+    /// The instructions of the products, for logs and reports.
     pub fn instructions(&self) -> String {
         self.projection.instructions()
     }

@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
             scale_embeddings: false,
             tie_embeddings: TieEmbeddings::None,
             output_bias: true,
-            never_generated: Some(Vec::new()),
+            suppress_tokens: Some(Vec::new()),
             recurrent: RecurrentConfig {
                 cell: CellKind::Gru,
                 d_hidden: width("enc_w_hh")?,

@@ -96,7 +96,7 @@ const NAMES: [(&str, &[&str]); 17] = [
         &["relative_attention_num_buckets"],
     ),
     ("decode.beam_width", &["num_beams", "beam-size"]),
-    ("decode.alpha", &["length_penalty", "normalize"]),
+    ("decode.length_penalty", &["normalize"]),
     ("decode.max_new_extra", &["max_new_tokens", "max_length"]),
 ];
 

@@ -9,7 +9,7 @@ pub struct Epilogue {
     pub activation: Activation,
     /// Applied after the activation.
     pub dropout: Option<Dropout>,
-    /// Matmul precision.
+    /// TrainPrecision precision.
     pub precision: Precision,
 }
 

@@ -33,8 +33,8 @@ impl Pipeline {
         if self.contract()? != other.contract()? {
             return Err(Error::usage(
                 "it starts or ends outputs with other tokens than the first model, or never generates others",
-                "give all models of an ensemble the same `model.decoder_start`, `model.forced_first`, \
-                 `model.forced_last` and `model.never_generated`",
+                "give all models of an ensemble the same `model.decoder_start_token`, `model.forced_bos_token`, \
+                 `model.forced_eos_token` and `model.suppress_tokens`",
             ));
         }
         self.partners.push(other);

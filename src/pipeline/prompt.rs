@@ -29,7 +29,7 @@ impl Pipeline {
     /// Prepares a text to continue.
     ///
     /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start token: for
-    /// it, an empty text stands for `model.decoder_start`, or for a line break.
+    /// it, an empty text stands for `model.decoder_start_token`, or for a line break.
     ///
     /// # Errors
     /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
@@ -111,7 +111,7 @@ impl Pipeline {
     /// What stands for an empty text in a stream: the start token, if the model has one, or a line break.
     fn empty_text(&self) -> Result<TokenId> {
         let tokenizer = self.tokenizers.tgt();
-        if self.config.model.decoder_start.is_some() {
+        if self.config.model.decoder_start_token.is_some() {
             return Ok(tokenizer.special().start);
         }
         match tokenizer.encode("\n")?[..] {

@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         let (what, token) = (what(), token.unwrap_or_default());
         Err(Unmeetable::new(
             format!("the {what} contains `{token}`, which the model never generates"),
-            "`model.never_generated` lists such tokens",
+            "`model.suppress_tokens` lists such tokens",
         ))
     }
 

@@ -37,12 +37,12 @@ impl Tokenizers {
         }
     }
 
-    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start`, and what its encoder reads
-    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_first`, and a tagger reads
+    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start_token`, and what its encoder reads
+    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_bos_token`, and a tagger reads
     /// the pieces of words if `model.word_pieces` says so.
     ///
     /// # Errors
-    /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.never_generated` leaves
+    /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.suppress_tokens` leaves
     /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
         let TokenContract {
@@ -86,17 +86,18 @@ impl Tokenizers {
             let token = token.as_deref();
             token.map(|token| id_of(key, token, tgt)).transpose()
         };
-        let never = match &model.never_generated {
+        let never = match &model.suppress_tokens {
             None => vec![special.pad, special.bos],
-            Some(tokens) => never_generated(tokens, tgt)?,
+            Some(tokens) => suppress_tokens(tokens, tgt)?,
         };
         Ok(TokenContract {
-            start: id("model.decoder_start", &model.decoder_start)?.unwrap_or(special.bos),
+            start: id("model.decoder_start_token", &model.decoder_start_token)?
+                .unwrap_or(special.bos),
             end: special.eos,
             pad: src.pad,
             never,
-            forced_first: id("model.forced_first", &model.forced_first)?,
-            forced_last: id("model.forced_last", &model.forced_last)?,
+            forced_first: id("model.forced_bos_token", &model.forced_bos_token)?,
+            forced_last: id("model.forced_eos_token", &model.forced_eos_token)?,
         })
     }
 
@@ -105,8 +106,8 @@ impl Tokenizers {
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
     pub fn ends(&self, model: &ModelConfig) -> Result<Vec<TokenId>> {
-        let further = model.further_ends.iter().flatten();
-        let further = further.map(|token| id_of("model.further_ends", token, self.tgt()));
+        let further = model.extra_eos_tokens.iter().flatten();
+        let further = further.map(|token| id_of("model.extra_eos_tokens", token, self.tgt()));
         [Ok(self.tgt().special().eos)]
             .into_iter()
             .chain(further)
@@ -123,16 +124,16 @@ impl Tokenizers {
     pub fn never_in_texts(&self, model: &ModelConfig, units: Units) -> Result<Vec<TokenId>> {
         let special = self.tgt().special();
         let ends = |id: TokenId| id == special.eos && units == Units::Lines;
-        match model.never_generated {
+        match model.suppress_tokens {
             None => Ok(special.ids().filter(|&id| !ends(id)).collect()),
             Some(_) => Ok(self.contract(model)?.never),
         }
     }
 }
 
-/// The ids of `tokens`, the value of `model.never_generated`.
-fn never_generated(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
-    let key = "model.never_generated";
+/// The ids of `tokens`, the value of `model.suppress_tokens`.
+fn suppress_tokens(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
+    let key = "model.suppress_tokens";
     let never: Vec<TokenId> = tokens
         .iter()
         .map(|token| id_of(key, token, tokenizer))

@@ -46,11 +46,15 @@ impl Languages {
         }
         if let Some(code) = &self.target {
             let token = tokenizers.tgt().language(code)?;
-            let starts = model.decoder_start.as_deref().and_then(code_of).is_some();
+            let starts = model
+                .decoder_start_token
+                .as_deref()
+                .and_then(code_of)
+                .is_some();
             match token.starts_with(BEFORE_SOURCE) {
                 true => model.source_first = Some(token),
-                false if starts => model.decoder_start = Some(token),
-                false => model.forced_first = Some(token),
+                false if starts => model.decoder_start_token = Some(token),
+                false => model.forced_bos_token = Some(token),
             }
         }
         Ok(())
@@ -176,21 +180,21 @@ mod tests {
         let token = |token: &str| Some(token.to_owned());
         let both = of(Some("fr_XX"), Some("de"), plain()).unwrap();
         assert_eq!(both.source_first, token("fr_XX"));
-        assert_eq!(both.forced_first, token("__de__"));
+        assert_eq!(both.forced_bos_token, token("__de__"));
         let marked = of(None, Some("deu"), plain()).unwrap();
         assert_eq!(marked.source_first, token(">>deu<<"));
-        assert_eq!(marked.forced_first, None);
+        assert_eq!(marked.forced_bos_token, None);
         let other_places = ModelConfig {
             source_last: token("de_DE"),
-            decoder_start: token("de_DE"),
+            decoder_start_token: token("de_DE"),
             ..plain()
         };
         let both = of(Some("fr_XX"), Some("fr_XX"), other_places).unwrap();
         assert_eq!(
-            [both.source_last, both.decoder_start],
+            [both.source_last, both.decoder_start_token],
             [token("fr_XX"), token("fr_XX")]
         );
-        assert_eq!([both.source_first, both.forced_first], [None, None]);
+        assert_eq!([both.source_first, both.forced_bos_token], [None, None]);
         let error = of(Some("plain"), None, plain()).unwrap_err();
         assert!(error.to_string().contains("no language `plain`"), "{error}");
         assert_eq!(

@@ -31,11 +31,11 @@ pub struct SpecialTokens {
     pub eos: TokenId,
     /// A masked token: `<mask>`.
     pub mask: Option<TokenId>,
-    /// What a decoder reads first: `<s>`, unless `model.decoder_start` names another token.
+    /// What a decoder reads first: `<s>`, unless `model.decoder_start_token` names another token.
     pub start: TokenId,
     /// What an encoder reads before every text: `model.source_first`.
     pub first: Option<TokenId>,
-    /// What every translation begins with: `model.forced_first`.
+    /// What every translation begins with: `model.forced_bos_token`.
     pub forced: Option<TokenId>,
     /// What an encoder reads after the end of every text: `model.source_last`.
     pub last: Option<TokenId>,

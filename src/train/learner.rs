@@ -13,7 +13,7 @@ use super::scheduled_sampling::ScheduledSampling;
 use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
 use crate::checkpoint::Products;
-use crate::config::{Config, Matmul};
+use crate::config::{Config, TrainPrecision};
 use crate::device::Device;
 use crate::model::{Loss, Model, Parameter, leaves, parameters, take_gradients, trained};
 use crate::nn::Pass;
@@ -54,8 +54,13 @@ impl Learner {
         config: &Config,
         device: Device,
     ) -> Self {
-        let n_batches = config.train.accumulate.max(1);
-        let exchange = Exchange::new(&model, processes, config.train.exchange, n_batches);
+        let n_batches = config.train.micro_batches_per_update.max(1);
+        let exchange = Exchange::new(
+            &model,
+            processes,
+            config.train.exchange_precision,
+            n_batches,
+        );
         let parts = exchange.parts().to_vec();
         Self {
             optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
@@ -66,10 +71,10 @@ impl Learner {
             label_smoothing: config.train.label_smoothing,
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
-            precision: match config.train.matmul {
-                Matmul::F32 => Precision::F32,
-                Matmul::Bf16 => Precision::Bf16,
-                Matmul::Auto => Precision::fastest(),
+            precision: match config.train.precision {
+                TrainPrecision::F32 => Precision::F32,
+                TrainPrecision::Bf16 => Precision::Bf16,
+                TrainPrecision::Auto => Precision::fastest(),
             },
             device,
         }
@@ -86,8 +91,8 @@ impl Learner {
     pub fn products(&self) -> Products {
         Products {
             matmul: match self.precision {
-                Precision::F32 => Matmul::F32,
-                Precision::Bf16 => Matmul::Bf16,
+                Precision::F32 => TrainPrecision::F32,
+                Precision::Bf16 => TrainPrecision::Bf16,
             },
             instructions: self.precision.instructions().into(),
         }

@@ -9,7 +9,7 @@ use self::activations::floats;
 use super::optimizer::slots;
 use super::sum::{most_at_once, most_copies};
 use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
-use crate::config::{Config, Matmul};
+use crate::config::{Config, TrainPrecision};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
 use crate::ops::Precision;
@@ -68,7 +68,10 @@ impl Memory {
         let architecture = subject.architecture;
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
-        let (n_batches, n) = (config.train.accumulate as u64, subject.processes as u64);
+        let (n_batches, n) = (
+            config.train.micro_batches_per_update as u64,
+            subject.processes as u64,
+        );
         // With those that are sent and received.
         let gradients = match n {
             1 => f64::from(most_at_once(n_batches)),
@@ -158,7 +161,7 @@ impl Memory {
             key: "train.batch_tokens".into(),
             expected: format!("at most {fits}, which fits into {place}"),
             found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
-            hint: Some("lower it and raise `train.accumulate` by the same factor to keep the size of updates; `train.max_memory_mb` changes the limit".into()),
+            hint: Some("lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of updates; `train.max_memory_mb` changes the limit".into()),
         })
     }
 }
@@ -189,8 +192,8 @@ fn d_inner(architecture: &Architecture) -> usize {
 /// Bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
 fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
     const PACKED: f64 = 2.0;
-    let matmul = subject.config.train.matmul;
-    let pairs = Precision::fastest() == Precision::Bf16 && matmul != Matmul::F32;
+    let matmul = subject.config.train.precision;
+    let pairs = Precision::fastest() == Precision::Bf16 && matmul != TrainPrecision::F32;
     if !pairs {
         return 0.0;
     }

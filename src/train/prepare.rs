@@ -12,7 +12,7 @@ use super::source::Source;
 use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
-use crate::config::{Config, Difference, Matmul};
+use crate::config::{Config, Difference, TrainPrecision};
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interop::ExportFormat;
@@ -153,11 +153,11 @@ pub(super) fn prepare(
     let products = learner.products();
     // Products in f32 have the same bits on all machines.
     let products = match products.matmul {
-        Matmul::F32 => "f32".into(),
+        TrainPrecision::F32 => "f32".into(),
         _ => products.to_string(),
     };
     processes.require_same(
-        "the precision of products (`train.matmul`) or the CPU's instructions",
+        "the precision of products (`train.precision`) or the CPU's instructions",
         &products,
     )?;
     let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
@@ -214,10 +214,10 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
             hint: Some("give all processes the same configuration".into()),
         });
     }
-    let (accumulate, n) = (config.train.accumulate, processes.count());
+    let (accumulate, n) = (config.train.micro_batches_per_update, processes.count());
     if accumulate < n {
         return Err(Error::Config {
-            key: "train.accumulate".into(),
+            key: "train.micro_batches_per_update".into(),
             expected: format!("at least {n}, a micro-batch for each process"),
             found: accumulate.to_string(),
             hint: Some("it counts the micro-batches of an update over all processes; a multiple of their number keeps all of them busy".into()),

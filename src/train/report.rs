@@ -92,7 +92,7 @@ pub struct StartReport {
     pub steps_per_epoch: u64,
     /// Predicted peak memory use, in bytes.
     pub memory: u64,
-    /// Matmul precision and instructions.
+    /// TrainPrecision precision and instructions.
     pub products: Products,
     /// Processes that share the work.
     pub processes: usize,

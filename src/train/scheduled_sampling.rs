@@ -29,7 +29,7 @@ impl ScheduledSampling {
         Self {
             config: config.train.scheduled_sampling.clone(),
             seed: config.seed,
-            accumulate: config.train.accumulate.max(1) as u64,
+            accumulate: config.train.micro_batches_per_update.max(1) as u64,
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn epsilon_falls_by_updates_not_by_micro_batches() {
         let mut config = Config::default();
-        config.train.accumulate = 2;
+        config.train.micro_batches_per_update = 2;
         config.train.scheduled_sampling = SamplingConfig {
             kind: SamplingKind::Linear,
             least: 0.0,

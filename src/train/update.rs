@@ -51,7 +51,7 @@ pub struct Update {
 }
 
 impl Learner {
-    /// Runs update `step`, counted from 1: sums the gradients of its `train.accumulate` micro-batches, clips their mean
+    /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update` micro-batches, clips their mean
     /// over all tokens, and updates the model. `batches` are those of [`Learner::share`].
     ///
     /// # Errors

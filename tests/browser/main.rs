@@ -6,10 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod driver;
+mod explain;
 mod files;
 mod fill;
 mod generate;
-mod inspect;
 mod keys;
 mod labels;
 mod looks;

@@ -38,7 +38,7 @@ encoder = 'transformer'
 pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
     if let Some(kind) = family.strip_prefix("imported ") {
         let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hf");
-        let outcome = folder.run(&format!("import {fixture}/{kind} --out runs/{name}"));
+        let outcome = folder.run(&format!("import {fixture}/{kind} --output runs/{name}"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         return;
     }

@@ -63,16 +63,19 @@ fn commands_use_the_chosen_weights() {
     }
     stdout(
         &folder,
-        "inspect runs/c --checkpoint 2 1 --output page.html",
+        "explain runs/c --checkpoint 2 1 --output page.html",
     );
     stdout(
         &folder,
         "compare runs/c runs/c/checkpoints/step-00000002 --src src --ref tgt",
     );
-    let own = "average runs/c --checkpoint 2 --out two";
+    let own = "average runs/c --checkpoint 2 --output two";
     assert_eq!(stdout(&folder, own), "");
     assert!(weights(&folder, "two") == weights(&folder, &folder_of(2)));
-    stdout(&folder, "average runs/c --checkpoint best,3,2 --out mean");
+    stdout(
+        &folder,
+        "average runs/c --checkpoint best,3,2 --output mean",
+    );
     let averaged = info(&folder, "mean")["provenance"]["averaged_steps"].clone();
     assert_eq!(averaged.as_array().unwrap().len(), 3);
 }
@@ -101,7 +104,7 @@ fn the_run_of_a_checkpoint_is_found_from_anywhere() {
 fn training_may_start_from_a_checkpoint() {
     let folder = trained();
     let outcome = folder.run(
-        "train c.toml --out next --set model.from=runs/c/checkpoints/step-00000002 --set train.max_steps=1",
+        "train c.toml --output next --set model.from=runs/c/checkpoints/step-00000002 --set train.max_steps=1",
     );
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let first = info(&folder, "next/checkpoints/step-00000000");
@@ -127,16 +130,16 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
     );
     folder.fails("info runs/d --checkpoint 2", 1, &["runs/d"]);
     folder.fails(
-        "average runs/c --checkpoint 2,2 --out mean",
+        "average runs/c --checkpoint 2,2 --output mean",
         2,
         &["update 2 is chosen twice"],
     );
     folder.fails(
-        &format!("average {} --out mean", folder_of(2)),
+        &format!("average {} --output mean", folder_of(2)),
         2,
         &["is a checkpoint itself", "its run"],
     );
-    stdout(&folder, "average runs/c --last 2 --out mean");
+    stdout(&folder, "average runs/c --last 2 --output mean");
     folder.fails(
         "info mean --checkpoint last",
         2,

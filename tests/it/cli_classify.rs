@@ -255,7 +255,7 @@ fn mistakes_are_reported() {
     );
 
     let refused = |settings: &str, complaint: &[&str]| {
-        folder.fails(&format!("train c.toml --out r {settings}"), 2, complaint);
+        folder.fails(&format!("train c.toml --output r {settings}"), 2, complaint);
     };
     refused(
         "--set tokenizer.vocabulary=shared",
@@ -276,7 +276,7 @@ fn mistakes_are_reported() {
     refused("--set data.train={text='in'}", &["data.train", "`text`"]);
     refused("--set train.best_by=bleu", &["train.best_by"]);
     folder.write("bad.tsv", "dog\ta dog runs.\n");
-    let outcome = folder.run("train c.toml --out r --set data.valid={tsv='bad.tsv'}");
+    let outcome = folder.run("train c.toml --output r --set data.valid={tsv='bad.tsv'}");
     let unknown = "error: `bad.tsv`, line 1: unknown label `dog`";
     assert!(outcome.stderr.contains(unknown), "{outcome:?}");
 }
@@ -289,10 +289,10 @@ fn embed_info_and_inspect_work_for_classifiers() {
     assert_eq!(embedded["vector"].as_array().unwrap().len(), 16);
     let info = stdout(&folder, "info runs/c");
     assert!(info.contains("labels, special tokens"), "{info}");
-    let mut command = folder.command("inspect runs/c");
+    let mut command = folder.command("explain runs/c");
     let outcome = command.arg("a cat runs.").output().unwrap();
     assert!(outcome.status.success());
-    let page = fs::read_to_string(folder.path("inspect.html")).unwrap();
+    let page = fs::read_to_string(folder.path("explanation.html")).unwrap();
     let (_, rest) = page.split_once("type=\"application/json\">").unwrap();
     let data = parsed(rest.split_once("</script>").unwrap().0);
     assert_eq!(data["labels"][0]["label"], "cat");

@@ -16,7 +16,7 @@ const LONG: &str = "5 6 7 8 9 0";
 fn two_models() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", cli_model::CONFIG);
-    for options in ["--out a", "--out b --set model.d_ff=16"] {
+    for options in ["--output a", "--output b --set model.d_ff=16"] {
         let outcome = folder.run(&format!("train c.toml {options}"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
@@ -129,7 +129,7 @@ fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("t.toml", tagger);
-    assert_eq!(folder.run("train t.toml --out tagger").code, Some(0));
+    assert_eq!(folder.run("train t.toml --output tagger").code, Some(0));
     folder.write("p.svg", "kept").write("blank", "\n \n\n");
     let kept = |path: &Path| assert_eq!(fs::read_to_string(path).unwrap(), "kept");
     folder.fails(

@@ -13,11 +13,11 @@ use crate::run::{Folder, Outcome};
 /// A run with dropout that is long enough to be stopped midway, with pauses for validation and saving.
 pub(crate) const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
     --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
-    --set train.accumulate=2 --set data.train.pairs=1000";
+    --set train.micro_batches_per_update=2 --set data.train.pairs=1000";
 
 pub(crate) fn long(folder: &Folder, out: &str, more: &str) -> String {
     folder.write("c.toml", CONFIG);
-    format!("train c.toml --out {out} {LONG} {more}")
+    format!("train c.toml --output {out} {LONG} {more}")
 }
 
 pub(crate) fn start(folder: &Folder, arguments: &str) -> Child {
@@ -116,7 +116,7 @@ fn a_kill_between_two_files_is_repaired() {
         folder.path("begun/provenance.json"),
     )
     .unwrap();
-    let outcome = folder.run("train c.toml --resume --out begun");
+    let outcome = folder.run("train c.toml --resume --output begun");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(weights(&folder, "begun") == whole);
 }
@@ -140,7 +140,11 @@ fn force_replaces_a_run_and_nothing_else() {
         .write("other/config.toml", "mine")
         .write("other/thesis.txt", "mine");
     for how in ["--force", "--resume", ""] {
-        folder.fails(&format!("train c.toml --out other {how}"), 2, &["`other`"]);
+        folder.fails(
+            &format!("train c.toml --output other {how}"),
+            2,
+            &["`other`"],
+        );
     }
     assert_eq!(fs::read_dir(folder.path("other")).unwrap().count(), 2);
 }
@@ -174,11 +178,11 @@ fn a_signal_saves_and_stops() {
 #[test]
 fn a_failed_save_keeps_the_previous_checkpoint() {
     let folder = trained();
-    let outcome = folder.run("train c.toml --out parts --set train.max_steps=2");
+    let outcome = folder.run("train c.toml --output parts --set train.max_steps=2");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let before = weights(&folder, "parts");
     let script = format!(
-        "ulimit -f 8; trap '' XFSZ; exec '{}' train c.toml --out parts --resume",
+        "ulimit -f 8; trap '' XFSZ; exec '{}' train c.toml --output parts --resume",
         env!("CARGO_BIN_EXE_attentive")
     );
     let limited = Command::new("bash")
@@ -198,7 +202,7 @@ fn a_failed_save_keeps_the_previous_checkpoint() {
         fs::read_to_string(folder.path("parts/checkpoints/last")).unwrap(),
         "2\n"
     );
-    let outcome = folder.run("train c.toml --out parts --resume");
+    let outcome = folder.run("train c.toml --output parts --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(weights(&folder, "parts") == weights(&folder, "runs/c"));
 }
@@ -208,7 +212,7 @@ fn the_cause_of_a_nan_loss_is_reported() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
     let outcome = folder.run(
-        "train c.toml --out r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set train.log_every=1",
+        "train c.toml --output r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set train.log_every=1",
     );
     assert_eq!(
         (outcome.code, outcome.stdout.as_str()),
@@ -246,7 +250,7 @@ fn a_configuration_that_does_not_match_the_weights_is_refused_at_once() {
     for command in [
         "translate runs/c src",
         "info runs/c",
-        "average runs/c --last 2 --out mean",
+        "average runs/c --last 2 --output mean",
     ] {
         let limited = format!(
             "ulimit -v 4000000; exec '{}' {command}",
@@ -354,7 +358,7 @@ fn corpora_are_checked_and_skipped_lines_counted() {
     let on = |src: &str, tgt: &str| {
         let files = format!("{{src='{src}',tgt='{tgt}'}}");
         format!(
-            "train c.toml --force --out r --set data.train={files} --set data.valid={files} --set train.max_steps=1"
+            "train c.toml --force --output r --set data.train={files} --set data.valid={files} --set train.max_steps=1"
         )
     };
     let outcome = folder.run(&on("a", "b"));

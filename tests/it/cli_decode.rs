@@ -11,7 +11,7 @@ pub(crate) fn three_models() -> Folder {
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
     for (name, attention) in [("s", "additive"), ("n", "none")] {
         let outcome = folder.run(&format!(
-            "train s.toml --out {name} --set model.family=seq2seq --set model.recurrent.d_hidden=16 \
+            "train s.toml --output {name} --set model.family=seq2seq --set model.recurrent.d_hidden=16 \
              --set model.recurrent.attention={attention}"
         ));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -84,7 +84,7 @@ fn translations_contain_their_phrases() {
         assert_eq!(stdout(&folder, &alone), outcome.stdout);
     }
     folder.write("terms", "9 9\n\n\n\n\n");
-    let command = "translate runs/c src --constraints terms --no-repeat-ngram 1 --format jsonl";
+    let command = "translate runs/c src --constraints terms --no-repeat-ngram 1 --json";
     let outcome = folder.run(command);
     assert!(
         outcome
@@ -151,7 +151,7 @@ fn samples_depend_on_seed_and_line_alone() {
     assert_eq!(sample("--temperature 0"), greedy);
     assert_eq!(sample("--top-k 1"), greedy);
     folder.write("begin", "9 9\n9\n9\n9\n9\n");
-    let begun = sample("--prefix begin --format text");
+    let begun = sample("--prefix begin --no-scores");
     let mut lines = begun.lines().filter(|line| !line.is_empty());
     assert!(lines.all(|line| line.starts_with('9')), "{begun}");
 }
@@ -162,7 +162,7 @@ fn everything_that_is_known_can_be_written() {
     let plain = stdout(&folder, "translate runs/c src --json --n-best 2");
     let full = stdout(
         &folder,
-        "translate runs/c src --format jsonl --n-best 2 --alignments",
+        "translate runs/c src --json --n-best 2 --alignments",
     );
     for (plain, full) in objects(&plain).iter().zip(objects(&full)) {
         assert_eq!(plain["line"], full["line"]);
@@ -170,7 +170,15 @@ fn everything_that_is_known_can_be_written() {
         for (plain, full) in lists[0].iter().zip(lists[1]) {
             let plain = plain.as_object().unwrap();
             let keys: Vec<&str> = plain.keys().map(String::as_str).collect();
-            assert_eq!(keys, ["text", "score", "log_prob", "finished"]);
+            let known = [
+                "text",
+                "score",
+                "log_prob",
+                "finished",
+                "tokens",
+                "token_log_probs",
+            ];
+            assert_eq!(keys, known);
             assert!(plain.iter().all(|(key, value)| full[key] == *value));
             let tokens: Vec<&str> = full["tokens"]
                 .as_array()
@@ -192,7 +200,6 @@ fn everything_that_is_known_can_be_written() {
         }
     }
     let scores = stdout(&folder, "translate runs/c src --scores");
-    assert_eq!(stdout(&folder, "translate runs/c src --format tsv"), scores);
     let wide = stdout(
         &folder,
         "translate runs/c src --scores --token-scores --alignments",
@@ -203,7 +210,7 @@ fn everything_that_is_known_can_be_written() {
     }
     let text = stdout(
         &folder,
-        "translate runs/c src --format text --n-best 2 --alignments",
+        "translate runs/c src --no-scores --n-best 2 --alignments",
     );
     assert_eq!(text.lines().count(), 9);
     assert!(
@@ -216,7 +223,7 @@ fn everything_that_is_known_can_be_written() {
 fn given_translations_get_the_probabilities_of_the_search() {
     let folder = three_models();
     for model in ["runs/c", "s", "runs/c --with s --with n"] {
-        let full = stdout(&folder, &format!("translate {model} src --format jsonl"));
+        let full = stdout(&folder, &format!("translate {model} src --json"));
         let found = objects(&full);
         let texts: Vec<String> = found
             .iter()
@@ -224,8 +231,8 @@ fn given_translations_get_the_probabilities_of_the_search() {
             .collect();
         folder.write("out", texts.concat());
         let command = format!("rescore {model} --src src --tgt out");
-        let json = stdout(&folder, &format!("{command} --tokens --format jsonl"));
-        let columns = stdout(&folder, &format!("{command} --tokens"));
+        let json = stdout(&folder, &format!("{command} --token-scores --json"));
+        let columns = stdout(&folder, &format!("{command} --token-scores"));
         let short = stdout(&folder, &command);
         for (number, (scored, found)) in objects(&json).iter().zip(found).enumerate() {
             assert_eq!(scored["line"], number + 1);
@@ -256,11 +263,6 @@ fn given_translations_get_the_probabilities_of_the_search() {
         "rescore runs/c --src src --tgt short",
         1,
         &["`src` has 5 lines, `short` has 1"],
-    );
-    folder.fails(
-        "rescore runs/c --src src --tgt src --format text",
-        2,
-        &["--format", "jsonl"],
     );
 }
 

@@ -70,14 +70,14 @@ fn fixture(name: &str) -> std::path::PathBuf {
 #[test]
 fn punctuation_is_apart_in_new_vocabularies() {
     let folder = folder("vocab_size = 80");
-    succeeds(&folder, "train c.toml --out new");
+    succeeds(&folder, "train c.toml --output new");
     let new = tokens(&folder, "new");
     assert!(
         new.contains(&"▁dog".into()) && !new.iter().any(|token| mixes(token)),
         "{new:?}"
     );
     let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false";
-    succeeds(&folder, &format!("train c.toml --out old {old}"));
+    succeeds(&folder, &format!("train c.toml --output old {old}"));
     assert!(tokens(&folder, "old").iter().any(|token| mixes(token)));
 }
 
@@ -86,11 +86,11 @@ fn punctuation_is_apart_in_new_vocabularies() {
 fn a_run_that_began_with_other_defaults_goes_on_with_them() {
     let folder = folder("vocab_size = 80");
     let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false \
-               --set decode.length_penalty=gnmt";
-    succeeds(&folder, &format!("train c.toml --out whole {old}"));
+               --set decode.length_penalty_formula=gnmt";
+    succeeds(&folder, &format!("train c.toml --output whole {old}"));
     succeeds(
         &folder,
-        &format!("train c.toml --out part {old} --set train.max_steps=2"),
+        &format!("train c.toml --output part {old} --set train.max_steps=2"),
     );
     let path = folder.path("part/config.toml");
     let stored = fs::read_to_string(&path).unwrap();
@@ -99,7 +99,7 @@ fn a_run_that_began_with_other_defaults_goes_on_with_them() {
     assert!(before.len() + 3 == stored.lines().count());
     fs::write(&path, before.join("\n")).unwrap();
     forget_sums(&folder, "part");
-    succeeds(&folder, "train c.toml --out part --resume");
+    succeeds(&folder, "train c.toml --output part --resume");
     let read = |run: &str, name: &str| fs::read(folder.path(run).join(name)).unwrap();
     for name in ["model.safetensors", "tokenizer.json", "config.toml"] {
         assert!(read("whole", name) == read("part", name), "{name}");
@@ -114,11 +114,14 @@ fn a_sentencepiece_model_is_trained_with() {
         folder.path("my.model"),
     )
     .unwrap();
-    succeeds(&folder, "train c.toml --out whole");
-    succeeds(&folder, "train c.toml --out part --set train.max_steps=2");
+    succeeds(&folder, "train c.toml --output whole");
+    succeeds(
+        &folder,
+        "train c.toml --output part --set train.max_steps=2",
+    );
     // The model directory has all that it needs.
     fs::remove_file(folder.path("my.model")).unwrap();
-    succeeds(&folder, "train c.toml --out part --resume");
+    succeeds(&folder, "train c.toml --output part --resume");
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(weights("whole") == weights("part"));
     let lines = stdout(&folder, "translate part text");
@@ -126,7 +129,7 @@ fn a_sentencepiece_model_is_trained_with() {
     let file = fs::read_to_string(folder.path("part/tokenizer.json")).unwrap();
     assert!(file.contains("Unigram") && file.contains("precompiled_charsmap"));
     folder.fails(
-        "train c.toml --out new",
+        "train c.toml --output new",
         2,
         &["`tokenizer.from`", "`my.model`, which does not exist"],
     );
@@ -136,7 +139,7 @@ fn a_sentencepiece_model_is_trained_with() {
 fn a_given_tokenizer_must_fit() {
     let folder = folder("from = 'my.model'\nvocabulary = 'separate'");
     fs::copy(fixture("sentencepiece/bpe.model"), folder.path("my.model")).unwrap();
-    let tied = "train c.toml --out new --set model.tie_embeddings=none";
+    let tied = "train c.toml --output new --set model.tie_embeddings=none";
     folder.fails(
         tied,
         2,
@@ -144,7 +147,7 @@ fn a_given_tokenizer_must_fit() {
     );
     folder.write("my.model", "no model");
     folder.fails(
-        "train c.toml --out new --set tokenizer.vocabulary=shared",
+        "train c.toml --output new --set tokenizer.vocabulary=shared",
         1,
         &["my.model"],
     );
@@ -160,7 +163,7 @@ fn a_warmup_that_does_not_end_is_told() {
         "{said}"
     );
     assert!(said.contains("ends at 10 % of its peak"), "{said}");
-    let said = succeeds(&folder, "train c.toml --out other");
+    let said = succeeds(&folder, "train c.toml --output other");
     assert!(!said.contains("warmup_steps"), "{said}");
 }
 
@@ -174,17 +177,17 @@ fn short_translations_are_told() {
         assert!(outcome.stdout.starts_with("BLEU"), "{outcome:?}");
         outcome.stderr
     };
-    let said = advice("--length-penalty gnmt --alpha 0.6");
+    let said = advice("--length-penalty-formula gnmt --length-penalty 0.6");
     assert!(
         said.contains("warning: the translations are short"),
         "{said}"
     );
     assert!(
-        said.contains("try `--length-penalty length --alpha 1`"),
+        said.contains("try `--length-penalty-formula length --length-penalty 1`"),
         "{said}"
     );
-    assert!(advice("--alpha 0.5").contains("try `--alpha 1`"));
-    assert!(advice("").contains("a larger `--alpha`"));
+    assert!(advice("--length-penalty 0.5").contains("try `--length-penalty 1`"));
+    assert!(advice("").contains("a larger `--length-penalty`"));
     assert!(advice("--beam-width 1").contains("`--beam-width 5"));
     // Translations that are long enough need no advice.
     folder.write("ref", "3\n7\n\n1\n");
@@ -192,34 +195,35 @@ fn short_translations_are_told() {
 }
 
 #[test]
-fn the_search_of_a_receipt_can_be_chosen() {
+fn the_search_of_a_report_can_be_chosen() {
     let folder = with_test_set();
-    let quantize = format!("quantize runs/c --to int8 {TEST_SET} --json");
-    let receipt = |options: &str| -> Value {
+    let quantize = format!("quantize runs/c --precision int8 {TEST_SET} --json");
+    let report = |options: &str| -> Value {
         serde_json::from_str(&stdout(&folder, &format!("{quantize} {options}"))).unwrap()
     };
-    let own = receipt("--out own");
+    let own = report("--output own");
     assert_eq!(own["search"]["beam_width"], 2);
-    let chosen =
-        receipt("--out chosen --beam-width 3 --length-penalty gnmt --alpha 0.5 --max-new-tokens 1");
+    let chosen = report(
+        "--output chosen --beam-width 3 --length-penalty-formula gnmt --length-penalty 0.5 --max-new-tokens 1",
+    );
     let search = &chosen["search"];
     assert_eq!(
         (
             &search["beam_width"],
-            &search["length_penalty"],
-            &search["alpha"]
+            &search["length_penalty_formula"],
+            &search["length_penalty"]
         ),
         (&3.into(), &"gnmt".into(), &0.5.into())
     );
     // It is the search of both measurements.
-    let evaluate = "evaluate chosen --src in --ref ref --json --beam-width 3 --length-penalty gnmt --alpha 0.5 \
+    let evaluate = "evaluate chosen --src in --ref ref --json --beam-width 3 --length-penalty-formula gnmt --length-penalty 0.5 \
                     --max-new-tokens 1";
     let report: Value = serde_json::from_str(&stdout(&folder, evaluate)).unwrap();
     let bleu = |value: &Value| value["value"].as_f64().unwrap();
     assert!((bleu(&chosen["bleu"]["system"]) - bleu(&report["bleu"])).abs() < 1e-9);
     let text = stdout(
         &folder,
-        &format!("quantize runs/c --to bf16 --out half {TEST_SET} --beam-width 1"),
+        &format!("quantize runs/c --precision bf16 --output half {TEST_SET} --beam-width 1"),
     );
     assert!(text.contains("search   greedy"), "{text}");
 }
@@ -229,13 +233,18 @@ fn a_formula_that_is_chosen_has_its_own_exponent() {
     let folder = with_test_set();
     let scores =
         |options: &str| stdout(&folder, &format!("translate runs/c in --scores {options}"));
-    let gnmt = scores("--length-penalty gnmt");
-    assert_eq!(gnmt, scores("--length-penalty gnmt --alpha 0.6"));
-    assert_ne!(gnmt, scores("--length-penalty gnmt --alpha 1"));
-    assert_eq!(scores("--length-penalty length"), scores(""));
+    let gnmt = scores("--length-penalty-formula gnmt");
+    assert_eq!(
+        gnmt,
+        scores("--length-penalty-formula gnmt --length-penalty 0.6")
+    );
+    assert_ne!(
+        gnmt,
+        scores("--length-penalty-formula gnmt --length-penalty 1")
+    );
+    assert_eq!(scores("--length-penalty-formula length"), scores(""));
     // The model's exponent belongs to its formula.
-    let train =
-        "train c.toml --out runs/own --set decode.length_penalty=gnmt --set decode.alpha=0.3";
+    let train = "train c.toml --output runs/own --set decode.length_penalty_formula=gnmt --set decode.length_penalty=0.3";
     succeeds(&folder, train);
     let scores = |options: &str| {
         stdout(
@@ -243,9 +252,12 @@ fn a_formula_that_is_chosen_has_its_own_exponent() {
             &format!("translate runs/own in --scores {options}"),
         )
     };
-    assert_eq!(scores("--length-penalty gnmt"), scores("--alpha 0.3"));
     assert_eq!(
-        scores("--length-penalty length"),
-        scores("--length-penalty length --alpha 1")
+        scores("--length-penalty-formula gnmt"),
+        scores("--length-penalty 0.3")
+    );
+    assert_eq!(
+        scores("--length-penalty-formula length"),
+        scores("--length-penalty-formula length --length-penalty 1")
     );
 }

@@ -100,10 +100,10 @@ fn a_run_directory_is_not_overwritten() {
         "`runs/c` exists already",
         "`--resume`",
         "`--force`",
-        "`--out`",
+        "`--output`",
     ];
     folder.fails("train c.toml", 2, &complaint);
-    let outcome = folder.run("demo --task reverse --out runs/c");
+    let outcome = folder.run("demo --task reverse --output runs/c");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
         outcome.stderr.contains("`runs/c` exists already"),
@@ -122,8 +122,8 @@ fn a_folder_that_is_not_a_model_is_named() {
         "embed NAME",
         "info NAME",
         "evaluate NAME --src file --ref file",
-        "average NAME --out x",
-        "inspect NAME a",
+        "average NAME --output x",
+        "explain NAME a",
     ] {
         for name in ["missing", "file", "."] {
             folder.fails(&command.replace("NAME", name), 1, &[&format!("`{name}")]);

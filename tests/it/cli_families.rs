@@ -22,7 +22,7 @@ dropout = 0.2
 [train]
 max_steps = 5
 batch_tokens = 2400
-accumulate = 2
+micro_batches_per_update = 2
 validate_every = 2
 validate_sentences = 4
 save_every = 3
@@ -153,12 +153,12 @@ fn every_family_resumes_to_identical_files_with_any_number_of_threads() {
             let outcome = folder.run(&format!("train c.toml {settings} {arguments}"));
             assert_eq!(outcome.code, Some(0), "{settings}: {outcome:?}");
         };
-        train("--out whole --threads 1");
-        train("--out parts --threads 2 --set train.max_steps=3");
+        train("--output whole --threads 1");
+        train("--output parts --threads 2 --set train.max_steps=3");
         let (epoch, batch) = position(&folder, "parts/checkpoints/step-00000003");
         assert!(epoch >= 1 && batch >= 1, "{settings}: {epoch}, {batch}");
         let start = fs::read(folder.path("parts/model.safetensors")).unwrap();
-        train("--out parts --threads 2 --resume");
+        train("--output parts --threads 2 --resume");
         let (epoch, _) = position(&folder, "parts/checkpoints/step-00000005");
         assert!(epoch >= 2, "{settings}: {epoch}");
         let [parts, whole] = ["parts", "whole"].map(|run| results(&folder, run));
@@ -173,7 +173,7 @@ fn every_family_resumes_to_identical_files_with_any_number_of_threads() {
 fn a_nan_loss_of_a_stream_names_no_lines() {
     let (folder, settings) = folder(STREAM);
     let settings = format!("{settings} --set train.optimizer.learning_rate=1e30");
-    let outcome = folder.run(&format!("train c.toml --out r {settings}"));
+    let outcome = folder.run(&format!("train c.toml --output r {settings}"));
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let stderr = outcome.stderr;
     assert!(stderr.contains("NaN or infinite at update 2"), "{stderr}");
@@ -184,7 +184,7 @@ fn a_nan_loss_of_a_stream_names_no_lines() {
 fn unsupported_settings_of_a_family_are_refused() {
     let (folder, _) = folder("");
     let refused = |settings: &str, complaint: &[&str]| {
-        folder.fails(&format!("train c.toml --out r {settings}"), 2, complaint);
+        folder.fails(&format!("train c.toml --output r {settings}"), 2, complaint);
     };
     refused(
         "--set model.family=decoder_only --set data.units=stream --set train.batch_tokens=20",

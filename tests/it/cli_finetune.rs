@@ -62,11 +62,14 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
         "freeze = [\"encoder.*\", \"*.bias\"]",
         PAIRS,
     );
-    succeeds(&folder, "train c.toml --out whole");
-    let said = succeeds(&folder, "train c.toml --out part --set train.max_steps=3");
+    succeeds(&folder, "train c.toml --output whole");
+    let said = succeeds(
+        &folder,
+        "train c.toml --output part --set train.max_steps=3",
+    );
     assert!(said.contains("weights are frozen"), "{said}");
     fs::remove_dir_all(folder.path("marian")).unwrap();
-    succeeds(&folder, "train c.toml --out part --resume");
+    succeeds(&folder, "train c.toml --output part --resume");
     let last = |run: &str, name: &str| {
         fs::read(
             folder
@@ -80,7 +83,7 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
         assert!(last("whole", name) == last("part", name), "{name}");
     }
     folder.fails(
-        "train c.toml --out new",
+        "train c.toml --output new",
         2,
         &[
             "`model.from`",
@@ -88,7 +91,7 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
         ],
     );
     folder.fails(
-        "train c.toml --out part --resume --set model.freeze=[]",
+        "train c.toml --output part --resume --set model.freeze=[]",
         2,
         &["`model.freeze`", "when the run in `part` began"],
     );
@@ -106,8 +109,8 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
     assert_eq!(succeeds(&folder, "translate part in").lines().count(), 1);
     // A run goes on from another one, or is repeated from its own configuration.
     configure(&folder, "part", "", PAIRS);
-    succeeds(&folder, "train c.toml --out next");
-    succeeds(&folder, "train next/config.toml --out again");
+    succeeds(&folder, "train c.toml --output next");
+    succeeds(&folder, "train next/config.toml --output again");
     let served = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(served("next") == served("again"));
 }
@@ -117,7 +120,7 @@ fn what_contradicts_the_model_is_refused() {
     let folder = folder_with(&["marian"]);
     configure(&folder, "marian", "", PAIRS);
     let fails = |set: &str, words: &[&str]| {
-        folder.fails(&format!("train c.toml --out run --set {set}"), 2, words);
+        folder.fails(&format!("train c.toml --output run --set {set}"), 2, words);
         assert!(!folder.path("run").exists());
     };
     fails(
@@ -138,7 +141,7 @@ fn what_contradicts_the_model_is_refused() {
     folder.write("in", "w1 w2\n");
     succeeds(
         &folder,
-        "quantize marian --to int8 --out small --src in --ref in",
+        "quantize marian --precision int8 --output small --src in --ref in",
     );
     fails(
         "model.from=small",
@@ -156,7 +159,7 @@ fn every_kind_can_be_trained() {
     let train = |kind: &str, model: &str, data: &str| {
         configure(&folder, kind, model, data);
         let out = format!("tuned-{kind}");
-        succeeds(&folder, &format!("train c.toml --out {out} --force"));
+        succeeds(&folder, &format!("train c.toml --output {out} --force"));
         out
     };
     folder.write("in", "w1 w2\n");
@@ -220,7 +223,7 @@ fn imported_labels_are_trained_further() {
         };
         configure(&folder, kind, "", data);
         let out = format!("tuned-{kind}");
-        succeeds(&folder, &format!("train c.toml --out {out}"));
+        succeeds(&folder, &format!("train c.toml --output {out}"));
         match is_tagger {
             true => {
                 let tags = succeeds(&folder, &format!("tag {out} in"));
@@ -241,7 +244,7 @@ fn imported_labels_are_trained_further() {
         "",
         "train = { tsv = 'odd.tsv' }\nhold_out = 0.2",
     );
-    folder.fails("train c.toml --out new", 1, &["unknown label `odd`"]);
+    folder.fails("train c.toml --output new", 1, &["unknown label `odd`"]);
 }
 
 /// A tagger on top of a masked language model learns the label of a word at its first piece.
@@ -258,7 +261,7 @@ fn a_new_tagger_reads_pieces() {
         let from = fixtures.join(kind).join(name);
         fs::copy(from, folder.path("theirs").join(name)).unwrap();
     }
-    succeeds(&folder, "import theirs --out bert");
+    succeeds(&folder, "import theirs --output bert");
     // The end of a word says its label, which its first piece alone cannot know.
     let ends = ["a", "b"];
     let word = |n: usize| format!("w{}{}", n % 9, ends[n * 5 / 3 % 2]);
@@ -276,7 +279,7 @@ fn a_new_tagger_reads_pieces() {
         data,
     );
     let more = "--set train.max_steps=60 --set train.optimizer.learning_rate=0.003 --set train.validate_every=30";
-    succeeds(&folder, &format!("train c.toml --out tagger {more}"));
+    succeeds(&folder, &format!("train c.toml --output tagger {more}"));
     let found = succeeds(&folder, "tag tagger words");
     let expected = fs::read_to_string(folder.path("tags")).unwrap();
     let pairs = found.split_whitespace().zip(expected.split_whitespace());
@@ -297,8 +300,11 @@ fn profiles_and_prepared_data_start_from_the_model_too() {
     assert!(profile.contains("2 updates"), "{profile}");
     succeeds(&folder, "prepare c.toml");
     assert!(succeeds(&folder, "prepare c.toml --list").contains('*'));
-    succeeds(&folder, "train c.toml --out memory --set data.store=memory");
-    let said = succeeds(&folder, "train c.toml --out disk");
+    succeeds(
+        &folder,
+        "train c.toml --output memory --set data.store=memory",
+    );
+    let said = succeeds(&folder, "train c.toml --output disk");
     assert!(said.contains("examples in `.attentive"), "{said}");
     let served = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(served("memory") == served("disk"));

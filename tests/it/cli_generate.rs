@@ -74,7 +74,7 @@ fn samples_depend_only_on_seed_and_number() {
         let arguments = format!("generate runs/stream --max-new-tokens 50 --json {options}");
         json_lines(&stdout(&folder, &arguments))
     };
-    let three = draw("--samples 3 --seed 5");
+    let three = draw("--n-best 3 --seed 5");
     assert_eq!(three.len(), 3);
     assert_eq!(draw("--seed 5"), three[..1]);
     assert_ne!(three[0]["text"], three[1]["text"]);
@@ -86,14 +86,14 @@ fn samples_depend_only_on_seed_and_number() {
     }
     assert_eq!(draw("--greedy --seed 1"), draw("--temperature 0 --seed 2"));
     assert_eq!(draw("--greedy"), draw("--top-k 1"));
-    let threads = draw("--samples 3 --seed 5 --threads 1");
+    let threads = draw("--n-best 3 --seed 5 --threads 1");
     assert_eq!(threads, three);
 }
 
 #[test]
 fn text_includes_its_prompt() {
     let folder = language_models();
-    let options = "--prompt Speak --samples 2 --max-new-tokens 40";
+    let options = "--prompt Speak --n-best 2 --max-new-tokens 40";
     let samples = json_lines(&stdout(
         &folder,
         &format!("generate runs/stream --json {options}"),
@@ -119,10 +119,10 @@ fn text_includes_its_prompt() {
 #[test]
 fn models_trained_on_lines_generate_lines() {
     let folder = language_models();
-    let text = stdout(&folder, "generate runs/lines --samples 20 --prompt Der");
+    let text = stdout(&folder, "generate runs/lines --n-best 20 --prompt Der");
     assert_eq!(text.lines().count(), 20);
     assert!(text.lines().all(|line| line.starts_with("Der")), "{text}");
-    let samples = stdout(&folder, "generate runs/lines --samples 20 --json");
+    let samples = stdout(&folder, "generate runs/lines --n-best 20 --json");
     for sample in json_lines(&samples) {
         let ending = sample["ending"].as_str().unwrap();
         assert!(
@@ -148,7 +148,7 @@ fn invalid_generation_options_are_refused() {
     fails("--top-p 1.5", &["share of 1.5"]);
     fails("--top-k 0", &["--top-k"]);
     fails("--max-new-tokens 0", &["0 new tokens"]);
-    fails("--samples 0", &["--samples"]);
+    fails("--n-best 0", &["--n-best"]);
     fails("--greedy --top-k 3", &["--greedy", "--top-k"]);
     fails("--stop=", &["empty stop string", "hint: "]);
     let long = "e".repeat(33);
@@ -220,7 +220,7 @@ fn stopped_runs_resume_to_identical_weights() {
     let folder = language_models();
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     for name in ["lines", "stream"] {
-        let train = format!("train {name}.toml --out {name} --set train.max_steps");
+        let train = format!("train {name}.toml --output {name} --set train.max_steps");
         for command in [format!("{train}=3"), format!("{train}=6 --resume")] {
             let outcome = folder.run(&command);
             assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -239,7 +239,7 @@ fn unsuitable_corpora_are_refused() {
         .write("pairs", "a\tb\n");
     let fails = |config: &str, set: &str, code: i32, complaint: &[&str]| {
         let sets: Vec<String> = set.split(' ').map(|set| format!("--set {set}")).collect();
-        let arguments = format!("train {config}.toml --force --out x {}", sets.join(" "));
+        let arguments = format!("train {config}.toml --force --output x {}", sets.join(" "));
         let outcome = folder.run(&arguments);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         for words in complaint {

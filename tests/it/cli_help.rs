@@ -15,7 +15,7 @@ const COMMANDS: [&str; 20] = [
     "compare",
     "score",
     "rescore",
-    "inspect",
+    "explain",
     "average",
     "quantize",
     "import",

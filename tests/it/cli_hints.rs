@@ -36,10 +36,10 @@ fn parallel() -> Folder {
     ));
     folder.write("m.toml", recipe.unwrap());
     let few = "data.dir=. tokenizer.vocab_size=200 train.max_steps=30 train.validate_every=30 train.validate_sentences=2 \
-               train.batch_tokens=400 train.accumulate=1 train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 \
+               train.batch_tokens=400 train.micro_batches_per_update=1 train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 \
                model.d_model=32 model.d_ff=32 model.n_encoder_layers=1 model.n_decoder_layers=1 model.dropout=0.0";
     let few: Vec<String> = few.split(' ').map(|one| format!("--set {one}")).collect();
-    let outcome = folder.run(&format!("train m.toml --out m {}", few.join(" ")));
+    let outcome = folder.run(&format!("train m.toml --output m {}", few.join(" ")));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(
         outcome
@@ -62,13 +62,13 @@ fn a_model_of_the_recipe_is_exported_without_reservations() {
         ),
         "{lines}"
     );
-    let outcome = folder.run("export m --to hf --out hf");
+    let outcome = folder.run("export m --to hf --output hf");
     assert_eq!(
         (outcome.code, outcome.stderr.as_str()),
         (Some(0), ""),
         "{outcome:?}"
     );
-    stdout(&folder, "import hf --out back");
+    stdout(&folder, "import hf --output back");
     let of = |model: &str| stdout(&folder, &format!("translate {model} val.en --scores"));
     assert_eq!(of("m"), of("back"));
 }
@@ -96,7 +96,7 @@ fn a_test_set_the_wrong_way_round_is_noticed() {
 fn what_cannot_be_exported_is_said_when_training_starts() {
     let folder = trained();
     let pre = "--set model.norm_position=pre";
-    let outcome = folder.run(&format!("train c.toml --out pre {pre}"));
+    let outcome = folder.run(&format!("train c.toml --output pre {pre}"));
     let lines = stdout(&folder, "info pre");
     assert!(
         lines.contains("transformers  the model has no equal in MarianMT: "),
@@ -109,7 +109,7 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
     assert!(outcome.stderr.contains(&note), "{outcome:?}");
     // The note is short, and tells where there is more.
     let many = "--set model.norm=rms --set model.positions=rotary --set model.logit_scale=2.0";
-    let outcome = folder.run(&format!("train c.toml --out many {pre} {many}"));
+    let outcome = folder.run(&format!("train c.toml --output many {pre} {many}"));
     let json: Value = serde_json::from_str(&stdout(&folder, "info many --json")).unwrap();
     let all = json["export"][0]["problem"].as_str().unwrap();
     let all: Vec<&str> = all.split("; ").collect();
@@ -117,9 +117,9 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
     let rest = format!("; and {more} more, which `attentive info` lists\n");
     let note = format!("note: the model cannot be exported for `transformers`: {first}{rest}");
     assert!(more >= 2 && outcome.stderr.contains(&note), "{outcome:?}");
-    folder.fails("export pre --to hf --out hf", 2, &[problem]);
+    folder.fails("export pre --to hf --output hf", 2, &[problem]);
     // A run that goes on has said it.
-    let again = format!("train c.toml --out pre {pre} --resume");
+    let again = format!("train c.toml --output pre {pre} --resume");
     assert!(!folder.run(&again).stderr.contains("exported"));
 }
 
@@ -130,8 +130,8 @@ fn a_translation_that_was_cut_off_is_named_in_every_format() {
         "",
         "--scores",
         "--json",
-        "--format jsonl",
-        "--format tsv",
+        "--json",
+        "--scores",
         "--token-scores",
     ] {
         let outcome = folder.run(&format!("translate runs/c src --max-new-tokens 1 {format}"));
@@ -147,8 +147,7 @@ fn a_translation_that_was_cut_off_is_named_in_every_format() {
 fn the_limit_on_new_tokens_may_be_raised() {
     let folder = trained();
     let n_tokens = |shortest: usize, options: &str| {
-        let options =
-            format!("translate runs/c src --min-length {shortest} --format jsonl {options}");
+        let options = format!("translate runs/c src --min-length {shortest} --json {options}");
         let lines = stdout(&folder, &options);
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         first["translations"][0]["tokens"].as_array().unwrap().len()

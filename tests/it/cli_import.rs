@@ -14,7 +14,7 @@ fn fixture(kind: &str) -> String {
 pub(crate) fn with_models(kinds: &[&str]) -> Folder {
     let folder = Folder::new();
     for kind in kinds {
-        let run = folder.run(&format!("import {} --out {kind}", fixture(kind)));
+        let run = folder.run(&format!("import {} --output {kind}", fixture(kind)));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(
             run.stdout.contains("parameters, written to"),
@@ -59,7 +59,7 @@ fn an_imported_model_translates_as_before() {
     assert!(info.contains("transformer, translates"), "{info}");
     let origin = format!("imported  {} (marian)", fixture("marian"));
     assert!(info.contains(&origin), "{info}");
-    let inspected = folder.run("inspect marian w1");
+    let inspected = folder.run("explain marian w1");
     assert_eq!(inspected.code, Some(0), "{}", inspected.stderr);
 }
 
@@ -71,7 +71,7 @@ fn an_imported_model_is_quantised_and_continues_texts() {
     let translated = folder.run("translate t5 in --max-new-tokens 12");
     assert_eq!(translated.code, Some(0), "{}", translated.stderr);
     folder.write("ref", &translated.stdout);
-    let quantised = folder.run("quantize t5 --to int8 --out small --src in --ref ref");
+    let quantised = folder.run("quantize t5 --precision int8 --output small --src in --ref ref");
     assert_eq!(quantised.code, Some(0), "{}", quantised.stderr);
     let run = folder.run("generate llama --prompt w1 --temperature 0 --max-new-tokens 5");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -83,17 +83,17 @@ fn what_cannot_be_imported_is_refused() {
     let folder = with_models(&["t5"]);
     let fixture = fixture("t5");
     folder.fails(
-        &format!("import {fixture} --out t5"),
+        &format!("import {fixture} --output t5"),
         2,
         &["`t5` exists already", "hint: "],
     );
-    folder.fails("import nowhere --out new", 1, &["cannot read `nowhere`"]);
+    folder.fails("import nowhere --output new", 1, &["cannot read `nowhere`"]);
     fs::create_dir(folder.path("model")).unwrap();
     folder.write("model/config.json", "{\"model_type\": \"whisper\"}");
     let unsupported = [
         "`model_type` = \"whisper\" is not supported",
         "docs/interop.md",
     ];
-    folder.fails("import model --out new", 1, &unsupported);
+    folder.fails("import model --output new", 1, &unsupported);
     assert!(!folder.path("new").exists());
 }

@@ -36,7 +36,7 @@ recurrent = { d_hidden = 16 }
 [train]
 max_steps = 12
 batch_tokens = 600
-accumulate = 2
+micro_batches_per_update = 2
 log_every = 1
 validate_every = 2
 validate_sentences = 2
@@ -98,7 +98,7 @@ fn kill(family: &str, options: &str, kills: usize) {
     folder.write("c.toml", config);
     let train = |out: &str| {
         format!(
-            "train c.toml --threads 1 --set model.family={family} {options} --resume --out {out}"
+            "train c.toml --threads 1 --set model.family={family} {options} --resume --output {out}"
         )
     };
     let begun = Instant::now();

@@ -38,8 +38,8 @@ fn number(entry: &Value, key: &str) -> f64 {
 #[test]
 fn a_line_is_the_mean_over_the_updates_since_the_last_one() {
     let folder = prepared();
-    train(&folder, "--out each --set train.log_every=1");
-    train(&folder, "--out some --set train.log_every=3");
+    train(&folder, "--output each --set train.log_every=1");
+    train(&folder, "--output some --set train.log_every=3");
     let (each, some) = (updates(&folder, "each"), updates(&folder, "some"));
     let steps: Vec<f64> = some.iter().map(|entry| number(entry, "step")).collect();
     assert_eq!((each.len(), steps), (6, vec![1.0, 3.0, 6.0]));
@@ -74,8 +74,8 @@ fn a_line_is_the_mean_over_the_updates_since_the_last_one() {
 #[test]
 fn a_resumed_run_logs_the_same_means() {
     let folder = prepared();
-    train(&folder, "--out whole --set train.log_every=3");
-    let parts = "--out parts --set train.log_every=3";
+    train(&folder, "--output whole --set train.log_every=3");
+    let parts = "--output parts --set train.log_every=3";
     train(&folder, &format!("{parts} --set train.max_steps=4"));
     train(&folder, &format!("{parts} --resume"));
     let without_speed = |run: &str| {
@@ -86,7 +86,7 @@ fn a_resumed_run_logs_the_same_means() {
         entries
     };
     assert_eq!(without_speed("parts"), without_speed("whole"));
-    folder.run("plot curves parts --out curves.svg");
+    folder.run("plot curves parts --output curves.svg");
     assert!(folder.path("curves.svg").exists());
 }
 
@@ -102,9 +102,9 @@ fn event_files(folder: &Folder, run: &str) -> Vec<PathBuf> {
 #[test]
 fn event_files_are_written_on_demand_and_continued_by_new_ones() {
     let folder = prepared();
-    train(&folder, "--out plain");
+    train(&folder, "--output plain");
     assert!(!folder.path("plain/tensorboard").exists());
-    let events = "--out run --set train.tensorboard=true";
+    let events = "--output run --set train.tensorboard=true";
     train(&folder, &format!("{events} --set train.max_steps=4"));
     let first = event_files(&folder, "run");
     assert_eq!(first.len(), 1);

@@ -29,11 +29,14 @@ fn provenance(folder: &Folder, model: &str) -> Value {
 #[test]
 fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
     let folder = prepared();
-    succeeds(&folder, "train c.toml --out best");
-    let outcome = succeeds(&folder, "train c.toml --out r --set train.average_last=3");
+    succeeds(&folder, "train c.toml --output best");
+    let outcome = succeeds(
+        &folder,
+        "train c.toml --output r --set train.average_last=3",
+    );
     let line = "mean of the checkpoints after updates 3, 4, 6: loss ";
     assert!(outcome.stderr.contains(line), "{outcome:?}");
-    succeeds(&folder, "average r --last 3 --out mean");
+    succeeds(&folder, "average r --last 3 --output mean");
     assert!(weights(&folder, "r") == weights(&folder, "mean"));
     assert!(weights(&folder, "r") != weights(&folder, "best"));
     let (served, mean) = (provenance(&folder, "r"), provenance(&folder, "mean"));
@@ -55,9 +58,9 @@ fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
 fn going_on_with_an_averaged_run_changes_no_bit() {
     let folder = prepared();
     let mean = "--set train.average_last=2";
-    succeeds(&folder, &format!("train c.toml --out whole {mean}"));
+    succeeds(&folder, &format!("train c.toml --output whole {mean}"));
     // Update 5 is saved because training stops there, and counts no more when it goes on.
-    let first = format!("train c.toml --out parts {mean} --set train.max_steps=5");
+    let first = format!("train c.toml --output parts {mean} --set train.max_steps=5");
     succeeds(&folder, &first);
     assert_eq!(
         provenance(&folder, "parts")["averaged_steps"],
@@ -65,13 +68,13 @@ fn going_on_with_an_averaged_run_changes_no_bit() {
     );
     succeeds(
         &folder,
-        &format!("train c.toml --out parts --resume {mean}"),
+        &format!("train c.toml --output parts --resume {mean}"),
     );
     assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
     // The key is free to change: without it the best is served again.
-    succeeds(&folder, "train c.toml --out whole --resume");
-    succeeds(&folder, "train c.toml --out plain");
+    succeeds(&folder, "train c.toml --output whole --resume");
+    succeeds(&folder, "train c.toml --output plain");
     assert!(weights(&folder, "whole") == weights(&folder, "plain"));
     assert_eq!(provenance(&folder, "whole"), provenance(&folder, "plain"));
 }
@@ -93,7 +96,10 @@ fn a_signal_serves_the_mean_of_what_there_is() {
     let steps = provenance(&folder, "parts")["averaged_steps"].clone();
     let count = steps.as_array().unwrap().len();
     assert!(count > 0, "{steps}");
-    succeeds(&folder, &format!("average parts --last {count} --out mean"));
+    succeeds(
+        &folder,
+        &format!("average parts --last {count} --output mean"),
+    );
     assert!(weights(&folder, "parts") == weights(&folder, "mean"));
     succeeds(
         &folder,
@@ -111,7 +117,7 @@ fn patience_and_epochs_end_with_the_mean_too() {
         ("epochs", "--set train.max_epochs=1"),
     ] {
         let arguments = format!(
-            "train c.toml --out {out} --set train.max_steps=200 --set train.average_last=2 {limit}"
+            "train c.toml --output {out} --set train.max_steps=200 --set train.average_last=2 {limit}"
         );
         let outcome = succeeds(&folder, &arguments);
         assert!(!outcome.stderr.contains("200 updates in"), "{outcome:?}");
@@ -141,20 +147,26 @@ fn checkpoints_beyond_the_start_are_deleted() {
         ("stopped", 5, ""),
         ("seldom", 4, "--set train.save_every=6"),
     ] {
-        let first = format!("train c.toml --out {run} --set train.max_steps={stop}");
+        let first = format!("train c.toml --output {run} --set train.max_steps={stop}");
         succeeds(&folder, &first);
         flip(&checkpoint(run, stop).join("model.safetensors"));
-        succeeds(&folder, &format!("train c.toml --out {run} --resume {how}"));
+        succeeds(
+            &folder,
+            &format!("train c.toml --output {run} --resume {how}"),
+        );
         assert!(!checkpoint(run, stop).exists(), "{run}");
-        let average = format!("average {run} --last 2 --out {run}-mean");
+        let average = format!("average {run} --last 2 --output {run}-mean");
         succeeds(&folder, &average);
     }
-    succeeds(&folder, "average runs/c --last 2 --out mean");
+    succeeds(&folder, "average runs/c --last 2 --output mean");
     assert!(weights(&folder, "stopped-mean") == weights(&folder, "mean"));
     // Killed before update 6 became the last.
-    succeeds(&folder, "train c.toml --out killed --set train.max_steps=4");
+    succeeds(
+        &folder,
+        "train c.toml --output killed --set train.max_steps=4",
+    );
     fs::rename(checkpoint("runs/c", 6), checkpoint("killed", 6)).unwrap();
-    let resume = "train c.toml --out killed --resume --set train.max_steps=5";
+    let resume = "train c.toml --output killed --resume --set train.max_steps=5";
     let outcome = succeeds(&folder, resume);
     let warning = "warning: the checkpoint of update 6 is deleted";
     assert!(outcome.stderr.contains(warning), "{outcome:?}");

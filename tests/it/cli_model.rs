@@ -110,7 +110,11 @@ fn n_best_lines_have_three_columns_and_the_best_comes_first() {
         assert_eq!(row.split('\t').nth(2), Some(text));
     }
     folder.fails("translate runs/c src --n-best 3", 2, &["--beam-width"]);
-    folder.fails("translate runs/c src --alpha=-1", 2, &["`--alpha`"]);
+    folder.fails(
+        "translate runs/c src --length-penalty=-1",
+        2,
+        &["`--length-penalty`"],
+    );
 }
 
 /// They come last, and nothing in the columns would tell.
@@ -217,7 +221,7 @@ fn unused_keys_of_a_stored_configuration_are_ignored() {
     let folder = Folder::new();
     folder.write("c.toml", for_family(CONFIG, "seq2seq"));
     let command =
-        "train c.toml --out s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
+        "train c.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
     let outcome = folder.run(command);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     folder.write("src", "1 2 3\n").write("ref", "3 2 1\n");
@@ -237,7 +241,11 @@ fn unused_keys_of_a_stored_configuration_are_ignored() {
         assert_ne!(stdout(&folder, command), "", "{command}");
     }
     assert_eq!(stdout(&folder, commands[0]), before);
-    folder.fails("translate s src --alpha=-1", 2, &["`--alpha`"]);
+    folder.fails(
+        "translate s src --length-penalty=-1",
+        2,
+        &["`--length-penalty`"],
+    );
 }
 
 #[test]
@@ -270,7 +278,7 @@ fn info_describes_a_model() {
 #[test]
 fn checkpoints_are_averaged_into_a_model() {
     let folder = trained();
-    let outcome = folder.run("average runs/c --last 2 --out mean");
+    let outcome = folder.run("average runs/c --last 2 --output mean");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!(
         json(&folder, "info mean --json")["provenance"]["averaged_steps"]
@@ -281,20 +289,24 @@ fn checkpoints_are_averaged_into_a_model() {
     );
     assert_eq!(stdout(&folder, "translate mean src").lines().count(), 5);
     folder.fails(
-        "average runs/c --last 2 --out mean",
+        "average runs/c --last 2 --output mean",
         2,
         &["`mean` exists already"],
     );
-    folder.fails("average runs/c --last 99 --out other", 2, &["99"]);
+    folder.fails("average runs/c --last 99 --output other", 2, &["99"]);
 }
 
 #[test]
 fn a_stopped_run_resumes_to_identical_weights() {
     let folder = trained();
-    let outcome = folder.run("train c.toml --out parts --set train.max_steps=3");
+    let outcome = folder.run("train c.toml --output parts --set train.max_steps=3");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder.fails("train c.toml --out parts", 2, &["`parts` exists already"]);
-    let outcome = folder.run("train c.toml --out parts --resume");
+    folder.fails(
+        "train c.toml --output parts",
+        2,
+        &["`parts` exists already"],
+    );
+    let outcome = folder.run("train c.toml --output parts --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(

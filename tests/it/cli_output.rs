@@ -32,9 +32,9 @@ const COMMANDS: [&str; 6] = [
     "translate runs/c src --scores -o out",
     "evaluate runs/c --src src --ref ref --output out",
     "compare runs/c --src src --ref ref --plot out",
-    "plot curves runs/c --out out",
-    "inspect runs/c '1 2 3' --output out",
-    "average runs/c --last 1 --out out",
+    "plot curves runs/c --output out",
+    "explain runs/c '1 2 3' --output out",
+    "average runs/c --last 1 --output out",
 ];
 
 /// A limit on file sizes simulates a full disk: the same call fails at the same place.
@@ -72,7 +72,7 @@ fn a_full_disk_keeps_existing_files_and_adds_none() {
 fn an_average_into_new_folders_leaves_none_when_it_fails() {
     let folder = prepared();
     let before = names(&folder);
-    let arguments = "average runs/c --last 1 --out a/b/out";
+    let arguments = "average runs/c --last 1 --output a/b/out";
     let outcome = shell(&folder, "ulimit -f 1; trap '' XFSZ", arguments).output();
     assert_eq!(outcome.unwrap().status.code(), Some(1));
     assert_eq!(names(&folder), before);

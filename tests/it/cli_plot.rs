@@ -69,7 +69,7 @@ fn metrics_can_be_chosen() {
 #[test]
 fn out_names_a_file() {
     let folder = runs(&[("one", UPDATES)]);
-    let outcome = folder.run("plot curves runs/one --out c.svg");
+    let outcome = folder.run("plot curves runs/one --output c.svg");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
     assert!(outcome.stderr.contains("`c.svg`"), "{outcome:?}");
     let written = fs::read_to_string(folder.path("c.svg")).unwrap();
@@ -80,7 +80,7 @@ fn out_names_a_file() {
 fn a_log_is_never_overwritten() {
     let folder = runs(&[("one", UPDATES)]);
     folder.fails(
-        "plot curves runs/one --out runs/one/metrics.jsonl",
+        "plot curves runs/one --output runs/one/metrics.jsonl",
         2,
         &["is a file of the model", "hint: "],
     );

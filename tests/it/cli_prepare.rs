@@ -95,7 +95,7 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         folder.write("f.toml", config.replace(pairs, train));
         let train = |out: &str, store: &str| {
             let set = format!("--set model.family={family} --set data.store={store}");
-            succeeds(&folder, &format!("train f.toml --out {out} {set}"))
+            succeeds(&folder, &format!("train f.toml --output {out} {set}"))
         };
         let memory = format!("{family}-memory");
         let disk = format!("{family}-disk");
@@ -110,7 +110,7 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         assert!(again.stderr.contains("examples in `"), "{again:?}");
         for (begin, end) in [("disk", "memory"), ("memory", "disk")] {
             let half = format!("{family}-{begin}-{end}");
-            let set = format!("--set model.family={family} --out {half} --set data.store=");
+            let set = format!("--set model.family={family} --output {half} --set data.store=");
             succeeds(
                 &folder,
                 &format!("train f.toml {set}{begin} --set train.max_steps=3"),
@@ -141,13 +141,13 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
     let set = "--set train.max_steps=60 --set train.batch_tokens=2000";
     let memory = succeeds(
         &folder,
-        &format!("train c.toml --out memory {set} --set data.store=memory"),
+        &format!("train c.toml --output memory {set} --set data.store=memory"),
     );
     assert!(
         memory.stderr.contains("3 000 lines") || memory.stderr.contains("3000 lines"),
         "{memory:?}"
     );
-    succeeds(&folder, &format!("train c.toml --out disk {set}"));
+    succeeds(&folder, &format!("train c.toml --output disk {set}"));
     assert!(weights(&folder, "memory") == weights(&folder, "disk"));
     // Other weights need no other corpus.
     let others = folder.path("c.toml");
@@ -156,7 +156,7 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
         fs::read_to_string(&others).unwrap().replace("2.5", "1"),
     )
     .unwrap();
-    let again = succeeds(&folder, &format!("train c.toml --out others {set}"));
+    let again = succeeds(&folder, &format!("train c.toml --output others {set}"));
     assert!(again.stderr.contains("examples in `"), "{again:?}");
     assert!(weights(&folder, "memory") != weights(&folder, "others"));
     // One more file that fits the pattern is another corpus.
@@ -164,13 +164,13 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
     let complaint = ["started with 6 files of training data, and now there are 8"];
     stops(
         &folder,
-        &format!("train c.toml --out others --resume {set}"),
+        &format!("train c.toml --output others --resume {set}"),
         &complaint,
     );
     folder.write("b4.src", "w1\n");
     stops(
         &folder,
-        "train c.toml --out x",
+        "train c.toml --output x",
         &["4 files fit `b?.src`, and 3 fit `b?.tgt`"],
     );
 }
@@ -210,14 +210,14 @@ fn corpora_are_made_once_listed_and_deleted() {
 #[test]
 fn a_changed_corpus_is_encoded_again() {
     let folder = prepared();
-    succeeds(&folder, "train c.toml --out a");
+    succeeds(&folder, "train c.toml --output a");
     corpus(&folder, 2000);
-    succeeds(&folder, "train c.toml --out b");
+    succeeds(&folder, "train c.toml --output b");
     assert_eq!(stores(&folder).len(), 2);
     assert!(weights(&folder, "a") != weights(&folder, "b"));
     stops(
         &folder,
-        "train c.toml --out a --resume",
+        "train c.toml --output a --resume",
         &["a.src` has changed"],
     );
 }
@@ -232,7 +232,7 @@ fn a_damaged_corpus_is_an_error() {
     bytes[place] ^= 1;
     fs::write(&shard, bytes).unwrap();
     let complaint = ["00000.shard` is damaged", "delete its folder"];
-    stops(&folder, "train c.toml --out a", &complaint);
+    stops(&folder, "train c.toml --output a", &complaint);
     assert!(!folder.path("a").exists());
 }
 
@@ -243,12 +243,12 @@ fn what_cannot_be_on_disk_is_refused_or_kept_in_memory() {
     let refused = ["data.store", "the corpus is generated", "memory"];
     let generated = "--set data.valid={builtin='reverse',pairs=100}";
     let valid = ["the validation data are generated"];
-    folder.fails(&format!("train c.toml --out a {generated}"), 2, &valid);
-    folder.fails(&format!("train c.toml --out a {builtin}"), 2, &refused);
+    folder.fails(&format!("train c.toml --output a {generated}"), 2, &valid);
+    folder.fails(&format!("train c.toml --output a {builtin}"), 2, &refused);
     folder.fails(&format!("prepare c.toml {builtin}"), 2, &refused);
     let held = ["`data.hold_out` is set"];
-    folder.fails("train c.toml --out a --set data.hold_out=0.1", 2, &held);
-    let auto = format!("train c.toml --out a --set data.store=auto {builtin}");
+    folder.fails("train c.toml --output a --set data.hold_out=0.1", 2, &held);
+    let auto = format!("train c.toml --output a --set data.store=auto {builtin}");
     succeeds(&folder, &auto);
     assert!(stores(&folder).is_empty());
 }

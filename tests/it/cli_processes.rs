@@ -110,8 +110,8 @@ fn check_same_bits(family: &str, matmul: &str) {
     };
     let train = |out: &str| {
         format!(
-            "train c.toml --out {out} {used} --threads 1 --resume --set model.family={family} \
-             --set train.accumulate=4 --set train.matmul={matmul}"
+            "train c.toml --output {out} {used} --threads 1 --resume --set model.family={family} \
+             --set train.micro_batches_per_update=4 --set train.precision={matmul}"
         )
     };
     let alone = folder.run(&train("1"));
@@ -150,7 +150,11 @@ fn the_number_of_processes_changes_no_bit() {
 #[test]
 fn a_signal_to_any_process_stops_all_after_the_update() {
     let folder = Folder::new();
-    let train = long(&folder, "run", "--threads 1 --set train.accumulate=3");
+    let train = long(
+        &folder,
+        "run",
+        "--threads 1 --set train.micro_batches_per_update=3",
+    );
     let child = start(&folder, 3, &train);
     wait_for_updates(&folder, "run", 10);
     send(pids(&child)[&2], "-TERM");
@@ -204,12 +208,12 @@ fn an_error_is_reported_once_and_names_the_process() {
         fs::create_dir(folder.path(place)).unwrap();
         folder.write(&format!("{place}/text"), data).write(
             &format!("{place}/c.toml"),
-            "data = { train = { text = 'text' } }\ntokenizer.kind = 'word'\ntrain.accumulate = 2\n\
+            "data = { train = { text = 'text' } }\ntokenizer.kind = 'word'\ntrain.micro_batches_per_update = 2\n\
              [model]\nfamily = 'decoder_only'\nd_model = 16\nd_ff = 32\nn_heads = 2\n",
         );
     }
     let program = env!("CARGO_BIN_EXE_attentive");
-    let part = |place: &str| format!("-n 1 -wdir {place} {program} train c.toml --out run");
+    let part = |place: &str| format!("-n 1 -wdir {place} {program} train c.toml --output run");
     let mut command = mpirun(&folder);
     let arguments = format!("{} : {}", part("here"), part("there"));
     command.args(arguments.split_whitespace());
@@ -247,7 +251,7 @@ fn lines_are_shared_and_keep_their_order() {
     folder.write("in", &lines).write("ref", &lines);
     for arguments in [
         "translate m in",
-        "translate m in --format jsonl --alignments --n-best 2 --batch-size 1",
+        "translate m in --json --alignments --n-best 2 --batch-size 1",
         "translate m in --sample --seed 3",
         "evaluate m --src in --ref ref --output out",
     ] {

@@ -28,7 +28,7 @@ pub(crate) fn quantised() -> Folder {
 }
 
 fn quantise(folder: &Folder, model: &str, to: &str, out: &str) -> String {
-    let arguments = format!("quantize {model} --to {to} --out {out} {TEST_SET}");
+    let arguments = format!("quantize {model} --precision {to} --output {out} {TEST_SET}");
     stdout(folder, &arguments)
 }
 
@@ -48,9 +48,9 @@ pub(crate) fn names(folder: &Folder, dir: &str) -> Vec<String> {
 }
 
 #[test]
-fn without_a_test_set_there_is_a_model_and_no_receipt() {
+fn without_a_test_set_there_is_a_model_and_no_report() {
     let folder = quantised();
-    let quick = "quantize runs/c --to int8 --out quick";
+    let quick = "quantize runs/c --precision int8 --output quick";
     let outcome = folder.run(quick);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.contains("smaller"), "{outcome:?}");
@@ -60,27 +60,27 @@ fn without_a_test_set_there_is_a_model_and_no_receipt() {
         "{outcome:?}"
     );
     let mut expected = names(&folder, "small");
-    expected.retain(|name| name != "receipt.json");
+    expected.retain(|name| name != "report.json");
     assert_eq!(names(&folder, "quick"), expected);
     let of = |model: &str| stdout(&folder, &format!("translate {model} src --scores"));
     assert_eq!(of("quick"), of("small"));
     let shown = json(&stdout(&folder, &format!("{quick}-json --json")));
     assert_eq!(shown["precision"], "int8");
     assert!(shown["bytes"]["after"].as_u64() < shown["bytes"]["before"].as_u64());
-    assert!(shown.get("receipt").is_none());
+    assert!(shown.get("report").is_none());
     folder.write("text", "1 2\n3 4 5\n6\n");
     stdout(
         &folder,
-        "quantize runs/c --to int8 --out short --shortlist text text",
+        "quantize runs/c --precision int8 --output short --shortlist text text",
     );
     assert!(names(&folder, "short").contains(&"shortlist.safetensors".to_owned()));
     folder.fails(
-        "quantize runs/c --to int8 --out new --max-drop 1",
+        "quantize runs/c --precision int8 --output new --max-drop 1",
         2,
         &["--src"],
     );
     folder.fails(
-        "quantize runs/c --to int8 --out new --beam-width 1",
+        "quantize runs/c --precision int8 --output new --beam-width 1",
         2,
         &["without a test set nothing is searched"],
     );
@@ -92,7 +92,7 @@ fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
     let folder = with_test_set();
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
     let seq2seq =
-        "train s.toml --out s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
+        "train s.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
     assert_eq!(folder.run(seq2seq).code, Some(0));
     for (model, name) in [("runs/c", "c"), ("s", "s")] {
         for to in TYPES {
@@ -101,9 +101,9 @@ fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
             for command in [
                 "translate MODEL src",
                 "translate MODEL src --json --n-best 2",
-                "translate MODEL src --format jsonl --beam-width 1 --alignments",
+                "translate MODEL src --json --beam-width 1 --alignments",
                 "translate MODEL src --sample --seed 3 --scores",
-                "rescore MODEL --src in --tgt ref --tokens --format jsonl",
+                "rescore MODEL --src in --tgt ref --token-scores --json",
             ] {
                 let of = |model: &str| stdout(&folder, &command.replace("MODEL", model));
                 let before = of(&format!("{model} --precision {to}"));
@@ -139,7 +139,7 @@ fn a_quantised_model_is_used_like_any_other() {
             "config.toml",
             "packed.safetensors",
             "provenance.json",
-            "receipt.json",
+            "report.json",
             "tokenizer.json"
         ]
     );
@@ -167,12 +167,12 @@ fn a_quantised_model_is_used_like_any_other() {
         before["n_parameters"]
     );
     let outcome = folder
-        .command("inspect small")
+        .command("explain small")
         .arg("1 2 3")
         .output()
         .unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
-    assert!(folder.path("inspect.html").exists());
+    assert!(folder.path("explanation.html").exists());
     for arguments in [
         "translate small src --with runs/c",
         "translate runs/c src --with small",
@@ -184,39 +184,39 @@ fn a_quantised_model_is_used_like_any_other() {
 }
 
 #[test]
-fn the_receipt_holds_what_is_printed() {
+fn the_report_holds_what_is_printed() {
     let folder = with_test_set();
-    let arguments = format!("quantize runs/c --to int8 --out small {TEST_SET}");
+    let arguments = format!("quantize runs/c --precision int8 --output small {TEST_SET}");
     let printed = json(&stdout(&folder, &format!("{arguments} --json")));
-    let receipt = json(&fs::read_to_string(folder.path("small/receipt.json")).unwrap());
-    assert_eq!(printed, receipt);
+    let report = json(&fs::read_to_string(folder.path("small/report.json")).unwrap());
+    assert_eq!(printed, report);
     assert_eq!(
-        (&receipt["precision"], &receipt["lines"]),
+        (&report["precision"], &report["lines"]),
         (&"int8".into(), &4.into())
     );
     let size = fs::metadata(folder.path("small/packed.safetensors"))
         .unwrap()
         .len();
-    assert_eq!(receipt["bytes"]["after"], size);
+    assert_eq!(report["bytes"]["after"], size);
     let info = json(&stdout(&folder, "info runs/c --json"));
     let bytes = 4 * info["n_parameters"].as_u64().unwrap();
-    assert_eq!(receipt["bytes"]["before"], bytes);
+    assert_eq!(report["bytes"]["before"], bytes);
     let original = &info["provenance"]["sha256"]["model.safetensors"];
-    assert_eq!(&receipt["original_sha256"], original);
+    assert_eq!(&report["original_sha256"], original);
     for (model, which) in [("runs/c", "baseline"), ("small", "system")] {
         let evaluate = format!("evaluate {model} --src in --ref ref --json");
-        let report = json(&stdout(&folder, &evaluate));
+        let evaluated = json(&stdout(&folder, &evaluate));
         for metric in ["bleu", "chrf"] {
-            let of_receipt = receipt[metric][which]["value"].as_f64().unwrap();
-            let value = report[metric]["value"].as_f64().unwrap();
-            assert!((of_receipt - value).abs() < 1e-9, "{metric} of {model}");
+            let of_report = report[metric][which]["value"].as_f64().unwrap();
+            let value = evaluated[metric]["value"].as_f64().unwrap();
+            assert!((of_report - value).abs() < 1e-9, "{metric} of {model}");
         }
     }
     let outputs =
         ["runs/c", "small"].map(|model| stdout(&folder, &format!("translate {model} in")));
     let pairs = outputs[0].lines().zip(outputs[1].lines());
     let changed = pairs.filter(|(before, after)| before != after).count();
-    assert_eq!(receipt["changed_lines"], changed);
+    assert_eq!(report["changed_lines"], changed);
 
     let text = quantise(&folder, "runs/c", "bf16", "half");
     let rows: Vec<&str> = text
@@ -229,8 +229,8 @@ fn the_receipt_holds_what_is_printed() {
             "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU", "search"
         ]
     );
-    let receipt = json(&fs::read_to_string(folder.path("half/receipt.json")).unwrap());
-    let changed = format!("{} of 4 lines", receipt["changed_lines"]);
+    let report = json(&fs::read_to_string(folder.path("half/report.json")).unwrap());
+    let changed = format!("{} of 4 lines", report["changed_lines"]);
     assert!(text.contains(&changed) && text.contains("bf16"), "{text}");
 }
 
@@ -240,8 +240,9 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     let folder = with_test_set();
     let text = (0..10).map(|i| format!("{i} {} {}\n", (i + 3) % 10, (i * 7) % 10));
     folder.write("text", text.collect::<String>());
-    let arguments =
-        format!("quantize runs/c --to int8 --out listed {TEST_SET} --shortlist text text");
+    let arguments = format!(
+        "quantize runs/c --precision int8 --output listed {TEST_SET} --shortlist text text"
+    );
     let printed = stdout(&folder, &arguments);
     for words in [
         "of this, by the shortlist (",
@@ -250,8 +251,8 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     ] {
         assert!(printed.contains(words), "`{words}` is not in {printed}");
     }
-    let receipt = json(&fs::read_to_string(folder.path("listed/receipt.json")).unwrap());
-    let cost = &receipt["shortlist"];
+    let report = json(&fs::read_to_string(folder.path("listed/report.json")).unwrap());
+    let cost = &report["shortlist"];
     assert_eq!(cost["vocabulary"], 14);
     let candidates = cost["candidates"].as_f64().unwrap();
     assert!((10.0..14.0).contains(&candidates), "{candidates}");
@@ -303,7 +304,7 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
         );
     }
     folder.fails(
-        &format!("quantize runs/c --to int8 --out new {TEST_SET} --shortlist text in"),
+        &format!("quantize runs/c --precision int8 --output new {TEST_SET} --shortlist text in"),
         1,
         &["`text` has 10 lines, `in` has 4"],
     );
@@ -315,7 +316,7 @@ fn a_language_model_generates_in_every_type() {
     let folder = language_models();
     for model in ["lines", "stream"] {
         let draw = |options: &str| {
-            let fixed = "--samples 2 --seed 5 --max-new-tokens 20 --json";
+            let fixed = "--n-best 2 --seed 5 --max-new-tokens 20 --json";
             stdout(&folder, &format!("generate runs/{model} {fixed} {options}"))
         };
         let precise = draw("");
@@ -334,7 +335,7 @@ fn a_language_model_generates_in_every_type() {
         }
     }
     folder.write("in", "a\n").write("ref", "a\n");
-    let refused = format!("quantize runs/lines --to int8 --out small {TEST_SET}");
+    let refused = format!("quantize runs/lines --precision int8 --output small {TEST_SET}");
     folder.fails(&refused, 2, &["cannot do that", "attentive generate"]);
     assert!(!folder.path("small").exists());
 }

@@ -20,22 +20,22 @@ fn refuses(folder: &Folder, cases: &[Refused<'_>]) {
 }
 
 fn with(model: &str, to: &str, rest: &str) -> String {
-    format!("quantize {model} --to {to} {rest}")
+    format!("quantize {model} --precision {to} {rest}")
 }
 
 #[test]
 fn what_cannot_be_quantised_is_refused() {
     let folder = quantised();
     folder.write("file", "mine");
-    let usual = format!("--out new {TEST_SET}");
+    let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
         (
-            with("runs/c", "int8", &format!("--out small {TEST_SET}")),
+            with("runs/c", "int8", &format!("--output small {TEST_SET}")),
             2,
             &["`small` exists already", "hint: choose another"],
         ),
         (
-            with("runs/c", "int8", &format!("--out file {TEST_SET}")),
+            with("runs/c", "int8", &format!("--output file {TEST_SET}")),
             2,
             &["`file` exists already"],
         ),
@@ -61,24 +61,28 @@ fn what_cannot_be_quantised_is_refused() {
 fn test_sets_and_limits_that_cannot_be_used_are_refused() {
     let folder = quantised();
     folder.write("short", "1\n").write("empty", "");
-    let usual = format!("--out new {TEST_SET}");
+    let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
         (
-            with("runs/c", "int8", "--out new --src in --ref short"),
+            with("runs/c", "int8", "--output new --src in --ref short"),
             1,
             &["`in` has 4 lines, `short` has 1"],
         ),
         (
-            with("runs/c", "int8", "--out new --src empty --ref empty"),
+            with("runs/c", "int8", "--output new --src empty --ref empty"),
             1,
             &["`empty` has no lines"],
         ),
         (
-            with("runs/c", "int8", "--out new --src in --ref none"),
+            with("runs/c", "int8", "--output new --src in --ref none"),
             1,
             &["cannot read `none`"],
         ),
-        (with("runs/c", "int8", "--out new --src in"), 2, &["--ref"]),
+        (
+            with("runs/c", "int8", "--output new --src in"),
+            2,
+            &["--ref"],
+        ),
         (
             with("runs/c", "int8", &format!("{usual} --max-drop=-100")),
             1,
@@ -102,7 +106,7 @@ fn test_sets_and_limits_that_cannot_be_used_are_refused() {
     refuses(&folder, &cases);
     let accepted = with("runs/c", "int8", &format!("{usual} --max-drop 100"));
     stdout(&folder, &accepted);
-    assert!(folder.path("new/receipt.json").exists());
+    assert!(folder.path("new/report.json").exists());
 }
 
 #[test]
@@ -112,11 +116,11 @@ fn taggers_have_one_number_type() {
         "t.toml",
         for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"),
     );
-    let tagger = "train t.toml --out t --set model.family=tagger --set model.recurrent.d_hidden=16 \
+    let tagger = "train t.toml --output t --set model.family=tagger --set model.recurrent.d_hidden=16 \
                   --set tokenizer.vocabulary=separate --set tokenizer.vocab_size=90";
     let outcome = folder.run(tagger);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let quantize = format!("quantize t --to int8 --out new {TEST_SET}");
+    let quantize = format!("quantize t --precision int8 --output new {TEST_SET}");
     folder.fails(&quantize, 2, &["cannot do that", "attentive tag"]);
     assert!(!folder.path("new").exists());
     let evaluate = "evaluate t --src in --ref ref --precision int8";
@@ -131,15 +135,15 @@ fn a_quantised_model_cannot_be_trained_or_averaged() {
         "`small` is a quantised model",
         "the run that it was made from",
     ];
-    folder.fails("train c.toml --out small --resume", 2, &words);
-    folder.fails("average small --last 2 --out mean", 2, &words);
+    folder.fails("train c.toml --output small --resume", 2, &words);
+    folder.fails("average small --last 2 --output mean", 2, &words);
     assert_eq!(names(&folder, "small"), before);
     // A new run in its place leaves nothing of it.
-    let outcome = folder.run("train c.toml --out small --force");
+    let outcome = folder.run("train c.toml --output small --force");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let new = stdout(&folder, "translate small src --json");
     assert_eq!(new, stdout(&folder, "translate runs/c src --json"));
-    assert!(!folder.path("small/receipt.json").exists());
+    assert!(!folder.path("small/report.json").exists());
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_run_directory_has_one_writer() {
         folder.fails(&long(&folder, "parts", how), 2, &[&owner, "hint: wait"]);
     }
     for how in ["--force", "--resume"] {
-        let outcome = folder.run(&format!("demo --task reverse --out parts {how}"));
+        let outcome = folder.run(&format!("demo --task reverse --output parts {how}"));
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
         assert!(outcome.stderr.contains(&owner), "{outcome:?}");
     }
@@ -69,7 +69,7 @@ fn an_average_has_one_writer() {
     let folder = trained();
     let lock = File::create(folder.path(".tmp-mean.lock")).unwrap();
     lock.lock().unwrap();
-    let average = "average runs/c --last 1 --out mean";
+    let average = "average runs/c --last 1 --output mean";
     folder.fails(average, 2, &["`mean` is in use"]);
     drop(lock);
     succeeds(&folder.run(average));
@@ -166,12 +166,12 @@ fn newest(run: &Path, file: &str) -> std::path::PathBuf {
 #[test]
 fn a_run_resumes_from_the_newest_whole_checkpoint() {
     let folder = trained();
-    succeeds(&folder.run("train c.toml --out parts --set train.max_steps=4"));
+    succeeds(&folder.run("train c.toml --output parts --set train.max_steps=4"));
     for (number, (what, fallback, damage)) in DAMAGE.iter().enumerate() {
         let run = format!("parts-{number}");
         copy(&folder, "parts", &run);
         damage(&folder.path(&run));
-        let outcome = folder.run(&format!("train c.toml --resume --out {run}"));
+        let outcome = folder.run(&format!("train c.toml --resume --output {run}"));
         succeeds(&outcome);
         let warned = outcome.stderr.contains("warning: ");
         assert_eq!(warned, fallback.is_some(), "{what}: {outcome:?}");
@@ -232,7 +232,7 @@ fn a_trained_model_without_checkpoints_is_kept() {
     fs::remove_dir_all(folder.path("runs/c/checkpoints")).unwrap();
     let outcome = folder.run("train c.toml --resume");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    for words in ["no checkpoint to resume from", "`--out`", "`--force`"] {
+    for words in ["no checkpoint to resume from", "`--output`", "`--force`"] {
         assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
     }
     assert!(weights(&folder, "runs/c") == before);
@@ -242,7 +242,7 @@ fn a_trained_model_without_checkpoints_is_kept() {
 #[test]
 fn every_file_has_its_checksum() {
     let folder = trained();
-    succeeds(&folder.run("average runs/c --last 2 --out mean"));
+    succeeds(&folder.run("average runs/c --last 2 --output mean"));
     let checkpoint = "runs/c/checkpoints/step-00000006";
     for (dir, files) in [
         ("runs/c", &DENSE[..]),
@@ -286,8 +286,8 @@ fn files_honour_the_umask() {
         let outcome = shell(&folder, "umask 022", arguments).output().unwrap();
         succeeds(&outcome.into());
     };
-    run("train c.toml --out open");
-    run("average open --last 1 --out open/mean");
+    run("train c.toml --output open");
+    run("average open --last 1 --output open/mean");
     run("translate open src -o open/out");
     let mut folders = vec![folder.path("open")];
     let mut files = 0;
@@ -332,8 +332,8 @@ fn special_files_are_refused() {
                 .success()
         );
         let command = match file {
-            "metrics.jsonl" => "plot curves runs/c --out curves.svg",
-            "checkpoints/last" => "average runs/c --last 1 --out mean",
+            "metrics.jsonl" => "plot curves runs/c --output curves.svg",
+            "checkpoints/last" => "average runs/c --last 1 --output mean",
             "checkpoints/step-00000006/state.json" => "train c.toml --resume",
             _ => "translate runs/c src",
         };
@@ -366,14 +366,14 @@ fn numbers_out_of_range_are_refused_or_capped() {
     let folder = trained();
     let complaint = ["`decode.beam_width`", "at most 1000, found 100000"];
     folder.fails(
-        "train c.toml --out r --set decode.beam_width=100000",
+        "train c.toml --output r --set decode.beam_width=100000",
         2,
         &complaint,
     );
     let complaint = ["`--beam-width`", "at most 1000, found 100000"];
     folder.fails("translate runs/c src --beam-width 100000", 2, &complaint);
-    let complaint = ["`--alpha`: expected a number, 0 or more, found -5"];
-    folder.fails("translate runs/c src --alpha -5", 2, &complaint);
+    let complaint = ["`--length-penalty`: expected a number, 0 or more, found -5"];
+    folder.fails("translate runs/c src --length-penalty -5", 2, &complaint);
     let outcome = folder.run("score src src --threads 100000");
     succeeds(&outcome);
     assert!(

@@ -28,13 +28,13 @@ fn the_sentences_of_a_line_are_translated_one_by_one() {
     );
     let command = "translate runs/c lines --split-sentences";
     assert_eq!(stdout(&folder, command), joined);
-    for options in ["--batch-size 1", "--threads 1", "--n-best 1 --format text"] {
+    for options in ["--batch-size 1", "--threads 1", "--n-best 1 --no-scores"] {
         assert_eq!(stdout(&folder, &format!("{command} {options}")), joined);
     }
     assert_ne!(stdout(&folder, "translate runs/c lines"), joined);
 
     // Scores are sums, and words are those of the line.
-    let jsonl = "--format jsonl --n-best 2 --alignments";
+    let jsonl = "--json --n-best 2 --alignments";
     let whole = objects(&stdout(&folder, &format!("{command} {jsonl}")));
     let parts = objects(&stdout(
         &folder,
@@ -94,7 +94,7 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
     folder.write("begin", "9\n9\n\n9\n\n");
     folder.write("terms", "\n\n7\n\n\n");
     let command = "translate runs/c lines --split-sentences --prefix begin --constraints terms \
-                   --beam-width 4 --format jsonl";
+                   --beam-width 4 --json";
     let outcome = folder.run(command);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let lines = objects(&outcome.stdout);
@@ -129,7 +129,7 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
 fn what_cannot_be_spelled_is_named_or_refused() {
     let folder = trained();
     folder.write("lines", "\n3 🎉 x\n");
-    let outcome = folder.run("translate runs/c lines --format jsonl");
+    let outcome = folder.run("translate runs/c lines --json");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(
         outcome

@@ -45,14 +45,14 @@ pub(crate) const DENSE: [&str; 3] = ["config.toml", "model.safetensors", "tokeni
 fn every_model_has_the_checksums_of_its_files() {
     let folder = trained();
     assert_checked(&folder, "runs/c", &DENSE);
-    stdout(&folder, "average runs/c --last 1 --out runs/mean");
+    stdout(&folder, "average runs/c --last 1 --output runs/mean");
     assert_checked(&folder, "runs/mean", &DENSE);
     // A resumed run with other limits has another configuration.
     let before = sums(&folder, "runs/c");
     folder.write("c.toml", CONFIG);
     stdout(
         &folder,
-        "train c.toml --out runs/c --resume --set train.max_steps=14",
+        "train c.toml --output runs/c --resume --set train.max_steps=14",
     );
     assert_checked(&folder, "runs/c", &DENSE);
     assert_ne!(
@@ -74,7 +74,7 @@ fn a_file_that_was_changed_unnoticed_is_named() {
         folder.fails("translate runs/c src", 1, &words);
         folder.fails("info runs/c", 1, &words);
         folder.write("c.toml", CONFIG);
-        folder.fails("train c.toml --out runs/c --resume", 1, &[file]);
+        folder.fails("train c.toml --output runs/c --resume", 1, &[file]);
         fs::write(&path, whole).unwrap();
     }
     // A model of version 0.2, which knew only the weights.
@@ -87,7 +87,7 @@ fn a_file_that_was_changed_unnoticed_is_named() {
     folder.write("c.toml", CONFIG);
     stdout(
         &folder,
-        "train c.toml --out runs/c --resume --set train.max_steps=14",
+        "train c.toml --output runs/c --resume --set train.max_steps=14",
     );
     assert_checked(&folder, "runs/c", &DENSE);
 }
@@ -102,7 +102,7 @@ fn other_files_do_not_count() {
     // A run that goes on writes its checksums anew.
     stdout(
         &folder,
-        "train c.toml --out runs/c --resume --set train.max_steps=8",
+        "train c.toml --output runs/c --resume --set train.max_steps=8",
     );
     assert_checked(&folder, "runs/c", &DENSE);
     // A version that took all of them wrote their checksums.
@@ -121,7 +121,7 @@ fn a_tokenizer_that_would_be_read_in_place_of_others_is_named() {
     folder.write("c.toml", CONFIG);
     stdout(
         &folder,
-        "train c.toml --out runs/two --set tokenizer.vocabulary=separate --set model.tie_embeddings=none",
+        "train c.toml --output runs/two --set tokenizer.vocabulary=separate --set model.tie_embeddings=none",
     );
     let stray = folder.path("runs/two/tokenizer.json");
     fs::copy(folder.path("runs/c/tokenizer.json"), &stray).unwrap();

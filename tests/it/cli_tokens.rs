@@ -46,8 +46,8 @@ fn special_tokens_may_have_any_number() {
 fn the_token_contract_holds_in_training_and_translation() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("src", "1 2 3\n4 5\n");
-    let contract = "--set model.decoder_start=</s> --set model.forced_first='7' \
-        --set model.forced_last='5' --set model.never_generated=['<pad>','<s>','</s>','3']";
+    let contract = "--set model.decoder_start_token=</s> --set model.forced_bos_token='7' \
+        --set model.forced_eos_token='5' --set model.suppress_tokens=['<pad>','<s>','</s>','3']";
     let outcome = folder.run(&format!("train c.toml {contract}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let text = stdout(&folder, "translate runs/c src --max-new-tokens 4");
@@ -58,20 +58,23 @@ fn the_token_contract_holds_in_training_and_translation() {
         assert!(!words.contains(&"3"), "{line}");
     }
     // A resumed run keeps its tokens.
-    let other = "train c.toml --resume --set model.decoder_start=<s>";
-    folder.fails(other, 2, &["`model.decoder_start`"]);
+    let other = "train c.toml --resume --set model.decoder_start_token=<s>";
+    folder.fails(other, 2, &["`model.decoder_start_token`"]);
 
-    let unknown = folder.run("train c.toml --out other --set model.forced_first=Zebra");
+    let unknown = folder.run("train c.toml --output other --set model.forced_bos_token=Zebra");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    let complaint = "`model.forced_first`: expected a token of the vocabulary, found `Zebra`";
+    let complaint = "`model.forced_bos_token`: expected a token of the vocabulary, found `Zebra`";
     assert!(unknown.stderr.contains(complaint), "{unknown:?}");
     assert!(!folder.path("other").exists());
     let path = folder.path("runs/c/config.toml");
     let config = fs::read_to_string(&path).unwrap();
-    let changed = config.replace("decoder_start = \"</s>\"", "decoder_start = \"<2de>\"");
+    let changed = config.replace(
+        "decoder_start_token = \"</s>\"",
+        "decoder_start_token = \"<2de>\"",
+    );
     assert_ne!(config, changed);
     fs::write(&path, changed).unwrap();
-    let complaint = ["`model.decoder_start`", "found `<2de>`"];
+    let complaint = ["`model.decoder_start_token`", "found `<2de>`"];
     folder.fails("translate runs/c src", 2, &complaint);
 }
 

@@ -20,7 +20,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, out: &str, more: &str) -> Outcome {
-    let outcome = folder.run(&format!("train c.toml --out {out} {LARGE} {more}"));
+    let outcome = folder.run(&format!("train c.toml --output {out} {LARGE} {more}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     outcome
 }
@@ -31,7 +31,7 @@ fn weights_do_not_depend_on_the_number_of_threads() {
     let weights = |matmul: &str, threads: &str| {
         let out = format!("{matmul}-{threads}");
         let options =
-            format!("--threads {threads} --set train.max_steps=50 --set train.matmul={matmul}");
+            format!("--threads {threads} --set train.max_steps=50 --set train.precision={matmul}");
         let outcome = train(&folder, &out, &options);
         assert!(outcome.stderr.contains(&format!("{matmul} products")));
         fs::read(folder.path(out).join("model.safetensors")).unwrap()
@@ -55,7 +55,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     let folder = prepared();
     let run = |megabytes: usize, budget: usize| {
         folder.run(&format!(
-            "train c.toml --out fits --force {LARGE} --set train.max_steps=1 \
+            "train c.toml --output fits --force {LARGE} --set train.max_steps=1 \
              --set train.max_memory_mb={megabytes} --set train.batch_tokens={budget}"
         ))
     };
@@ -64,7 +64,11 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
         let Outcome { code, stderr, .. } = run(megabytes, budget);
         assert_eq!(code, Some(2), "{stderr}");
         let found = format!("found {budget},");
-        for words in ["`train.batch_tokens`", &found, "train.accumulate"] {
+        for words in [
+            "`train.batch_tokens`",
+            &found,
+            "train.micro_batches_per_update",
+        ] {
             assert!(stderr.contains(words), "{words}: {stderr}");
         }
         assert!(
@@ -121,7 +125,7 @@ fn the_prediction_of_memory_holds() {
     let folder = prepared();
     for more in [
         "--set model.d_model=128 --set model.d_ff=512",
-        "--set model.d_model=128 --set model.d_ff=512 --set train.matmul=bf16",
+        "--set model.d_model=128 --set model.d_ff=512 --set train.precision=bf16",
         "--set model.norm_position=pre --set model.activation=gelu",
         "--set model.norm_position=pre --set model.positions=rotary --set model.d_model=128",
         "--threads 6",
@@ -129,7 +133,7 @@ fn the_prediction_of_memory_holds() {
         let shape = "--set train.max_steps=20 --set train.batch_tokens=8192";
         assert_predicted(
             &folder,
-            &format!("train c.toml --force --out m {LARGE} {shape} {more}"),
+            &format!("train c.toml --force --output m {LARGE} {shape} {more}"),
         );
     }
 }

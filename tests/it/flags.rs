@@ -33,8 +33,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn a_flag_in_a_string_is_found() {
-    let text = "/// `--comment`\nlet x = \"take another `--out`\";\nlet y = a - -b;\n#[cfg(test)]\n\"--test\"";
-    assert_eq!(flags(text), [(2, "let x = \"take another `--out`\";")]);
+    let text = "/// `--comment`\nlet x = \"take another `--output`\";\nlet y = a - -b;\n#[cfg(test)]\n\"--test\"";
+    assert_eq!(flags(text), [(2, "let x = \"take another `--output`\";")]);
 }
 
 #[test]

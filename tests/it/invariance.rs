@@ -76,7 +76,7 @@ impl<'a> Sentences<'a> {
 
     /// Texts and scores of the translations of each sentence of `file`.
     fn translate(&self, file: &str, options: &str, set: Option<&str>) -> Vec<Value> {
-        let lines = self.run(file, &format!("{options} --format jsonl"), set);
+        let lines = self.run(file, &format!("{options} --json"), set);
         let translations = lines.iter().map(|line| {
             let mut object: Value = serde_json::from_str(line).unwrap();
             object["translations"].take()
@@ -142,7 +142,7 @@ fn digits(lines: usize) -> Vec<String> {
 fn train(settings: &str) -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
-    let outcome = folder.run(&format!("train c.toml --out run {settings}"));
+    let outcome = folder.run(&format!("train c.toml --output run {settings}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     folder
 }
@@ -194,7 +194,7 @@ fn translations_of_real_text_depend_on_the_sentence_alone() {
     let mut train = program();
     train
         .current_dir(repository)
-        .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--out"])
+        .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--output"])
         .arg(folder.path("run"));
     for setting in [
         "train.max_steps=150",

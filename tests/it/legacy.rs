@@ -104,7 +104,7 @@ fn same_word(found: &str, expected: &str) -> bool {
 fn check_resume(name: &str) -> Folder {
     let folder = copy(name);
     let before = fs::read(folder.path("run/checkpoints/step-00000008/model.safetensors")).unwrap();
-    let outcome = folder.run("train c.toml --out run --resume --set train.max_steps=12");
+    let outcome = folder.run("train c.toml --output run --resume --set train.max_steps=12");
     assert_eq!(outcome.code, Some(0), "{name}: {outcome:?}");
     let found = fs::read(folder.path("run/checkpoints/step-00000012/model.safetensors")).unwrap();
     let expected = fs::read(folder.path("resumed.safetensors")).unwrap();
@@ -257,8 +257,11 @@ fn a_run_keeps_the_defaults_of_its_version() {
             ("tokenizer.split_by_script", Value::Boolean(false)),
             ("train.label_smoothing", Value::Float(0.1)),
             ("train.schedule.warmup_steps", Value::Integer(1000)),
-            ("decode.length_penalty", Value::String("gnmt".into())),
-            ("decode.alpha", Value::Float(0.6)),
+            (
+                "decode.length_penalty_formula",
+                Value::String("gnmt".into()),
+            ),
+            ("decode.length_penalty", Value::Float(0.6)),
         ] {
             assert_eq!(at(&resumed, path), &expected, "{name}, {path}");
         }

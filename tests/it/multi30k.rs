@@ -32,7 +32,7 @@ fn train(run: &Path) {
     let mut train = program();
     train
         .current_dir(repository())
-        .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--out"])
+        .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--output"])
         .arg(run);
     for setting in [
         "train.max_steps=300",

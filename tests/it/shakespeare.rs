@@ -20,7 +20,7 @@ fn the_recipe_learns_as_well_as_in_nanogpt() {
     let mut train = program();
     train
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .args(["train", "configs/shakespeare.toml", "--out"])
+        .args(["train", "configs/shakespeare.toml", "--output"])
         .arg(&run);
     let outcome = Outcome::from(train.output().unwrap());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use attentive::config::{LengthPenalty, Task};
+use attentive::config::{LengthPenaltyFormula, Task};
 use attentive::count::count;
 use attentive::decode::SearchOptions;
 use attentive::error::Result;
@@ -100,17 +100,19 @@ fn warn_of_other_order(
 /// What to say of translations that are too short for their references.
 fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
     let penalty = evaluation.brevity_penalty;
-    let by_length = search.length_penalty == LengthPenalty::Length;
+    let by_length = search.length_penalty_formula == LengthPenaltyFormula::Length;
     let advice = match (search.beam_width, by_length) {
         (1, _) => {
-            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty length --alpha 1`"
+            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty-formula length --length-penalty 1`"
         }
         (_, false) => {
-            "the length penalty prefers short ones: try `--length-penalty length --alpha 1`"
+            "the length penalty prefers short ones: try `--length-penalty-formula length --length-penalty 1`"
         }
-        (_, true) if search.alpha < 1.0 => "the length penalty is weak: try `--alpha 1`",
+        (_, true) if search.length_penalty < 1.0 => {
+            "the length penalty is weak: try `--length-penalty 1`"
+        }
         (_, true) => {
-            "try a larger `--alpha`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
+            "try a larger `--length-penalty`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
              writes short translations, and so does one whose training data leave things out"
         }
     };

@@ -7,12 +7,12 @@ use attentive::error::{Error, Result};
 use attentive::plot::{Axis, BarChart, Figure};
 
 use super::super::input::read_lines;
-use super::OutArgs;
+use super::OutputArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive plot bars speed.tsv --label 'times as fast' --out speed.svg
-  attentive plot bars training.tsv translation.tsv --decimals 1 --theme dark --out speed.svg
+  attentive plot bars speed.tsv --label 'times as fast' --output speed.svg
+  attentive plot bars training.tsv translation.tsv --decimals 1 --theme dark --output speed.svg
 
 A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line the \
 name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left out:
@@ -44,17 +44,17 @@ pub(super) struct Args {
     #[arg(long, value_name = "PIXELS", default_value_t = 300, value_parser = clap::value_parser!(u16).range(100..=8000))]
     height: u16,
     #[command(flatten)]
-    out: OutArgs,
+    output: OutputArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    args.out.check()?;
+    args.output.check()?;
     let charts: Vec<BarChart> = (args.tables.iter())
         .map(|path| chart(path, args))
         .collect::<Result<_>>()?;
     let figure = Figure::new("").note(&args.note).width(args.width.into());
     let figure = figure.row("", args.height.into(), charts);
-    args.out.write(figure, &args.tables)
+    args.output.write(figure, &args.tables)
 }
 
 /// The chart of a table.

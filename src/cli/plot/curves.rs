@@ -8,12 +8,12 @@ use attentive::train::{History, Metric};
 
 use super::super::message;
 use super::super::names::names;
-use super::OutArgs;
+use super::OutputArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive plot curves runs/multi30k --out curves.svg
-  attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --out curves.svg
+  attentive plot curves runs/multi30k --output curves.svg
+  attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --output curves.svg
   attentive plot curves runs/multi30k --metric learning_rate > rate.svg
 
 Pale lines show training, strong lines with dots show validation. The run may still be in progress. If a run has more \
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<Metric>,
     #[command(flatten)]
-    out: OutArgs,
+    output: OutputArgs,
 }
 
 /// A run and its name in the chart.
@@ -49,7 +49,7 @@ impl Run {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    args.out.check()?;
+    args.output.check()?;
     let runs: Vec<Run> = names(&args.runs)
         .into_iter()
         .zip(&args.runs)
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         false => args.metric.clone(),
     };
     check(&metrics, &runs, &args.metric)?;
-    args.out.write(figure(&runs, &metrics), &args.runs)
+    args.output.write(figure(&runs, &metrics), &args.runs)
 }
 
 /// Refuses metrics that no run has; warns if a metric that was `asked` for is missing from some run.

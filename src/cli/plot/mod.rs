@@ -17,9 +17,9 @@ use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive plot curves runs/multi30k --out curves.svg
-  attentive plot positions --out positions.svg
-  attentive plot bars speed.tsv --label 'tokens/s' --out speed.svg";
+  attentive plot curves runs/multi30k --output curves.svg
+  attentive plot positions --output positions.svg
+  attentive plot bars speed.tsv --label 'tokens/s' --output speed.svg";
 
 /// Plot learning curves, position encodings and tables of numbers as SVG.
 #[derive(clap::Args)]
@@ -45,10 +45,10 @@ enum ThemeArg {
 
 /// Where the chart is written, and its colors.
 #[derive(clap::Args)]
-struct OutArgs {
+struct OutputArgs {
     /// Write the chart to this file instead of standard output, which then must not be a terminal.
     #[arg(long, short, value_name = "FILE")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// The background.
     #[arg(long, value_enum, default_value = "light")]
     theme: ThemeArg,
@@ -62,17 +62,17 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
 }
 
-impl OutArgs {
+impl OutputArgs {
     /// Refuses a terminal before anything is computed.
     fn check(&self) -> Result<()> {
         let is_stdout = self
-            .out
+            .output
             .as_deref()
             .is_none_or(|path| path == Path::new(DASH));
         match is_stdout && io::stdout().is_terminal() {
             true => Err(Error::usage(
                 "a terminal cannot show SVG",
-                "name a file with `--out picture.svg`",
+                "name a file with `--output picture.svg`",
             )),
             false => Ok(()),
         }
@@ -84,7 +84,7 @@ impl OutArgs {
         figure: Figure,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<()> {
-        let mut out = Output::open(self.out.as_deref(), inputs)?;
+        let mut out = Output::open(self.output.as_deref(), inputs)?;
         let theme = match self.theme {
             ThemeArg::Light => Theme::Light,
             ThemeArg::Dark => Theme::Dark,

@@ -11,14 +11,14 @@ use attentive::pipeline::Pipeline;
 use attentive::plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
 use clap::ValueEnum;
 
-use super::OutArgs;
+use super::OutputArgs;
 use crate::cli::message::as_option;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive plot positions --out positions.svg
+  attentive plot positions --output positions.svg
   attentive plot positions --variant sinusoidal_interleaved,rotary --d-model 512 --n-heads 8 > positions.svg
-  attentive plot positions runs/multi30k --position 20 --out learned.svg
+  attentive plot positions runs/multi30k --position 20 --output learned.svg
 
 For each variant: a heat map of the first positions, and the cosine similarity of one position to all others, followed by \
 an enlarged view around it. Rotary positions add no vectors: the charts show the cosines and sines of the angles by which \
@@ -61,7 +61,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     rows: u16,
     #[command(flatten)]
-    out: OutArgs,
+    output: OutputArgs,
 }
 
 /// A table of positions and its heading.
@@ -71,7 +71,7 @@ struct Subject {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    args.out.check()?;
+    args.output.check()?;
     let subjects = match &args.model {
         Some(dir) => of_model(dir, args.len)?,
         None => of_variants(args)?,
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "lower `--position` or raise `--len`",
         ));
     }
-    args.out
+    args.output
         .write(figure(&subjects, position, args.rows.into()), &args.model)
 }
 

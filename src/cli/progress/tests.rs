@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use attentive::checkpoint::Products;
-use attentive::config::Matmul;
+use attentive::config::TrainPrecision;
 use attentive::train::report::Sample;
 
 use super::*;
@@ -60,7 +60,7 @@ fn start() -> StartReport {
         steps_per_epoch: 120,
         memory: 400_000_000,
         products: Products {
-            matmul: Matmul::F32,
+            matmul: TrainPrecision::F32,
             instructions: "AVX2".into(),
         },
         processes: 1,

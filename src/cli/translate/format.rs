@@ -3,7 +3,6 @@
 use attentive::batch::TokenId;
 use attentive::error::{Error, Result};
 use attentive::pipeline::{Alignment, Candidate, Pipeline, Warning};
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::division::Translated;
@@ -11,24 +10,12 @@ use crate::cli::message;
 use crate::cli::output::Output;
 use crate::cli::table::blank_separated;
 
-/// A form of output to choose.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Format {
-    /// Translations alone, and what other options add, separated by tabs.
-    Text,
-    /// Line number, score and translation, separated by tabs.
-    Tsv,
-    /// One JSON object per line of the input, with everything that is known.
-    Jsonl,
-}
-
 /// The contents of an output line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Text,
     LineScoreText,
     Json,
-    Jsonl,
 }
 
 /// Writes translations.
@@ -49,8 +36,7 @@ pub(super) struct Writer<'a> {
 struct Answer<'a> {
     line: usize,
     translations: Vec<Found<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warnings: Option<Vec<&'a str>>,
+    warnings: Vec<&'a str>,
 }
 
 /// A translation as JSON.
@@ -60,10 +46,8 @@ struct Found<'a> {
     score: f64,
     log_prob: f64,
     finished: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_log_probs: Option<&'a [f32]>,
+    tokens: Vec<String>,
+    token_log_probs: &'a [f32],
     #[serde(skip_serializing_if = "Option::is_none")]
     alignment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,14 +89,14 @@ impl Writer<'_> {
     ) -> Result<()> {
         let numbered = found.iter().enumerate();
         let numbered = numbered.map(|(number, found)| (found, alignments.get(number).copied()));
-        if matches!(self.style, Style::Json | Style::Jsonl) {
+        if self.style == Style::Json {
             let translations = numbered.map(|(found, alignment)| self.json(found, alignment));
             let translations = translations.collect();
             let warnings = warnings.iter().map(|warning| warning.problem.as_str());
             return self.out.json_line(&Answer {
                 line,
                 translations,
-                warnings: (self.style == Style::Jsonl).then(|| warnings.collect()),
+                warnings: warnings.collect(),
             });
         }
         for (found, alignment) in numbered {
@@ -136,18 +120,17 @@ impl Writer<'_> {
     }
 
     fn json<'a>(&self, found: &'a Candidate, alignment: Option<&Alignment>) -> Found<'a> {
-        let everything = self.style == Style::Jsonl;
-        let tokens = everything || self.token_scores;
         Found {
             text: &found.text,
             score: found.score,
             log_prob: found.log_prob,
             // A blank line cannot be cut off.
             finished: found.finished || found.tokens.is_empty(),
-            tokens: tokens.then(|| self.spelled(&found.tokens)),
-            token_log_probs: tokens.then_some(&found.token_log_probs),
+            tokens: self.spelled(&found.tokens),
+            token_log_probs: &found.token_log_probs,
             alignment: alignment.map(Alignment::to_string),
-            unmet: (everything && self.constrained)
+            unmet: self
+                .constrained
                 .then(|| found.unmet.iter().map(|phrase| &**phrase).collect()),
         }
     }

@@ -25,7 +25,7 @@ use super::search::SearchArgs;
 use super::working::Working;
 use demands::Demands;
 use division::Division;
-use format::{Format, Style, Writer};
+use format::{Style, Writer};
 use sampling::SamplingArgs;
 use shared::Shared;
 
@@ -42,7 +42,7 @@ Examples:
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
   attentive translate runs/a in.en --with runs/b --with runs/c
   attentive translate runs/multi30k in.en --checkpoint 4000
-  attentive translate runs/multi30k in.en --format jsonl --alignments
+  attentive translate runs/multi30k in.en --json --alignments
 
 Sentences:
   Each line of the input is translated as one sentence. With `--split-sentences`, each sentence of a line is translated by \
@@ -52,18 +52,18 @@ belongs to the first sentence of its line; a line with phrases must be a single 
 
 Output:
   One line for each line of the input; a blank line gives an empty line, or, with `--split-sentences`, the same blanks. With \
-`--scores`, `--format tsv` or an `--n-best` above 1, each translation has a line of three tab-separated columns: the number of the input line, counted from 1; the score, \
-which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
+`--scores` or an `--n-best` above 1, each translation has a line of three tab-separated columns: the number of the input \
+line, counted from 1; the score, which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
 translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
 come after all finished ones, whatever their score. A warning on standard error names each line with a translation that was cut \
-off, whatever the form of the output; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
+off; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
   `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities, one more than \
 tokens for a finished translation, which is that of its end. `--alignments` adds one more: pairs `i-j` of words separated by \
 blanks, counted from 0, which say that word j of the translation belongs to word i of the source (Pharaoh format). A token \
 belongs to the source token that its prediction attends to most, on average over the heads of the top layer.
-  With `--json`, each line of the input gives one object: its number `line`, and a list `translations` of objects with \
-`text`, `score`, `log_prob` (the sum before the penalties), and `finished`, which is false for a translation that was cut off. \
-`--format jsonl` adds `tokens`, `token_log_probs` and, with `--constraints`, the list `unmet` of phrases that are missing, and the list `warnings` of the line.
+  With `--json`, each line of the input gives one object: its number `line`; a list `translations` of objects with `text`, \
+`score`, `log_prob` (the sum before the penalties), `finished` (false for a translation that was cut off), `tokens`, \
+`token_log_probs` and, with `--constraints`, the list `unmet` of missing phrases; and the list `warnings` of the line.
 
 Prefixes and constraints:
   Line n of the files belongs to line n of the input; a blank line demands nothing, and what is \
@@ -96,15 +96,15 @@ pub(super) struct Args {
     /// Number of translations to write for each line; at most the beam width.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroUsize,
-    /// Write each translation with its line number and score; same as `--format tsv`.
+    /// Write each translation with its line number and score, separated by tabs [default: only with an `--n-best` above 1].
     #[arg(long)]
     scores: bool,
-    /// Write one JSON object per line of the input.
+    /// Write the translations alone, also with an `--n-best` above 1.
+    #[arg(long, conflicts_with = "scores")]
+    no_scores: bool,
+    /// Write one JSON object per line of the input, with all that is known about its translations.
     #[arg(long)]
     json: bool,
-    /// Form of the output [default: text, or tsv with an `--n-best` above 1].
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["scores", "json"])]
-    format: Option<Format>,
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
     token_scores: bool,
@@ -153,12 +153,12 @@ impl Args {
     }
 
     fn style(&self) -> Style {
-        match self.format {
-            _ if self.json => Style::Json,
-            Some(Format::Jsonl) => Style::Jsonl,
-            Some(Format::Tsv) => Style::LineScoreText,
-            None if self.scores || self.n_best.get() > 1 => Style::LineScoreText,
-            Some(Format::Text) | None => Style::Text,
+        if self.json {
+            Style::Json
+        } else if self.scores || self.n_best.get() > 1 && !self.no_scores {
+            Style::LineScoreText
+        } else {
+            Style::Text
         }
     }
 }

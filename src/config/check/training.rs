@@ -16,7 +16,11 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
 
 fn limits(train: &TrainConfig) -> Result<()> {
     size("train.batch_tokens", train.batch_tokens, 1)?;
-    size("train.accumulate", train.accumulate, 1)?;
+    size(
+        "train.micro_batches_per_update",
+        train.micro_batches_per_update,
+        1,
+    )?;
     size("train.validate_sentences", train.validate_sentences, 0)?;
     size("train.samples", train.samples, 0)?;
     size("train.keep_last", train.keep_last, 1)?;

@@ -192,7 +192,7 @@ fn stacks(model: &ModelConfig) -> [Rule; 8] {
         ),
         (
             decoder.is_none(),
-            &["model.n_decoder_layers", "model.decoder_start"],
+            &["model.n_decoder_layers", "model.decoder_start_token"],
             "the model has no decoder",
         ),
     ]
@@ -217,17 +217,17 @@ fn family(model: &ModelConfig) -> [Rule; 11] {
         ),
         (
             model.family.task() != Task::Translate,
-            &["model.forced_first", "model.forced_last"],
+            &["model.forced_bos_token", "model.forced_eos_token"],
             "the model does not translate",
         ),
         (
             model.family.task() != Task::Generate,
-            &["model.further_ends"],
+            &["model.extra_eos_tokens"],
             "the model is no language model",
         ),
         (
             model.decoder().is_none(),
-            &["model.never_generated"],
+            &["model.suppress_tokens"],
             "the model has no decoder",
         ),
         (
@@ -254,7 +254,7 @@ fn family(model: &ModelConfig) -> [Rule; 11] {
         ),
         (
             model.family != Family::Encoder,
-            &["model.unit_vectors"],
+            &["model.normalize_embeddings"],
             "only encoders alone (`encoder`) compute vectors of texts",
         ),
         (
@@ -318,7 +318,7 @@ fn training(config: &Config) -> [Rule; 4] {
     [
         (
             config.data.units == Units::Stream,
-            &["model.decoder_start"],
+            &["model.decoder_start_token"],
             "windows of a stream have no start token",
         ),
         (

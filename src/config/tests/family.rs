@@ -144,31 +144,31 @@ fn recurrent_widths_are_checked() {
 #[test]
 fn special_tokens_are_checked() {
     accepts(&[
-        "model.decoder_start = '<pad>'\nmodel.forced_last = '</s>'",
-        "model.never_generated = ['<pad>', '<unk>']",
-        "model.never_generated = []",
+        "model.decoder_start_token = '<pad>'\nmodel.forced_eos_token = '</s>'",
+        "model.suppress_tokens = ['<pad>', '<unk>']",
+        "model.suppress_tokens = []",
     ]);
     refuses(&[
         (
-            "model.decoder_start = 3",
-            "model.decoder_start",
+            "model.decoder_start_token = 3",
+            "model.decoder_start_token",
             "a string, found `3`",
         ),
         (
-            "model.never_generated = '<pad>'",
-            "model.never_generated",
+            "model.suppress_tokens = '<pad>'",
+            "model.suppress_tokens",
             "a list of strings, found the string `<pad>` (`x.toml`, line 2) | put it in brackets: `[\"<pad>\"]`",
         ),
         (
-            "model.never_generated = ['<pad>', 1]",
-            "model.never_generated",
+            "model.suppress_tokens = ['<pad>', 1]",
+            "model.suppress_tokens",
             "a list of strings, found an array",
         ),
     ]);
-    let tagger = ["model.family=tagger", "model.decoder_start=<pad>"];
+    let tagger = ["model.family=tagger", "model.decoder_start_token=<pad>"];
     let message = message(parse("data.train = { jsonl = 'a' }", &tagger));
     assert!(
-        message.contains("`model.decoder_start`: expected its default"),
+        message.contains("`model.decoder_start_token`: expected its default"),
         "{message}"
     );
     assert!(message.contains("the model has no decoder"), "{message}");

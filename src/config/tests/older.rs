@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::{Draft, LengthPenalty};
+use crate::config::{Draft, LengthPenaltyFormula};
 
 /// What version 0.2 wrote for a configuration with `lines`.
 fn before(folder: &Path, lines: &str) -> PathBuf {
     let mut config = parse(&format!("{CORPUS}\n{lines}"), &[]).expect("a configuration");
-    config.decode.length_penalty = LengthPenalty::Gnmt;
-    config.decode.alpha = 0.6;
+    config.decode.length_penalty_formula = LengthPenaltyFormula::Gnmt;
+    config.decode.length_penalty = 0.6;
     config.train.label_smoothing = 0.1;
     let text = config.to_toml();
     let known = |line: &&str| !line.starts_with("split_");
@@ -56,11 +56,11 @@ fn what_a_stored_configuration_lacks_is_what_it_was() {
     let decode = &config.decode;
     assert_eq!(
         (
+            decode.length_penalty_formula,
             decode.length_penalty,
-            decode.alpha,
             config.train.label_smoothing
         ),
-        (LengthPenalty::Gnmt, 0.6, 0.1)
+        (LengthPenaltyFormula::Gnmt, 0.6, 0.1)
     );
 }
 
@@ -74,9 +74,10 @@ fn runs_of_earlier_versions_are_resumed_with_their_defaults() {
         assert_eq!(begun.difference_that_matters(&config), None, "{lines}");
         assert_eq!(config.decode, begun.decode);
         // What is set counts, and is refused if the run has another value.
-        let set = format!("{CORPUS}\n{lines}\ntrain.label_smoothing = 0.0\ndecode.alpha = 1.0");
+        let set =
+            format!("{CORPUS}\n{lines}\ntrain.label_smoothing = 0.0\ndecode.length_penalty = 1.0");
         let config = resumed(folder.path(), &set);
-        assert_eq!(config.decode.alpha, 1.0);
+        assert_eq!(config.decode.length_penalty, 1.0);
         let difference = begun
             .difference_that_matters(&config)
             .expect("a difference");
@@ -126,19 +127,22 @@ fn labels_are_smoothed_for_translation_alone() {
 fn each_length_penalty_has_its_exponent() {
     let alpha = |line: &str| {
         let config = parse(&format!("{CORPUS}\n{line}"), &[]).expect("a configuration");
-        (config.decode.length_penalty, config.decode.alpha)
+        (
+            config.decode.length_penalty_formula,
+            config.decode.length_penalty,
+        )
     };
-    assert_eq!(alpha(""), (LengthPenalty::Length, 1.0));
+    assert_eq!(alpha(""), (LengthPenaltyFormula::Length, 1.0));
     assert_eq!(
-        alpha("decode.length_penalty = 'length'"),
-        (LengthPenalty::Length, 1.0)
+        alpha("decode.length_penalty_formula = 'length'"),
+        (LengthPenaltyFormula::Length, 1.0)
     );
     assert_eq!(
-        alpha("decode.length_penalty = 'gnmt'"),
-        (LengthPenalty::Gnmt, 0.6)
+        alpha("decode.length_penalty_formula = 'gnmt'"),
+        (LengthPenaltyFormula::Gnmt, 0.6)
     );
-    let both = "decode = { length_penalty = 'gnmt', alpha = 1.0 }";
-    assert_eq!(alpha(both), (LengthPenalty::Gnmt, 1.0));
+    let both = "decode = { length_penalty_formula = 'gnmt', length_penalty = 1.0 }";
+    assert_eq!(alpha(both), (LengthPenaltyFormula::Gnmt, 1.0));
 }
 
 #[test]
@@ -146,13 +150,18 @@ fn a_limit_of_training_does_not_keep_models_from_being_read() {
     let folder = folder();
     let stored = before(folder.path(), "");
     let text = fs::read_to_string(&stored).expect("a text");
-    let many = text.replace("accumulate = 1\n", "accumulate = 100000\n");
+    let many = text.replace(
+        "micro_batches_per_update = 1\n",
+        "micro_batches_per_update = 100000\n",
+    );
     fs::write(&stored, &many).expect("a file");
     let config = Config::load_stored(&stored).expect("a configuration");
-    assert_eq!(config.train.accumulate, 100_000);
+    assert_eq!(config.train.micro_batches_per_update, 100_000);
     let refused = parse(&many, &[]).expect_err("too many");
     assert!(
-        refused.to_string().contains("`train.accumulate`"),
+        refused
+            .to_string()
+            .contains("`train.micro_batches_per_update`"),
         "{refused}"
     );
 }

@@ -152,7 +152,7 @@ fn sizes_have_a_maximum() {
         ("model.n_encoder_layers", 1000),
         ("model.n_decoder_layers", 1000),
         ("model.max_len", 1_048_576),
-        ("train.accumulate", 65_536),
+        ("train.micro_batches_per_update", 65_536),
         ("decode.beam_width", 1000),
     ] {
         let found = most * 1_000_000;
@@ -175,7 +175,7 @@ fn sizes_have_a_minimum() {
         ("model.n_decoder_layers", 1),
         ("model.max_len", 2),
         ("train.batch_tokens", 1),
-        ("train.accumulate", 1),
+        ("train.micro_batches_per_update", 1),
         ("train.keep_last", 1),
         ("train.max_steps", 1),
         ("train.log_every", 1),
@@ -220,7 +220,7 @@ fn numbers_have_a_range() {
     let not_negative = [
         "train.clip_norm",
         "train.optimizer.weight_decay",
-        "decode.alpha",
+        "decode.length_penalty",
         "decode.max_new_factor",
     ];
     let bad = |keys: &[&str], values: &[&str]| {
@@ -238,7 +238,7 @@ fn numbers_have_a_range() {
     accepts(&[
         "train.clip_norm = 0",
         "train.schedule.min_factor = 1",
-        "decode.alpha = 0.0",
+        "decode.length_penalty = 0.0",
         "train.label_smoothing = 0.0",
     ]);
 }

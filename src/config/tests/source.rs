@@ -42,7 +42,7 @@ kind = 'unigram'
 vocab_size = 500
 [decode]
 beam_width = 3
-alpha = 0.7
+length_penalty = 0.7
 [train]
 max_steps = 7
 ";
@@ -53,11 +53,14 @@ fn network_tokenizer_and_search_are_taken_over() {
     let theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
     let config = from(
         &dir,
-        "model.freeze = ['encoder.*']\nmodel.dropout = 0.1\ndecode.alpha = 1",
+        "model.freeze = ['encoder.*']\nmodel.dropout = 0.1\ndecode.length_penalty = 1",
     );
     let config = config.expect("a configuration");
     assert_eq!(config.tokenizer, theirs.tokenizer);
-    assert_eq!((config.decode.beam_width, config.decode.alpha), (3, 1.0));
+    assert_eq!(
+        (config.decode.beam_width, config.decode.length_penalty),
+        (3, 1.0)
+    );
     let mut model = theirs.model.clone();
     model.from = Some(dir.clone());
     model.freeze = vec!["encoder.*".into()];
@@ -114,7 +117,7 @@ fn contradictions_are_refused() {
     // What is the same may be said.
     let same = "model.d_model = 64\nmodel.norm_epsilon = 0.00001\ntokenizer.vocab_size = 500";
     from(&dir, same).expect("no contradiction");
-    let other = "model.decoder_start = '</s>'\nmodel.forced_first = 'x'";
+    let other = "model.decoder_start_token = '</s>'\nmodel.forced_bos_token = 'x'";
     from(&dir, other).expect("special tokens may differ");
 }
 
@@ -197,18 +200,27 @@ fn a_model_with_a_given_tokenizer_becomes_a_tagger() {
 #[test]
 fn another_length_penalty_does_not_take_over_the_exponent() {
     let (folder, dir) = source(TRANSLATES);
-    let alpha = |lines: &str| from(&dir, lines).expect("a configuration").decode.alpha;
-    assert_eq!(alpha("decode.length_penalty = 'length'"), 0.7);
-    assert_eq!(alpha("decode.length_penalty = 'gnmt'"), 0.6);
-    let set = "decode = { length_penalty = 'gnmt', alpha = 0.8 }";
+    let alpha = |lines: &str| {
+        from(&dir, lines)
+            .expect("a configuration")
+            .decode
+            .length_penalty
+    };
+    assert_eq!(alpha("decode.length_penalty_formula = 'length'"), 0.7);
+    assert_eq!(alpha("decode.length_penalty_formula = 'gnmt'"), 0.6);
+    let set = "decode = { length_penalty_formula = 'gnmt', length_penalty = 0.8 }";
     assert_eq!(alpha(set), 0.8);
     // The same goes for a run that is resumed.
     let file = folder.path().join("c.toml");
-    fs::write(&file, format!("{CORPUS}\ndecode.length_penalty = 'gnmt'")).expect("a file");
+    fs::write(
+        &file,
+        format!("{CORPUS}\ndecode.length_penalty_formula = 'gnmt'"),
+    )
+    .expect("a file");
     let draft = Draft::load(&file, &[]).expect("a draft");
     let known = draft.known(Some(&dir)).expect("the run's");
     let config = draft.resolve(&known).expect("a configuration");
-    assert_eq!(config.decode.alpha, 0.6);
+    assert_eq!(config.decode.length_penalty, 0.6);
 }
 
 #[test]

@@ -91,14 +91,14 @@ fn a_stream_has_no_start_token() {
     let settings = |units| {
         [
             "model.family=decoder_only",
-            "model.decoder_start=</s>",
+            "model.decoder_start_token=</s>",
             units,
         ]
     };
     let read = |units| parse("data.train = { text = 'a' }", &settings(units));
     let message = message(read("data.units=stream"));
     assert!(
-        message.contains("`model.decoder_start`: expected its default"),
+        message.contains("`model.decoder_start_token`: expected its default"),
         "{message}"
     );
     read("data.units=lines").unwrap();

@@ -83,7 +83,7 @@ impl StoreKey {
             sources,
             task: format!("{:?}", config.model.family.task()),
             source_first: config.model.source_first.clone(),
-            forced_first: config.model.forced_first.clone(),
+            forced_first: config.model.forced_bos_token.clone(),
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),

@@ -2,14 +2,14 @@
 
 use super::toy::*;
 use crate::batch::TokenId;
-use crate::config::LengthPenalty;
+use crate::config::LengthPenaltyFormula;
 use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
 use crate::random::Random;
 
 fn guided(beam_width: usize) -> SearchOptions {
     SearchOptions {
         guided: true,
-        ..options(beam_width, LengthPenalty::Gnmt, 0.6)
+        ..options(beam_width, LengthPenaltyFormula::Gnmt, 0.6)
     }
 }
 
@@ -63,7 +63,7 @@ fn without_demands_a_guided_search_is_a_plain_one() {
         for width in [1, 3] {
             let src = [4, 5, 6];
             let found = results(&toy, src.to_vec().into(), &guided(width));
-            let plain = one(&toy, &src, &options(width, LengthPenalty::Gnmt, 0.6));
+            let plain = one(&toy, &src, &options(width, LengthPenaltyFormula::Gnmt, 0.6));
             assert_eq!(found, plain);
         }
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::super::{Capacity, Hypothesis, SearchOptions, Setting, search};
 use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
-use crate::config::{LengthPenalty, Stopping};
+use crate::config::{EarlyStopping, LengthPenaltyFormula};
 use crate::model::{Logits, NextToken, Stepper, likeliest};
 use crate::random::Random;
 use crate::text::SpecialTokens;
@@ -182,18 +182,18 @@ pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f3
 
 pub(super) fn options(
     beam_width: usize,
-    length_penalty: LengthPenalty,
-    alpha: f64,
+    length_penalty_formula: LengthPenaltyFormula,
+    length_penalty: f64,
 ) -> SearchOptions {
     SearchOptions {
         beam_width,
+        length_penalty_formula,
         length_penalty,
-        alpha,
         max_new_factor: 1.0,
         max_new_extra: 3,
         max_new_tokens: usize::MAX,
         n_best: beam_width.min(10),
-        stopping: Stopping::Exact,
+        early_stopping: EarlyStopping::Never,
         min_length: 0,
         no_repeat_ngram: 0,
         coverage_penalty: 0.0,
@@ -203,13 +203,13 @@ pub(super) fn options(
     }
 }
 
-pub(super) const PENALTIES: [(LengthPenalty, f64); 6] = [
-    (LengthPenalty::Gnmt, 0.0),
-    (LengthPenalty::Gnmt, 0.6),
-    (LengthPenalty::Gnmt, 2.0),
-    (LengthPenalty::Length, 0.5),
-    (LengthPenalty::Length, 1.0),
-    (LengthPenalty::Length, 1.5),
+pub(super) const PENALTIES: [(LengthPenaltyFormula, f64); 6] = [
+    (LengthPenaltyFormula::Gnmt, 0.0),
+    (LengthPenaltyFormula::Gnmt, 0.6),
+    (LengthPenaltyFormula::Gnmt, 2.0),
+    (LengthPenaltyFormula::Length, 0.5),
+    (LengthPenaltyFormula::Length, 1.0),
+    (LengthPenaltyFormula::Length, 1.5),
 ];
 
 pub(super) fn one(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptions) -> Vec<Hypothesis> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::toy::*;
 use crate::batch::TokenId;
-use crate::config::LengthPenalty;
+use crate::config::LengthPenaltyFormula;
 use crate::decode::{
     Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, search,
 };
@@ -22,7 +22,7 @@ fn outputs_without_repeated_ngrams_equal_brute_force() {
         for n in 1..=3 {
             let options = SearchOptions {
                 no_repeat_ngram: n,
-                ..options(700, LengthPenalty::Length, 1.0)
+                ..options(700, LengthPenaltyFormula::Length, 1.0)
             };
             let mut expected = everything(&toy, &[7], 4);
             expected.retain(|(tokens, ..)| !repeats(tokens, n));
@@ -39,7 +39,7 @@ fn ngrams_are_not_repeated_however_likely_they_are() {
         for width in [1, 3] {
             let options = SearchOptions {
                 no_repeat_ngram: n,
-                ..options(width, LengthPenalty::Gnmt, 0.0)
+                ..options(width, LengthPenaltyFormula::Gnmt, 0.0)
             };
             let best = &one(&toy, &[4; 13], &options)[0];
             assert!(n == 0 || !repeats(&best.tokens, n), "{best:?}");
@@ -67,10 +67,10 @@ fn coverage_ranks_as_its_definition_says() {
     for seed in 0..10 {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
-        for (penalty, alpha) in PENALTIES {
+        for (penalty, length_penalty) in PENALTIES {
             let plain = SearchOptions {
                 max_new_extra: 1,
-                ..options(700, penalty, alpha)
+                ..options(700, penalty, length_penalty)
             };
             let options = SearchOptions {
                 coverage_penalty: 0.5,
@@ -117,7 +117,7 @@ fn sampling(n_best: usize, sampling: Sampling) -> SearchOptions {
     SearchOptions {
         n_best,
         sampling: Some(sampling),
-        ..options(1, LengthPenalty::Gnmt, 0.6)
+        ..options(1, LengthPenaltyFormula::Gnmt, 0.6)
     }
 }
 
@@ -219,7 +219,7 @@ fn the_limits_of_sampling_hold() {
     let logits = random_logits(7);
     let toy = Toy::new(&logits);
     let src = [4, 5, 6, 7];
-    let greedy = one(&toy, &src, &options(1, LengthPenalty::Gnmt, 0.6));
+    let greedy = one(&toy, &src, &options(1, LengthPenaltyFormula::Gnmt, 0.6));
     let narrow = [
         Sampling {
             temperature: 0.0,
@@ -268,7 +268,7 @@ fn an_ensemble_searches_the_mean_distribution() {
         for width in [1, 4] {
             let options = SearchOptions {
                 coverage_penalty: 0.2,
-                ..options(width, LengthPenalty::Gnmt, 0.6)
+                ..options(width, LengthPenaltyFormula::Gnmt, 0.6)
             };
             let sentences: [&[TokenId]; 3] = [&[4, 5], &[6, 7, 7], &[4]];
             let capacity = Capacity {

@@ -175,7 +175,7 @@ pub(super) fn encoder(dir: &Path, max_len: usize, head: &Head, tied: bool) -> Re
                     .longest
                     .map_or(max_len, |longest| longest.min(max_len)),
                 pooling: sentences.pooling,
-                unit_vectors: sentences.unit,
+                normalize_embeddings: sentences.unit,
                 ..shared
             }
         }

@@ -161,17 +161,17 @@ impl Generation {
                 if let Some(problem) = self.search.unsupported() {
                     return Err(not_understood(&self.path, problem));
                 }
-                model.decoder_start = name(self.start.or(self.bos))?;
-                model.forced_first = name(self.search.forced_first)?;
-                model.forced_last = name(self.search.forced_last)?;
-                model.never_generated = Some(never()?);
+                model.decoder_start_token = name(self.start.or(self.bos))?;
+                model.forced_bos_token = name(self.search.forced_first)?;
+                model.forced_eos_token = name(self.search.forced_last)?;
+                model.suppress_tokens = Some(never()?);
                 self.has_one_end(read)?;
             }
             Task::Generate => {
                 let ends = self.further_ends(read)?;
-                model.further_ends = Some(ends).filter(|ends| !ends.is_empty());
-                model.decoder_start = name(self.bos)?;
-                model.never_generated = Some(never()?);
+                model.extra_eos_tokens = Some(ends).filter(|ends| !ends.is_empty());
+                model.decoder_start_token = name(self.bos)?;
+                model.suppress_tokens = Some(never()?);
             }
             Task::Fill | Task::Tag | Task::Classify | Task::Embed => {}
         }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::architecture::Task;
 use crate::batch::TokenId;
-use crate::config::{DecodeConfig, LengthPenalty, Stopping};
+use crate::config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 
@@ -24,9 +24,9 @@ pub(super) struct Search {
     /// Whether the probabilities of the other tokens sum to 1.
     pub(super) renormalizes: bool,
     beam_width: Option<usize>,
-    alpha: Option<f64>,
+    length_penalty: Option<f64>,
     /// `None`: as the tool does by default.
-    stopping: Option<Stopping>,
+    early_stopping: Option<EarlyStopping>,
     /// With the start token.
     max_length: Option<usize>,
     max_new_tokens: Option<usize>,
@@ -129,10 +129,10 @@ impl Search {
         if let Some(tokens) = keys.optional("suppress_tokens")? {
             self.suppressed = tokens;
         }
-        self.alpha = keys.optional("length_penalty")?;
+        self.length_penalty = keys.optional("length_penalty")?;
         self.repetition_penalty = keys.optional("repetition_penalty")?;
         self.renormalizes = keys.or("renormalize_logits", false)?;
-        self.stopping = match keys.optional::<Value>("early_stopping")? {
+        self.early_stopping = match keys.optional::<Value>("early_stopping")? {
             None => None,
             Some(value) => match stopping(&value) {
                 Some(stopping) => Some(stopping),
@@ -172,14 +172,14 @@ impl Search {
         }
         DecodeConfig {
             beam_width: self.beam_width.unwrap_or(1),
-            length_penalty: LengthPenalty::Length,
-            alpha: self.alpha.unwrap_or(1.0),
+            length_penalty_formula: LengthPenaltyFormula::Length,
+            length_penalty: self.length_penalty.unwrap_or(1.0),
             max_new_factor: match longest {
                 Some(_) => 0.0,
                 None => default.max_new_factor,
             },
             max_new_extra: longest.unwrap_or(default.max_new_extra),
-            stopping: self.stopping.unwrap_or(Stopping::Likely),
+            early_stopping: self.early_stopping.unwrap_or(EarlyStopping::Heuristic),
             min_length: self.shortest(),
             no_repeat_ngram: self.no_repeat_ngram.unwrap_or(0),
             ..default
@@ -250,20 +250,20 @@ impl Search {
 }
 
 /// What a value of `early_stopping` means.
-fn stopping(value: &Value) -> Option<Stopping> {
+fn stopping(value: &Value) -> Option<EarlyStopping> {
     match value {
-        Value::Bool(true) => Some(Stopping::First),
-        Value::Bool(false) => Some(Stopping::Likely),
-        Value::String(name) if name == "never" => Some(Stopping::Exact),
+        Value::Bool(true) => Some(EarlyStopping::Always),
+        Value::Bool(false) => Some(EarlyStopping::Heuristic),
+        Value::String(name) if name == "never" => Some(EarlyStopping::Never),
         _ => None,
     }
 }
 
 /// The value of `early_stopping` for a search of ours.
-pub(super) fn early_stopping(stopping: Stopping) -> Value {
-    match stopping {
-        Stopping::Exact => "never".into(),
-        Stopping::Likely => false.into(),
-        Stopping::First => true.into(),
+pub(super) fn early_stopping(early_stopping: EarlyStopping) -> Value {
+    match early_stopping {
+        EarlyStopping::Never => "never".into(),
+        EarlyStopping::Heuristic => false.into(),
+        EarlyStopping::Always => true.into(),
     }
 }

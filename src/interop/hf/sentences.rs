@@ -140,7 +140,7 @@ pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
         json!({"idx": number, "name": number.to_string(), "path": folder, "type": kind})
     };
     let mut modules = vec![module(0, "", "Transformer"), module(1, POOLING, "Pooling")];
-    if model.unit_vectors {
+    if model.normalize_embeddings {
         modules.push(module(2, "2_Normalize", "Normalize"));
     }
     let mut pooling = json!({"word_embedding_dimension": model.d_model});

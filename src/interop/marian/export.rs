@@ -14,7 +14,7 @@ use super::vocab::N_CONTROL;
 use crate::architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use crate::batch::TokenId;
 use crate::checkpoint::{self, LoadedModel};
-use crate::config::{Config, LengthPenalty, MixingKind, ModelConfig, Stopping, Task};
+use crate::config::{Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Task};
 use crate::error::{Error, Result};
 use crate::interop::export::{Differences, Exported, NoEqual};
 use crate::interop::recipe::Names;
@@ -151,8 +151,8 @@ fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
         ),
         (model.output_bias, "`model.output_bias` is false"),
         (
-            model.forced_first.is_none() && model.forced_last.is_none(),
-            "`model.forced_first` or `model.forced_last` is set",
+            model.forced_bos_token.is_none() && model.forced_eos_token.is_none(),
+            "`model.forced_bos_token` or `model.forced_eos_token` is set",
         ),
         (
             model.source_first.is_none() && model.source_last.is_none(),
@@ -245,19 +245,20 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
     let allows_special = !control.iter().any(|id| never.contains(id));
     barred.extend((!allows_unk).then_some(unk));
     barred.extend(control.iter().filter(|_| !allows_special));
-    let penalty = match decode.length_penalty {
-        LengthPenalty::Length => decode.alpha,
-        LengthPenalty::Gnmt => 0.0,
+    let penalty = match decode.length_penalty_formula {
+        LengthPenaltyFormula::Length => decode.length_penalty,
+        LengthPenaltyFormula::Gnmt => 0.0,
     };
     let notes = [
         (
-            decode.alpha == 0.0 || decode.length_penalty == LengthPenalty::Length,
-            "`decode.length_penalty` is `gnmt`, so there is none",
+            decode.length_penalty == 0.0
+                || decode.length_penalty_formula == LengthPenaltyFormula::Length,
+            "`decode.length_penalty_formula` is `gnmt`, so there is none",
         ),
         (
             never.iter().all(|id| barred.contains(id))
                 && barred.iter().all(|id| never.contains(id)),
-            "`model.never_generated` has other tokens",
+            "`model.suppress_tokens` has other tokens",
         ),
         (
             decode.max_new_factor > 0.0 && decode.max_new_extra == 1,
@@ -269,8 +270,8 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
             "`decode.no_repeat_ngram` is not 0",
         ),
         (
-            decode.stopping == Stopping::Exact,
-            "`decode.stopping` is not `exact`",
+            decode.early_stopping == EarlyStopping::Never,
+            "`decode.early_stopping` is not `never`",
         ),
     ];
     let notes = notes.into_iter().filter(|(is_equal, _)| !is_equal);

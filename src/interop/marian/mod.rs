@@ -57,8 +57,8 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     };
     let read = vocab::read(&files.vocabs, vocabs, vocabulary, &search)?;
     model.max_len = search.max_len.unwrap_or(MAX_LEN);
-    model.decoder_start = Some(read.start);
-    model.never_generated = Some(read.never);
+    model.decoder_start_token = Some(read.start);
+    model.suppress_tokens = Some(read.never);
     let config = Config {
         tokenizer: read.config,
         decode: search.decode(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::read_yaml;
-use crate::config::{DecodeConfig, LengthPenalty};
+use crate::config::{DecodeConfig, LengthPenaltyFormula};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 
@@ -67,7 +67,7 @@ pub(super) struct Search {
     pub(super) allow_unk: bool,
     pub(super) allow_special: bool,
     beam_width: usize,
-    alpha: f64,
+    length_penalty: f64,
     pub(super) max_factor: f64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Search {
             allow_unk: false,
             allow_special: false,
             beam_width: 12,
-            alpha: 0.0,
+            length_penalty: 0.0,
             max_factor: 3.0,
         }
     }
@@ -94,7 +94,7 @@ impl Search {
     pub(super) fn of_firefox() -> Self {
         Self {
             beam_width: 1,
-            alpha: 1.0,
+            length_penalty: 1.0,
             max_factor: 2.0,
             ..Self::default()
         }
@@ -141,7 +141,7 @@ impl Search {
             allow_unk: keys.or("allow-unk", false)?,
             allow_special: keys.or("allow-special", false)?,
             beam_width: keys.or("beam-size", usual.beam_width)?,
-            alpha: keys.or("normalize", usual.alpha)?,
+            length_penalty: keys.or("normalize", usual.length_penalty)?,
             max_factor: keys.or("max-length-factor", usual.max_factor)?,
         };
         keys.finish()?;
@@ -160,8 +160,8 @@ impl Search {
     pub(super) fn decode(&self) -> DecodeConfig {
         DecodeConfig {
             beam_width: self.beam_width,
-            length_penalty: LengthPenalty::Length,
-            alpha: self.alpha,
+            length_penalty_formula: LengthPenaltyFormula::Length,
+            length_penalty: self.length_penalty,
             max_new_factor: self.max_factor,
             max_new_extra: 1,
             ..DecodeConfig::default()

@@ -57,7 +57,10 @@ fn imported_models_come_back_to_the_bit() {
         assert_eq!(before.model, after.model, "{kind}");
         assert_eq!(before.tokenizer.special, after.tokenizer.special, "{kind}");
         assert_eq!(before.decode.beam_width, after.decode.beam_width, "{kind}");
-        assert_eq!(before.decode.alpha, after.decode.alpha, "{kind}");
+        assert_eq!(
+            before.decode.length_penalty, after.decode.length_penalty,
+            "{kind}"
+        );
     }
 }
 
@@ -79,7 +82,7 @@ fn vectors_of_texts_are_made_as_before() {
     open(folder.path()).unwrap().write(&dir).unwrap();
     let (_other, back) = and_back(&dir);
     let [before, after] = [&dir, &back].map(|dir| checkpoint::load(dir).unwrap().config.model);
-    assert!(before.unit_vectors && before.pooling == Pooling::First);
+    assert!(before.normalize_embeddings && before.pooling == Pooling::First);
     assert_eq!(before, after);
 }
 
@@ -260,7 +263,7 @@ fn the_search_comes_back() {
 fn all_ends_come_back() {
     let keys = json!({"eos_token_id": [2, 7, 9]});
     let [own, back] = config_and_back("gpt2", &[("generation_config.json", keys)]);
-    assert_eq!(own.model.further_ends.as_ref().map(Vec::len), Some(2));
+    assert_eq!(own.model.extra_eos_tokens.as_ref().map(Vec::len), Some(2));
     assert_eq!(own.model, back.model);
 }
 

@@ -2,7 +2,7 @@
 
 use super::configs::with_keys;
 use super::*;
-use crate::config::Stopping;
+use crate::config::EarlyStopping;
 
 fn decode(folder: &tempfile::TempDir) -> crate::config::DecodeConfig {
     open(folder.path()).unwrap().config.decode
@@ -65,7 +65,7 @@ fn the_search_is_that_of_one_file() {
         (copied.decode.beam_width, copied.decode.no_repeat_ngram),
         (7, 2)
     );
-    assert_eq!(copied.model.never_generated, Some(Vec::new()));
+    assert_eq!(copied.model.suppress_tokens, Some(Vec::new()));
     let usual =
         json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
     let config = open(with_keys("marian", usual, Some(file)).path())
@@ -75,7 +75,7 @@ fn the_search_is_that_of_one_file() {
         (config.decode.beam_width, config.decode.max_new_factor),
         (3, 1.5)
     );
-    assert_eq!(config.model.never_generated, Some(vec!["<pad>".to_owned()]));
+    assert_eq!(config.model.suppress_tokens, Some(vec!["<pad>".to_owned()]));
 }
 
 #[test]
@@ -95,24 +95,27 @@ fn classes_have_tokens_of_their_own() {
     };
     let last = "forced_eos_token_id";
     assert_eq!(
-        model("marian", last, None).forced_last.as_deref(),
+        model("marian", last, None).forced_eos_token.as_deref(),
         Some("</s>")
     );
-    assert_eq!(model("marian", last, Some(Value::Null)).forced_last, None);
+    assert_eq!(
+        model("marian", last, Some(Value::Null)).forced_eos_token,
+        None
+    );
     let start = "decoder_start_token_id";
     assert_eq!(
-        model("bart", start, None).decoder_start.as_deref(),
+        model("bart", start, None).decoder_start_token.as_deref(),
         Some("</s>")
     );
     // Without a token of its own, it starts with `<s>`.
     assert_eq!(
-        model("mbart", start, None).decoder_start.as_deref(),
+        model("mbart", start, None).decoder_start_token.as_deref(),
         Some("<s>")
     );
     let forces = |kind: &str| {
         let keys = json!({"force_bos_token_to_be_generated": true, "forced_bos_token_id": null});
         let folder = with_keys(kind, keys, None);
-        open(folder.path()).unwrap().config.model.forced_first
+        open(folder.path()).unwrap().config.model.forced_bos_token
     };
     assert_eq!(forces("bart").as_deref(), Some("<s>"));
     assert_eq!(forces("mbart"), None);
@@ -212,12 +215,12 @@ fn the_end_of_a_beam_search_is_that_of_the_owner() {
         let folder = changed("bart", "generation_config.json", |keys| {
             keys["early_stopping"] = value
         });
-        open(folder.path()).map(|foreign| foreign.config.decode.stopping)
+        open(folder.path()).map(|foreign| foreign.config.decode.early_stopping)
     };
-    assert_eq!(stopping(json!(true)).unwrap(), Stopping::First);
-    assert_eq!(stopping(json!(false)).unwrap(), Stopping::Likely);
-    assert_eq!(stopping(json!(null)).unwrap(), Stopping::Likely);
-    assert_eq!(stopping(json!("never")).unwrap(), Stopping::Exact);
+    assert_eq!(stopping(json!(true)).unwrap(), EarlyStopping::Always);
+    assert_eq!(stopping(json!(false)).unwrap(), EarlyStopping::Heuristic);
+    assert_eq!(stopping(json!(null)).unwrap(), EarlyStopping::Heuristic);
+    assert_eq!(stopping(json!("never")).unwrap(), EarlyStopping::Never);
     assert!(stopping(json!("soon")).is_err());
 }
 
@@ -226,7 +229,7 @@ fn the_end_of_a_text_is_never_barred_by_bad_words() {
     let folder = changed("marian", "generation_config.json", |keys| {
         keys["bad_words_ids"] = json!([[44], [0]]);
     });
-    let never = open(folder.path()).unwrap().config.model.never_generated;
+    let never = open(folder.path()).unwrap().config.model.suppress_tokens;
     assert_eq!(never, Some(vec!["<pad>".to_owned()]));
 }
 
@@ -251,13 +254,13 @@ fn the_owners_search_is_kept() {
     });
     let config = open(folder.path()).unwrap().config;
     let decode = &config.decode;
-    assert_eq!((decode.beam_width, decode.alpha), (4, 0.8));
+    assert_eq!((decode.beam_width, decode.length_penalty), (4, 0.8));
     assert_eq!((decode.no_repeat_ngram, decode.max_new_extra), (3, 39));
     let model = &config.model;
-    assert_eq!(model.decoder_start.as_deref(), Some("<pad>"));
-    assert_eq!(model.forced_last.as_deref(), Some("</s>"));
+    assert_eq!(model.decoder_start_token.as_deref(), Some("<pad>"));
+    assert_eq!(model.forced_eos_token.as_deref(), Some("</s>"));
     assert_eq!(
-        model.never_generated.as_deref(),
+        model.suppress_tokens.as_deref(),
         Some(&["<pad>".to_owned()][..])
     );
 }

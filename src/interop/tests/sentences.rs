@@ -94,7 +94,7 @@ fn modules_are_those_of_sentence_transformers() {
     )
     .unwrap();
     let model = open(folder.path()).unwrap().config.model;
-    assert!(model.family == crate::config::Family::Encoder && model.unit_vectors);
+    assert!(model.family == crate::config::Family::Encoder && model.normalize_embeddings);
     for incomplete in [json!([usual[0]]), json!([usual[1], usual[0]])] {
         write("modules.json", incomplete);
         open(folder.path()).unwrap_err();

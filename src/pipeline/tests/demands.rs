@@ -111,7 +111,7 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         assert!(message.contains(words), "{message}");
         assert!(error.hint().is_some());
     }
-    let barring = with(|model| model.never_generated = Some(vec!["dog".into()]));
+    let barring = with(|model| model.suppress_tokens = Some(vec!["dog".into()]));
     let error = barring.translate_requests(1, &[request("a", "", &["dog"])], &options(&barring, 1));
     let error = error.unwrap_err().to_string();
     assert!(
@@ -295,7 +295,7 @@ fn ensembles_that_do_not_match_are_refused() {
         assert!(error.to_string().contains(words), "{error}");
     };
     refused(of(Family::DecoderOnly, 0), "continues texts");
-    let other_start = with(|model| model.decoder_start = Some("<pad>".into()));
+    let other_start = with(|model| model.decoder_start_token = Some("<pad>".into()));
     refused(other_start, "starts or ends outputs with other tokens");
     let mut other = of(Family::Transformer, 0);
     let text = [WORDS[1..].join(" ")];

@@ -127,7 +127,7 @@ fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
 #[test]
 fn training_and_decoding_start_with_the_same_token() {
     for token in ["<pad>", "</s>", "cats"] {
-        let pipeline = loaded(|model| model.decoder_start = Some(token.into())).unwrap();
+        let pipeline = loaded(|model| model.decoder_start_token = Some(token.into())).unwrap();
         let start = pipeline.tokenizers.tgt().id(token).unwrap();
         assert_eq!(pipeline.contract().unwrap().start, start);
         assert!(
@@ -157,9 +157,9 @@ fn training_and_decoding_start_with_the_same_token() {
 fn forced_tokens_appear_and_barred_ones_do_not() {
     let barred = ["<pad>", "<s>", "a", "dog", "field", "green"];
     let pipeline = loaded(|model| {
-        model.forced_first = Some("two".into());
-        model.forced_last = Some("barks".into());
-        model.never_generated = Some(barred.map(str::to_owned).into());
+        model.forced_bos_token = Some("two".into());
+        model.forced_eos_token = Some("barks".into());
+        model.suppress_tokens = Some(barred.map(str::to_owned).into());
     })
     .unwrap();
     let mut n_cut = 0;
@@ -188,10 +188,10 @@ fn one_ordinary_token_must_be_left() {
         .filter(|&id| !tokenizer.special().contains(id))
         .map(|id| tokenizer.token(id).unwrap())
         .collect();
-    loaded(|model| model.never_generated = Some(ordinary[1..].into())).unwrap();
-    let error = loaded(|model| model.never_generated = Some(ordinary.clone())).unwrap_err();
+    loaded(|model| model.suppress_tokens = Some(ordinary[1..].into())).unwrap();
+    let error = loaded(|model| model.suppress_tokens = Some(ordinary.clone())).unwrap_err();
     let error = error.to_string();
-    assert!(error.contains("`model.never_generated`"), "{error}");
+    assert!(error.contains("`model.suppress_tokens`"), "{error}");
     assert!(
         error.contains("leaves at least one ordinary token"),
         "{error}"
@@ -202,17 +202,17 @@ fn one_ordinary_token_must_be_left() {
 fn tokens_outside_the_vocabulary_are_refused_by_key() {
     type Change = fn(&mut ModelConfig);
     let cases: [(&str, Change); 4] = [
-        ("decoder_start", |model| {
-            model.decoder_start = Some("<2de>".into())
+        ("decoder_start_token", |model| {
+            model.decoder_start_token = Some("<2de>".into())
         }),
-        ("forced_first", |model| {
-            model.forced_first = Some("<2de>".into())
+        ("forced_bos_token", |model| {
+            model.forced_bos_token = Some("<2de>".into())
         }),
-        ("forced_last", |model| {
-            model.forced_last = Some("<2de>".into())
+        ("forced_eos_token", |model| {
+            model.forced_eos_token = Some("<2de>".into())
         }),
-        ("never_generated", |model| {
-            model.never_generated = Some(vec!["<s>".into(), "<2de>".into()]);
+        ("suppress_tokens", |model| {
+            model.suppress_tokens = Some(vec!["<s>".into(), "<2de>".into()]);
         }),
     ];
     for (key, change) in cases {

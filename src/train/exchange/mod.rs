@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::partition::Partition;
 use super::Optimizer;
 use super::sum::{Node, PartialSums};
-use crate::config::ExchangeFormat;
+use crate::config::ExchangePrecision;
 use crate::device::Device;
 use crate::error::NotFinite;
 use crate::model::{Model, Parameter, map_trained, trained};
@@ -31,7 +31,7 @@ use crate::processes::Processes;
 pub(super) struct Exchange {
     processes: Processes,
     partition: Partition,
-    format: ExchangeFormat,
+    format: ExchangePrecision,
     /// The number of micro-batches of an update, over all processes.
     n_batches: usize,
 }
@@ -72,7 +72,7 @@ impl Exchange {
     pub(super) fn new(
         model: &Model,
         processes: Processes,
-        format: ExchangeFormat,
+        format: ExchangePrecision,
         n_batches: usize,
     ) -> Self {
         let lengths: Vec<usize> = trained(model)

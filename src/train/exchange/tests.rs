@@ -159,7 +159,7 @@ fn bf16_halves_what_is_sent_of_the_gradients() {
         sent(config, &format!("{name}-long"), 4) - sent(config, &format!("{name}-short"), 2)
     };
     let whole = sent_by_two(&config, "f32");
-    config.train.exchange = crate::config::ExchangeFormat::Bf16;
+    config.train.exchange_precision = crate::config::ExchangePrecision::Bf16;
     let half = sent_by_two(&config, "bf16");
     let share = half as f64 / whole as f64;
     // The parameters are sent as they are.
@@ -240,7 +240,7 @@ fn an_update_needs_a_micro_batch_for_each_process() {
         error.to_string()
     });
     for error in errors {
-        let expected = "config key `train.accumulate`: expected at least 3, a micro-batch for each process, found 2";
+        let expected = "config key `train.micro_batches_per_update`: expected at least 3, a micro-batch for each process, found 2";
         assert_eq!(error, expected);
     }
     assert!(!dir.exists());

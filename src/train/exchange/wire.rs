@@ -1,8 +1,8 @@
 //! Numbers on their way to another process.
 
-use crate::config::ExchangeFormat;
+use crate::config::ExchangePrecision;
 
-impl ExchangeFormat {
+impl ExchangePrecision {
     /// The bytes of a number.
     pub(super) fn size(self) -> usize {
         match self {
@@ -54,7 +54,7 @@ fn to_bf16(number: f32) -> u16 {
 mod tests {
     use super::*;
 
-    fn sent(format: ExchangeFormat, numbers: &[f32]) -> Vec<f32> {
+    fn sent(format: ExchangePrecision, numbers: &[f32]) -> Vec<f32> {
         let mut bytes = vec![0; numbers.len() * format.size()];
         format.write(numbers, &mut bytes);
         format.read(&bytes)
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn f32_is_sent_as_it_is() {
         let numbers = [1.0, -2.5, f32::MIN_POSITIVE, -0.0];
-        let received = sent(ExchangeFormat::F32, &numbers);
+        let received = sent(ExchangePrecision::F32, &numbers);
         assert_eq!(received.map_bits(), numbers.to_vec().map_bits());
     }
 
@@ -80,9 +80,9 @@ mod tests {
             (f32::NEG_INFINITY, f32::NEG_INFINITY),
         ];
         let (numbers, expected): (Vec<f32>, Vec<f32>) = cases.into_iter().unzip();
-        let received = sent(ExchangeFormat::Bf16, &numbers);
+        let received = sent(ExchangePrecision::Bf16, &numbers);
         assert_eq!(received.map_bits(), expected.map_bits());
-        assert!(sent(ExchangeFormat::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
+        assert!(sent(ExchangePrecision::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
     }
 
     trait MapBits {

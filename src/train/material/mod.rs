@@ -84,7 +84,7 @@ impl Material {
         memory: Memory,
         step: u64,
     ) -> StartReport {
-        let accumulate = config.train.accumulate.max(1) as u64;
+        let accumulate = config.train.micro_batches_per_update.max(1) as u64;
         StartReport {
             step,
             max_steps: config.train.max_steps,

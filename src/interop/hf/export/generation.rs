@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::architecture::Task;
 use crate::batch::TokenId;
 use crate::checkpoint::LoadedModel;
-use crate::config::LengthPenalty;
+use crate::config::LengthPenaltyFormula;
 use crate::error::Result;
 use crate::interop::hf::search;
 
@@ -41,7 +41,7 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
             }
             set(
                 "early_stopping",
-                search::early_stopping(config.decode.stopping),
+                search::early_stopping(config.decode.early_stopping),
             );
             set("num_beams", config.decode.beam_width.into());
             set("no_repeat_ngram_size", config.decode.no_repeat_ngram.into());
@@ -53,9 +53,9 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
                     set(key, token.into());
                 }
             }
-            match config.decode.length_penalty {
-                LengthPenalty::Length => set("length_penalty", config.decode.alpha.into()),
-                LengthPenalty::Gnmt => notes.push(
+            match config.decode.length_penalty_formula {
+                LengthPenaltyFormula::Length => set("length_penalty", config.decode.length_penalty.into()),
+                LengthPenaltyFormula::Gnmt => notes.push(
                     "beam search: the length penalty of Wu et al. (2016) has no equal in `transformers`, so it uses its own"
                         .into(),
                 ),

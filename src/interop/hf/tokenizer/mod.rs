@@ -92,7 +92,7 @@ impl Read {
                 return Err(self.refuse(problem));
             }
             if first.is_some() {
-                model.decoder_start.clone_from(first);
+                model.decoder_start_token.clone_from(first);
             }
         }
         match &self.multilingual {

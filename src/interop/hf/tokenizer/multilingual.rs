@@ -100,10 +100,10 @@ impl Multilingual {
             SourcePlace::First => model.source_first = source,
             SourcePlace::Last => model.source_last = source,
         }
-        let forced = language(&model.forced_first);
+        let forced = language(&model.forced_bos_token);
         let place = match self.target {
-            TargetPlace::Start if forced.is_none() => &mut model.decoder_start,
-            _ => &mut model.forced_first,
+            TargetPlace::Start if forced.is_none() => &mut model.decoder_start_token,
+            _ => &mut model.forced_bos_token,
         };
         let set = language(place);
         let target = languages.target.as_ref().or(self.owners.target.as_ref());

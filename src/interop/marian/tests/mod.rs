@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
-use crate::config::LengthPenalty;
+use crate::config::LengthPenaltyFormula;
 use crate::device;
 use crate::model::tests::rows;
 use crate::nn::Pass;

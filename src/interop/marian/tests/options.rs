@@ -9,18 +9,21 @@ fn the_owners_search_is_kept() {
         .unwrap()
         .config
         .decode;
-    assert_eq!((decode.beam_width, decode.alpha), (6, 0.6));
-    assert_eq!(decode.length_penalty, LengthPenalty::Length);
+    assert_eq!((decode.beam_width, decode.length_penalty), (6, 0.6));
+    assert_eq!(decode.length_penalty_formula, LengthPenaltyFormula::Length);
     let decode = Foreign::open(&fixture("ssru"), None, &Languages::default())
         .unwrap()
         .config
         .decode;
-    assert_eq!((decode.beam_width, decode.alpha), (12, 0.0));
+    assert_eq!((decode.beam_width, decode.length_penalty), (12, 0.0));
     let config = Foreign::open(&fixture("firefox"), None, &Languages::default())
         .unwrap()
         .config;
-    assert_eq!((config.decode.beam_width, config.decode.alpha), (1, 1.0));
-    let never = config.model.never_generated.unwrap();
+    assert_eq!(
+        (config.decode.beam_width, config.decode.length_penalty),
+        (1, 1.0)
+    );
+    let never = config.model.suppress_tokens.unwrap();
     assert_eq!(never, ["<pad>", "<unk>"]);
     let folder = copied("npz");
     let search = folder.path().join("decoder.yml");
@@ -36,7 +39,7 @@ fn the_owners_search_is_kept() {
         .config
         .model;
     assert_eq!(model.max_len, 77);
-    assert_eq!(model.never_generated.unwrap(), ["<pad>"]);
+    assert_eq!(model.suppress_tokens.unwrap(), ["<pad>"]);
     for (line, problem) in [
         ("word-penalty: 0.5", "`word-penalty` = 0.5 is not supported"),
         (

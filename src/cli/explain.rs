@@ -1,4 +1,4 @@
-//! `attentive inspect`: writes an HTML page that shows a model's attention and predictions.
+//! `attentive explain`: writes an HTML page that shows a model's attention and predictions.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use super::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive inspect runs/multi30k 'A man rides a bike.'
-  attentive inspect runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
-  attentive inspect runs/shakespeare 'To be, or not to be' --output hamlet.html
-  attentive inspect runs/classifier-grammar 'does the dog see a cat?'
-  attentive inspect runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
+  attentive explain runs/multi30k 'A man rides a bike.'
+  attentive explain runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
+  attentive explain runs/shakespeare 'To be, or not to be' --output hamlet.html
+  attentive explain runs/classifier-grammar 'does the dog see a cat?'
+  attentive explain runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
 /// Show the attention of every layer and head, and the predictions of a tagger or classifier, on a self-contained HTML
 /// page.
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SENTENCE")]
     target: Option<String>,
     /// The HTML file to write.
-    #[arg(long, short, value_name = "FILE", default_value = "inspect.html")]
+    #[arg(long, short, value_name = "FILE", default_value = "explanation.html")]
     output: PathBuf,
 }
 

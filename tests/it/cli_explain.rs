@@ -1,4 +1,4 @@
-//! `attentive inspect`.
+//! `attentive explain`.
 
 use std::fs;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use crate::cli_model::{self, trained};
 use crate::run::{Folder, for_family};
 
-/// The data of the page that `attentive inspect` writes.
-fn inspect(folder: &Folder, arguments: &[&str]) -> Value {
-    let mut command = folder.command("inspect");
+/// The data of the page that `attentive explain` writes.
+fn explain(folder: &Folder, arguments: &[&str]) -> Value {
+    let mut command = folder.command("explain");
     let output = command.args(arguments).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(output.stdout.is_empty());
-    assert!(stderr.contains("open `inspect.html`"), "{stderr}");
-    let page = fs::read_to_string(folder.path("inspect.html")).unwrap();
+    assert!(stderr.contains("open `explanation.html`"), "{stderr}");
+    let page = fs::read_to_string(folder.path("explanation.html")).unwrap();
     let (_, rest) = page.split_once("type=\"application/json\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     serde_json::from_str(data).unwrap()
@@ -62,7 +62,7 @@ fn check_rows(data: &Value) {
 #[test]
 fn a_transformer_shows_every_attention() {
     let folder = trained();
-    let data = inspect(&folder, &["runs/c", "1 2 3", "--target", "3 2"]);
+    let data = explain(&folder, &["runs/c", "1 2 3", "--target", "3 2"]);
     assert_eq!(sites(&data), ["encoder_self", "decoder_self", "cross"]);
     assert_eq!(data["src"], json!(["1", "2", "3", "</s>"]));
     assert_eq!(data["tgt"], json!(["<s>", "3", "2"]));
@@ -72,7 +72,7 @@ fn a_transformer_shows_every_attention() {
     assert_eq!(data["maps"][2]["heads"].as_array().unwrap().len(), 2);
     check_rows(&data);
     // Without a target, the model's own translation.
-    let data = inspect(&folder, &["runs/c", "1 2 3"]);
+    let data = explain(&folder, &["runs/c", "1 2 3"]);
     let translation = cli_model::stdout(folder.write("one", "1 2 3\n"), "translate runs/c one");
     let tokens = data["tgt"].as_array().unwrap().iter().skip(1);
     let tokens: Vec<&str> = tokens.map(|token| token.as_str().unwrap()).collect();
@@ -82,7 +82,7 @@ fn a_transformer_shows_every_attention() {
 #[test]
 fn recurrent_models_show_their_attention() {
     let folder = trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n");
-    let data = inspect(&folder, &["runs/c", "1 2 3 4", "--target", "4 3 2 1"]);
+    let data = explain(&folder, &["runs/c", "1 2 3 4", "--target", "4 3 2 1"]);
     assert_eq!(sites(&data), ["cross"]);
     assert_eq!(data["maps"][0]["name"], "decoder.attention");
     check_rows(&data);
@@ -95,17 +95,17 @@ fn language_models_show_self_attention() {
         ("encoder_only", "encoder_self"),
     ] {
         let folder = trained_as(family, "");
-        let data = inspect(&folder, &["runs/c", "1 2 3"]);
+        let data = explain(&folder, &["runs/c", "1 2 3"]);
         assert_eq!(sites(&data), [site]);
         check_rows(&data);
-        folder.fails("inspect runs/c 1 --target 2", 2, &["does not translate"]);
+        folder.fails("explain runs/c 1 --target 2", 2, &["does not translate"]);
     }
 }
 
 #[test]
 fn a_mask_is_one_token() {
     let folder = trained_as("encoder_only", "");
-    let data = inspect(&folder, &["runs/c", "1 <mask> 3"]);
+    let data = explain(&folder, &["runs/c", "1 <mask> 3"]);
     assert_eq!(data["src"], json!(["1", "<mask>", "3", "</s>"]));
 }
 
@@ -117,7 +117,7 @@ fn a_transformer_tagger_shows_the_tag_of_each_token() {
     folder.write("c.toml", config.replace("n_decoder_layers = 1\n", ""));
     let outcome = folder.run("train c.toml");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let data = inspect(&folder, &["runs/c", "1 2 3"]);
+    let data = explain(&folder, &["runs/c", "1 2 3"]);
     assert_eq!(sites(&data), ["encoder_self"]);
     assert_eq!(data["src"], json!(["1", "2", "3"]));
     assert_eq!(data["tags"].as_array().unwrap().len(), 3);
@@ -133,26 +133,26 @@ fn recurrent_taggers_are_refused() {
     folder.write("c.toml", config);
     let outcome = folder.run("train c.toml");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder.fails("inspect runs/c 1", 2, &["no attention", "attentive tag"]);
+    folder.fails("explain runs/c 1", 2, &["no attention", "attentive tag"]);
 }
 
 #[test]
 fn a_failure_keeps_the_existing_page() {
     let folder = trained();
-    folder.write("inspect.html", "kept");
+    folder.write("explanation.html", "kept");
     let outcome = folder
-        .command("inspect runs/c")
+        .command("explain runs/c")
         .arg(" \t ")
         .output()
         .unwrap();
     assert_eq!(outcome.status.code(), Some(2));
     assert_eq!(
-        fs::read_to_string(folder.path("inspect.html")).unwrap(),
+        fs::read_to_string(folder.path("explanation.html")).unwrap(),
         "kept"
     );
-    folder.fails("inspect runs/c", 2, &["<SENTENCE>"]);
+    folder.fails("explain runs/c", 2, &["<SENTENCE>"]);
     folder.fails(
-        "inspect runs/c 1 --output missing/a.html",
+        "explain runs/c 1 --output missing/a.html",
         1,
         &["cannot write `missing/a.html`"],
     );
@@ -162,7 +162,7 @@ fn a_failure_keeps_the_existing_page() {
 fn a_sentence_that_is_too_long_is_shown_in_part() {
     let folder = trained();
     let long = "1 ".repeat(300);
-    let data = inspect(&folder, &["runs/c", &long, "--target", &long]);
+    let data = explain(&folder, &["runs/c", &long, "--target", &long]);
     assert_eq!(data["src"].as_array().unwrap().len(), 256);
     assert_eq!(data["tgt"].as_array().unwrap().len(), 256);
     assert_eq!(data["warnings"].as_array().unwrap().len(), 2);

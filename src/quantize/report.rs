@@ -1,4 +1,4 @@
-//! The receipt of a quantised model.
+//! The quantization report.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::metrics::Paired;
 
-/// What quantising cost, and what it gained. Stored in the new model directory as `receipt.json`.
+/// What quantising cost, and what it gained. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Receipt {
+pub struct Report {
     /// The program and its version.
     pub program: String,
     /// The number type of the new weights.

@@ -1,4 +1,4 @@
-//! The page that `attentive inspect` writes.
+//! The page that `attentive explain` writes.
 
 use serde_json::json;
 
@@ -7,16 +7,16 @@ use crate::page::{DOWN, visit};
 use crate::run::Folder;
 
 #[test]
-fn the_page_of_inspect_shows_attention_and_alternatives() {
+fn the_page_of_explain_shows_attention_and_alternatives() {
     let folder = Folder::new();
     models::train(&folder, "one", "transformer");
-    let mut command = folder.command("inspect runs/one");
+    let mut command = folder.command("explain runs/one");
     let outcome = command
         .args(["1 2 3", "--target", "3 2 1"])
         .output()
         .unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
-    let address = format!("file://{}", folder.path("inspect.html").display());
+    let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
         page.until("document.querySelectorAll('.pair path').length > 0");
         assert_eq!(page.texts(".pair .tokens .token bdi").len(), 4 + 4);
@@ -30,7 +30,7 @@ fn the_page_of_inspect_shows_attention_and_alternatives() {
         page.until("document.querySelector('.pair h4').textContent.includes('Source token')");
         for width in [1400, 390] {
             page.resize(width);
-            page.picture(&format!("inspect-{width}"));
+            page.picture(&format!("explain-{width}"));
         }
     });
 }
@@ -40,18 +40,18 @@ fn the_page_of_inspect_shows_attention_and_alternatives() {
 fn lines_run_beside_the_tokens_on_a_phone() {
     let folder = Folder::new();
     models::train(&folder, "one", "transformer");
-    let mut command = folder.command("inspect runs/one");
+    let mut command = folder.command("explain runs/one");
     let long = "1 2 3 4 5 6 7 8 9 1 2 3 4 5 6";
     let outcome = command.args([long, "--target", long]).output().unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
-    let address = format!("file://{}", folder.path("inspect.html").display());
+    let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
         page.until("document.querySelectorAll('.pair path').length > 0");
         assert_eq!(page.run(COLUMNS), json!(false));
         page.resize(390);
         page.until("document.querySelector('.pair.upright path')");
         assert_eq!(page.run(COLUMNS), json!(true));
-        page.picture("inspect-long-390");
+        page.picture("explain-long-390");
         // The keys of columns.
         page.run("document.querySelector('.pair .token').focus()");
         page.keys(DOWN);

@@ -1,0 +1,137 @@
+//! Keys and values that had other names in earlier versions. The old names are still read.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use super::schema::join;
+use crate::error::{Error, Result};
+
+/// Renamed keys: section, old name, new name. The order matters: `length_penalty` was the formula before it was the exponent.
+const KEYS: [(&str, &str, &str); 13] = [
+    ("decode", "length_penalty", "length_penalty_formula"),
+    ("decode", "alpha", "length_penalty"),
+    ("decode", "stopping", "early_stopping"),
+    ("decode", "max_new_tokens", "max_new_extra"),
+    ("model", "decoder_start", "decoder_start_token"),
+    ("model", "forced_first", "forced_bos_token"),
+    ("model", "forced_last", "forced_eos_token"),
+    ("model", "further_ends", "extra_eos_tokens"),
+    ("model", "never_generated", "suppress_tokens"),
+    ("model", "unit_vectors", "normalize_embeddings"),
+    ("train", "accumulate", "micro_batches_per_update"),
+    ("train", "exchange", "exchange_precision"),
+    ("train", "matmul", "precision"),
+];
+
+/// Renamed values: section and present name of the key, old value, new value.
+const VALUES: [(&str, &str, &str, &str); 3] = [
+    ("decode", "early_stopping", "exact", "never"),
+    ("decode", "early_stopping", "likely", "heuristic"),
+    ("decode", "early_stopping", "first", "always"),
+];
+
+/// A name of an earlier version that was read. It displays as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Renamed {
+    old: String,
+    new: String,
+}
+
+impl fmt::Display for Renamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { old, new } = self;
+        write!(
+            f,
+            "`{old}` is now called `{new}`; the old name is still read"
+        )
+    }
+}
+
+/// Replaces the old names in `config`, a table of sections, and returns them.
+///
+/// # Errors
+/// [`Error::Config`] if a key is given by both names.
+pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
+    let mut found = Vec::new();
+    for (name, old, new) in KEYS {
+        let section = config.get_mut(name).and_then(Value::as_table_mut);
+        if let Some(section) = section
+            && let Some(value) = section.get(old)
+            && had_name(old, value)
+        {
+            let (old_key, new_key) = (join(name, old), join(name, new));
+            if section.contains_key(new) {
+                return Err(given_twice(old_key, &new_key));
+            }
+            if let Some(value) = section.remove(old) {
+                section.insert(new.into(), value);
+            }
+            found.push(Renamed {
+                old: old_key,
+                new: new_key,
+            });
+        }
+    }
+    for (name, key, old, new) in VALUES {
+        let section = config.get_mut(name).and_then(Value::as_table_mut);
+        if let Some(value) = section.and_then(|section| section.get_mut(key))
+            && value.as_str() == Some(old)
+        {
+            *value = new.into();
+            let key = join(name, key);
+            found.push(Renamed {
+                old: format!("{key} = \"{old}\""),
+                new: format!("{key} = \"{new}\""),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// [`rename`] for one dotted `key` and its value. Returns the key by its present name, and the value.
+///
+/// # Errors
+/// Those of [`rename`].
+pub(super) fn rename_one(key: &str, value: Value) -> Result<(String, Value, Vec<Renamed>)> {
+    let nest = |value, name: &str| Value::Table(Table::from_iter([(name.to_owned(), value)]));
+    let mut value = key.rsplit('.').fold(value, nest);
+    let renamed = match &mut value {
+        Value::Table(config) => rename(config)?,
+        _ => Vec::new(),
+    };
+    let mut names = Vec::new();
+    for _ in key.split('.') {
+        if let Value::Table(table) = value {
+            let (name, inner) = table.into_iter().next().expect("one key at each level");
+            names.push(name);
+            value = inner;
+        }
+    }
+    Ok((names.join("."), value, renamed))
+}
+
+/// The names under which `section.name` may be written: the present one first.
+pub(super) fn names<'a>(section: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let olds = KEYS
+        .iter()
+        .filter(move |(of, _, new)| *of == section && *new == name);
+    std::iter::once(name).chain(olds.map(|(_, old, _)| *old))
+}
+
+/// Whether `old` is an old name where it has this value. `length_penalty` is only one for a formula.
+fn had_name(old: &str, value: &Value) -> bool {
+    old != "length_penalty"
+        || value
+            .as_str()
+            .is_some_and(|text| ["gnmt", "length"].contains(&text))
+}
+
+fn given_twice(old: String, new: &str) -> Error {
+    Error::Config {
+        expected: format!("only `{new}`, as it is called now"),
+        found: "both names".into(),
+        hint: Some(format!("remove `{old}`")),
+        key: old,
+    }
+}
