@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use crate::docs_commands::calls_on;
 use crate::run::Folder;
-use crate::support::help::is_placeholder;
+use crate::support::help::{PROGRAM, is_placeholder};
 use crate::support::markdown::{Code, Page};
 use crate::support::pages::{Mistakes, is_ours, present, recipes};
 
@@ -18,18 +18,51 @@ const TRAINING: [&str; 5] = ["data", "tokenizer", "model", "train", "decode"];
 
 /// Sections with keys, for a key that stands without its section.
 const SECTIONS: [&str; 12] = [
-    "", "data.", "data.train.", "tokenizer.", "tokenizer.special.", "model.", "model.recurrent.", "model.rotary_scaling.",
-    "train.", "train.optimizer.", "train.schedule.", "decode.",
+    "",
+    "data.",
+    "data.train.",
+    "tokenizer.",
+    "tokenizer.special.",
+    "model.",
+    "model.recurrent.",
+    "model.rotary_scaling.",
+    "train.",
+    "train.optimizer.",
+    "train.schedule.",
+    "decode.",
 ];
 
 /// Sections and keys at the top of a server's configuration.
 const SERVING: [&str; 9] = [
-    "models", "limits", "listen", "api_key_file", "allowed_hosts", "precision", "threads", "log_text", "timeout",
+    "models",
+    "limits",
+    "listen",
+    "api_key_file",
+    "allowed_hosts",
+    "precision",
+    "threads",
+    "log_text",
+    "timeout",
 ];
 
 /// Endings of files: `train.en` is no key.
 const FILES: [&str; 16] = [
-    "bin", "de", "en", "fr", "html", "json", "jsonl", "model", "npz", "rs", "safetensors", "spm", "toml", "tsv", "txt", "yml",
+    "bin",
+    "de",
+    "en",
+    "fr",
+    "html",
+    "json",
+    "jsonl",
+    "model",
+    "npz",
+    "rs",
+    "safetensors",
+    "spm",
+    "toml",
+    "tsv",
+    "txt",
+    "yml",
 ];
 
 /// Keys that were renamed, and what they are called now. The program still reads them; documents name the new ones.
@@ -56,6 +89,7 @@ fn refused(text: &str, is_whole: bool) -> Option<String> {
     };
     match result {
         Ok(()) | Err(Error::Io { .. }) => None,
+        Err(Error::Config { found, .. }) if found.contains("does not exist") => None,
         Err(error) => Some(said(&error)),
     }
 }
@@ -72,7 +106,9 @@ fn said(error: &Error) -> String {
 fn refused_by_server(text: &str) -> Option<String> {
     let folder = Folder::new();
     folder.write("serve.toml", text);
-    ServeConfig::load(&folder.path("serve.toml")).err().map(|error| said(&error))
+    ServeConfig::load(&folder.path("serve.toml"))
+        .err()
+        .map(|error| said(&error))
 }
 
 /// The new name of an old key.
@@ -106,7 +142,9 @@ fn wrong_block(text: &str) -> Option<String> {
     if is_of(&SERVING) && !table.is_empty() {
         return refused_by_server(text);
     }
-    let is_whole = table.get("data").is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
+    let is_whole = table
+        .get("data")
+        .is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
     let old = keys(&table, "").iter().find_map(|key| renamed(key));
     old.or_else(|| refused(text, is_whole))
 }
@@ -117,7 +155,12 @@ fn wrong_key(code: &str) -> Option<String> {
         Some((key, value)) => (key.trim(), Some(value.trim())),
         None => (code, None),
     };
-    let is_name = |part: &str| !part.is_empty() && part.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '_');
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '_')
+    };
     let parts: Vec<&str> = key.split('.').collect();
     if !parts.iter().all(|part| is_name(part)) || FILES.contains(parts.last()?) && parts.len() > 1 {
         return None;
@@ -136,12 +179,26 @@ fn wrong_key(code: &str) -> Option<String> {
             let accepted = |judged: &&(Option<String>, Option<String>)| judged.0.is_none();
             match judged.iter().find(accepted) {
                 Some(_) => None,
-                None if refused_by_server(&format!("{name} = {value}")).is_none_or(|said| !said.contains("unknown field")) => None,
-                None => judged.into_iter().find_map(|(_, old)| old).or(Some(format!("no section has a key `{name}` with this value"))),
+                None if serves(name, value) => None,
+                None => judged.into_iter().find_map(|(_, old)| old).or(Some(format!(
+                    "no section has a key `{name}` with this value"
+                ))),
             }
         }
         _ => None,
     }
+}
+
+/// Whether a section of a server's configuration has a key `name`.
+fn serves(name: &str, value: &str) -> bool {
+    let sections = ["", "limits.", "models.en-de."];
+    let refused = sections.map(|section| refused_by_server(&format!("{section}{name} = {value}")));
+    let is_known = |refused: &Option<String>| {
+        !refused
+            .as_ref()
+            .is_some_and(|said| said.contains("unknown field"))
+    };
+    refused.iter().any(is_known)
 }
 
 /// What is wrong with a key of a training configuration, and with its value if there is one.
@@ -152,7 +209,12 @@ fn wrong_training_key(key: &str, value: Option<&str>) -> Option<String> {
     let value = value.filter(|value| !is_placeholder(value));
     let setting = format!("{key}={}", value.unwrap_or("0"));
     match Draft::parse("", Path::new("my.toml"), &[setting]) {
-        Err(Error::Config { expected, found, hint, .. }) if value.is_some() || expected == "a known key" => {
+        Err(Error::Config {
+            expected,
+            found,
+            hint,
+            ..
+        }) if value.is_some() || expected == "a known key" => {
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             Some(format!("expected {expected}, found {found}{hint}"))
         }
@@ -167,8 +229,13 @@ fn mistake(page: &Page, code: &Code) -> Option<String> {
 
 /// What is wrong with the settings (`--set KEY=VALUE`) of a call, if anything.
 fn wrong_setting(arguments: &[String]) -> Option<String> {
-    let after = arguments.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].as_str());
-    let joined = arguments.iter().filter_map(|word| word.strip_prefix("--set="));
+    let after = arguments
+        .windows(2)
+        .filter(|pair| pair[0] == "--set")
+        .map(|pair| pair[1].as_str());
+    let joined = arguments
+        .iter()
+        .filter_map(|word| word.strip_prefix("--set="));
     after.chain(joined).find_map(|setting| {
         let (key, value) = setting.split_once('=')?;
         // Without quotes, the value may be any string.
@@ -180,7 +247,7 @@ fn wrong_setting(arguments: &[String]) -> Option<String> {
 fn keys_in_documents_exist() {
     let mut mistakes = Mistakes::default();
     let mut count = 0;
-    for page in present().iter().chain(&recipes()) {
+    for page in present().iter().chain(&recipes()).chain(&PROGRAM.pages()) {
         for block in page.blocks.iter().filter(|block| block.language == "toml") {
             count += 1;
             if let Some(wrong) = wrong_block(&block.text) {
@@ -216,7 +283,15 @@ fn wrong_keys_are_noticed() {
     ] {
         assert!(wrong_key(wrong).is_some(), "{wrong}");
     }
-    for right in ["train.batch_tokens", "train.en", "limits.queue", "max_steps = 5", "data.store = \"auto\"", "a.b", "timeout = 30"] {
+    for right in [
+        "train.batch_tokens",
+        "train.en",
+        "limits.queue",
+        "max_steps = 5",
+        "data.store = \"auto\"",
+        "a.b",
+        "timeout = 30",
+    ] {
         assert_eq!(wrong_key(right), None, "{right}");
     }
     for wrong in [
@@ -231,5 +306,8 @@ fn wrong_keys_are_noticed() {
     }
     let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     assert!(wrong_setting(&words("train x --set train.max_step=3")).is_some());
-    assert_eq!(wrong_setting(&words("train x --set train.max_steps=3")), None);
+    assert_eq!(
+        wrong_setting(&words("train x --set train.max_steps=3")),
+        None
+    );
 }

@@ -14,7 +14,10 @@ const STARTS: [&str; 2] = ["README.md", "docs/README.md"];
 
 /// The path in the repository to which `target` leads from `page`, and its anchor. `None` for other sites.
 fn destination<'a>(page: &str, target: &'a str) -> Option<(String, Option<&'a str>)> {
-    if target.starts_with("https://") || target.starts_with("http://") || target.starts_with("mailto:") {
+    if target.starts_with("https://")
+        || target.starts_with("http://")
+        || target.starts_with("mailto:")
+    {
         return None;
     }
     let (path, anchor) = match target.split_once('#') {
@@ -40,25 +43,37 @@ fn destination<'a>(page: &str, target: &'a str) -> Option<(String, Option<&'a st
 fn mistake(page: &str, target: &str, pages: &HashMap<&str, &Page>) -> Option<String> {
     let (path, anchor) = destination(page, target)?;
     if path.starts_with(['/', '.']) && !root().join(&path).starts_with(root().join(".ci")) {
-        return Some(format!("the link `{target}` leaves the repository: link by a relative path"));
+        return Some(format!(
+            "the link `{target}` leaves the repository: link by a relative path"
+        ));
     }
     if !root().join(&path).exists() {
-        return Some(format!("the link `{target}` leads to `{path}`, which does not exist"));
+        return Some(format!(
+            "the link `{target}` leads to `{path}`, which does not exist"
+        ));
     }
     let anchor = anchor?;
     let Some(linked) = pages.get(path.as_str()) else {
-        return Some(format!("the link `{target}` has an anchor, but `{path}` is no document"));
+        return Some(format!(
+            "the link `{target}` has an anchor, but `{path}` is no document"
+        ));
     };
     let known = &linked.anchors;
     (!known.contains(anchor)).then(|| {
         let known: BTreeSet<_> = known.iter().map(String::as_str).collect();
         let known: Vec<_> = known.into_iter().collect();
-        format!("`{path}` has no heading `#{anchor}`; it has {}", known.join(", "))
+        format!(
+            "`{path}` has no heading `#{anchor}`; it has {}",
+            known.join(", ")
+        )
     })
 }
 
 fn by_name(pages: &[Page]) -> HashMap<&str, &Page> {
-    pages.iter().map(|page| (page.name.as_str(), page)).collect()
+    pages
+        .iter()
+        .map(|page| (page.name.as_str(), page))
+        .collect()
 }
 
 #[test]
@@ -78,15 +93,26 @@ fn links_lead_to_files_and_headings() {
 
 #[test]
 fn wrong_links_are_noticed() {
-    let pages = [Page::parse("docs/a.md", "# One"), Page::parse("README.md", "# Two words")];
+    let pages = [
+        Page::parse("docs/serving.md", "# One"),
+        Page::parse("README.md", "# Two words"),
+    ];
     let known = by_name(&pages);
-    let wrong = |target: &str| mistake("docs/a.md", target, &known);
-    for target in ["#one", "../README.md#two-words", "../src", "https://example.com/x#y"] {
+    let wrong = |target: &str| mistake("docs/serving.md", target, &known);
+    for target in [
+        "#one",
+        "../README.md#two-words",
+        "../src",
+        "https://example.com/x#y",
+    ] {
         assert_eq!(wrong(target), None, "{target}");
     }
     for (target, named) in [
         ("b.md", "`docs/b.md`, which does not exist"),
-        ("../README.md#two", "has no heading `#two`; it has two-words"),
+        (
+            "../README.md#two",
+            "has no heading `#two`; it has two-words",
+        ),
         ("../../x", "leaves the repository"),
         ("/README.md", "leaves the repository"),
         ("../src#x", "is no document"),
@@ -100,7 +126,10 @@ fn wrong_links_are_noticed() {
 fn every_page_can_be_found_from_the_readme() {
     let pages = all();
     let known = by_name(&pages);
-    let mut open: Vec<&str> = STARTS.into_iter().filter(|name| known.contains_key(name)).collect();
+    let mut open: Vec<&str> = STARTS
+        .into_iter()
+        .filter(|name| known.contains_key(name))
+        .collect();
     let mut found: BTreeSet<String> = BTreeSet::new();
     while let Some(name) = open.pop() {
         if !found.insert(name.to_owned()) {
@@ -108,13 +137,20 @@ fn every_page_can_be_found_from_the_readme() {
         }
         let links = known[name].links.iter();
         let linked = links.filter_map(|link| destination(name, &link.target));
-        open.extend(linked.filter_map(|(path, _)| known.get_key_value(path.as_str()).map(|(name, _)| *name)));
+        open.extend(
+            linked
+                .filter_map(|(path, _)| known.get_key_value(path.as_str()).map(|(name, _)| *name)),
+        );
     }
     let mut mistakes = Mistakes::default();
     for page in pages.iter().filter(|page| page.name.starts_with("docs/")) {
         if !found.contains(&page.name) {
             let starts = STARTS.join(" or ");
-            mistakes.add(&page.name, 1, format!("no page links to it: link to it from {starts}"));
+            mistakes.add(
+                &page.name,
+                1,
+                format!("no page links to it: link to it from {starts}"),
+            );
         }
     }
     mistakes.none();
@@ -128,11 +164,19 @@ fn the_readme_is_short_and_narrow() {
     for (line, number) in readme.text.lines().zip(1..) {
         let columns = line.chars().count();
         if columns > most_columns && !line.starts_with('|') {
-            mistakes.add(&readme.name, number, format!("{columns} columns: break it after at most {most_columns}"));
+            mistakes.add(
+                &readme.name,
+                number,
+                format!("{columns} columns: break it after at most {most_columns}"),
+            );
         }
         if number == most_lines + 1 {
             let lines = readme.text.lines().count();
-            mistakes.add(&readme.name, number, format!("{lines} lines: move some to docs/, at most {most_lines} stay"));
+            mistakes.add(
+                &readme.name,
+                number,
+                format!("{lines} lines: move some to docs/, at most {most_lines} stay"),
+            );
         }
     }
     mistakes.none();

@@ -36,7 +36,7 @@ fn deeds() -> Vec<(&'static str, Deed)> {
     let recipe = recipe.display();
     let demo = format!(
         "attentive train {recipe} --set data.train.pairs=200 --set data.valid.pairs=20 --set train.max_steps=4 {SMALL} \
-         --out attentive-demo-grammar"
+         --output attentive-demo-grammar"
     );
     vec![
         ("cargo install", Deed::Skip("the program is there already")),
@@ -44,8 +44,14 @@ fn deeds() -> Vec<(&'static str, Deed)> {
         ("cd attentive", Deed::Skip("this is the checkout")),
         // The demo itself takes minutes; its recipe is trained for some updates.
         ("attentive demo", Deed::Instead(demo)),
-        ("attentive train my.toml --resume", Deed::Add(format!("--set train.max_steps=8 {SMALL}"))),
-        ("attentive train", Deed::Add(format!("--set train.max_steps=4 {SMALL}"))),
+        (
+            "attentive train my.toml --resume",
+            Deed::Add(format!("--set train.max_steps=8 {SMALL}")),
+        ),
+        (
+            "attentive train",
+            Deed::Add(format!("--set train.max_steps=4 {SMALL}")),
+        ),
     ]
 }
 
@@ -66,13 +72,22 @@ impl Walk {
         let folder = Folder::new();
         for (name, seed, pairs) in [("train", 1, 300), ("valid", 2, 20), ("test", 3, 20)] {
             let examples: Vec<_> = builtin::generate(BuiltinTask::Grammar, seed, pairs).collect();
-            let src: Vec<_> = examples.iter().map(|example| example.src.text.as_str()).collect();
-            let tgt: Vec<_> = examples.iter().map(|example| example.tgt.text.as_str()).collect();
+            let src: Vec<_> = examples
+                .iter()
+                .map(|example| example.src.text.as_str())
+                .collect();
+            let tgt: Vec<_> = examples
+                .iter()
+                .map(|example| example.tgt.text.as_str())
+                .collect();
             folder.write(&format!("{name}.en"), src.join("\n") + "\n");
             folder.write(&format!("{name}.de"), tgt.join("\n") + "\n");
         }
         // A small model of the same kind stands for the published one.
-        copy(&root().join("tests/fixtures/hf/marian"), &folder.path("opus-mt-en-de"));
+        copy(
+            &root().join("tests/fixtures/hf/marian"),
+            &folder.path("opus-mt-en-de"),
+        );
         Self {
             folder,
             deeds: deeds(),
@@ -92,7 +107,11 @@ impl Walk {
 
     /// Writes the file that a block of TOML shows, if its first line is a comment with its name.
     fn save(&self, block: &Block) {
-        let first = block.text.lines().next().and_then(|line| line.strip_prefix("# "));
+        let first = block
+            .text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("# "));
         let name = first.filter(|name| name.ends_with(".toml") && !name.contains(' '));
         if let (Some(name), "toml") = (name, block.language.as_str()) {
             self.folder.write(name, &block.text);
@@ -101,8 +120,15 @@ impl Walk {
 
     /// What runs in place of `code`, if anything does.
     fn shortened(&self, code: &str) -> Option<String> {
-        let begins = |with: &str| code.strip_prefix(with).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
-        let deed = self.deeds.iter().find(|(with, _)| begins(with)).map(|(_, deed)| deed);
+        let begins = |with: &str| {
+            code.strip_prefix(with)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        };
+        let deed = self
+            .deeds
+            .iter()
+            .find(|(with, _)| begins(with))
+            .map(|(_, deed)| deed);
         match deed {
             Some(Deed::Skip(reason)) => {
                 println!("`{code}` does not run: {reason}");
@@ -118,8 +144,13 @@ impl Walk {
         let Some(code) = self.shortened(without_comment(&line.text)) else {
             return;
         };
-        if let Some(["serve", options @ ..]) = calls(&code).first().map(|call| call.iter().map(String::as_str).collect::<Vec<_>>()).as_deref() {
-            self.servers.push(Process::start(&self.folder, &options.join(" ")));
+        if let Some(["serve", options @ ..]) = calls(&code)
+            .first()
+            .map(|call| call.iter().map(String::as_str).collect::<Vec<_>>())
+            .as_deref()
+        {
+            self.servers
+                .push(Process::start(&self.folder, &options.join(" ")));
             return;
         }
         let code = match self.servers.last() {
@@ -127,23 +158,35 @@ impl Walk {
             None => code,
         };
         let outcome = self.shell(&code);
-        let advice = "correct the page, or say in tests/it/docs_run.rs what a test does with the command";
-        assert_eq!(outcome.code, Some(0), "{place}: `{code}` fails: {advice}\n{outcome:?}");
+        let advice =
+            "correct the page, or say in tests/it/docs_run.rs what a test does with the command";
+        assert_eq!(
+            outcome.code,
+            Some(0),
+            "{place}: `{code}` fails: {advice}\n{outcome:?}"
+        );
         let files = files_written(&code);
         let is_quiet = QUIET.iter().any(|quiet| code.starts_with(quiet));
         let is_silent = match (&files[..], is_quiet) {
             ([], true) => outcome.stderr.trim().is_empty(),
             ([], false) => outcome.stdout.trim().is_empty(),
-            (files, _) => files.iter().any(|file| fs::read(self.folder.path(file)).unwrap().is_empty()),
+            (files, _) => files
+                .iter()
+                .any(|file| fs::read(self.folder.path(file)).unwrap().is_empty()),
         };
-        assert!(!is_silent, "{place}: `{code}` has no output: {advice}\n{outcome:?}");
+        assert!(
+            !is_silent,
+            "{place}: `{code}` has no output: {advice}\n{outcome:?}"
+        );
     }
 
     /// Runs a line in the folder, with the program in the path.
     fn shell(&self, code: &str) -> Outcome {
         let program = Path::new(env!("CARGO_BIN_EXE_attentive")).parent().unwrap();
         let path = env::var_os("PATH").unwrap();
-        let folders = [program.to_owned()].into_iter().chain(env::split_paths(&path));
+        let folders = [program.to_owned()]
+            .into_iter()
+            .chain(env::split_paths(&path));
         let mut shell = Command::new("bash");
         shell.args(["-euo", "pipefail", "-c", code]);
         shell.env("PATH", env::join_paths(folders).unwrap());

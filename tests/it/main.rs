@@ -52,6 +52,8 @@ mod docs_keys;
 mod docs_links;
 #[cfg(feature = "server")]
 mod docs_run;
+#[cfg(feature = "server")]
+mod docs_rust;
 mod fixture;
 mod flags;
 mod fuzz;

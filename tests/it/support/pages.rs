@@ -39,10 +39,16 @@ pub(crate) fn all() -> Vec<Page> {
     let found = glob::glob(pattern.to_str().unwrap()).unwrap();
     let inside = found.map(|path| {
         let path = path.unwrap();
-        path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()
+        path.strip_prefix(root())
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
     });
     let outside = AT_THE_TOP.map(str::to_owned).into_iter();
-    let names = outside.filter(|name| root().join(name).exists()).chain(inside);
+    let names = outside
+        .filter(|name| root().join(name).exists())
+        .chain(inside);
     let pages: Vec<Page> = names.map(|name| page(&name)).collect();
     assert!(pages.len() > 10, "only {} documents found", pages.len());
     pages
@@ -57,7 +63,10 @@ pub(crate) fn present() -> Vec<Page> {
 
 /// Whether `code` is about this program, and not about another one that the page compares with it.
 pub(crate) fn is_ours(page: &Page, code: &Code) -> bool {
-    let is_in_our_column = code.column.as_ref().is_some_and(|head| head.contains(COMPARED));
+    let is_in_our_column = code
+        .column
+        .as_ref()
+        .is_some_and(|head| head.contains(COMPARED));
     is_in_our_column || !COMPARING.contains(&page.name.as_str())
 }
 
@@ -85,8 +94,14 @@ pub(crate) fn recipes() -> Vec<Page> {
 pub(crate) struct Mistakes(Vec<String>);
 
 impl Mistakes {
+    /// A mistake on a line of a page.
     pub(crate) fn add(&mut self, page: &str, line: usize, what: impl AsRef<str>) {
-        self.0.push(format!("{page}:{line}: {}", what.as_ref()));
+        self.add_at(&format!("{page}:{line}"), what);
+    }
+
+    /// A mistake in a place without lines.
+    pub(crate) fn add_at(&mut self, place: &str, what: impl AsRef<str>) {
+        self.0.push(format!("{place}: {}", what.as_ref()));
     }
 
     /// How many there are.

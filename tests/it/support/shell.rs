@@ -4,7 +4,18 @@ use super::markdown::Block;
 
 /// Commands that start the command that follows, after arguments of their own.
 const LAUNCHERS: [&str; 12] = [
-    "do", "then", "else", "if", "while", "!", "time", "nice", "sudo", "mpirun", "srun", "apptainer",
+    "do",
+    "then",
+    "else",
+    "if",
+    "while",
+    "!",
+    "time",
+    "nice",
+    "sudo",
+    "mpirun",
+    "srun",
+    "apptainer",
 ];
 
 /// A line, with those that continue it.
@@ -41,9 +52,12 @@ pub(crate) fn lines(block: &Block) -> Vec<Line> {
 
 /// Whether the shell would ask for another line.
 fn is_unfinished(text: &str) -> bool {
+    if let Some(end) = here_document(text) {
+        return text.lines().skip(1).all(|line| line != end);
+    }
     let mut scanner = Scanner::new(text);
     while scanner.next().is_some() {}
-    scanner.is_open || here_document(text).is_some_and(|end| text.lines().skip(1).all(|line| line != end))
+    scanner.is_open
 }
 
 /// The word that ends the here-document which the first line of `text` begins.
@@ -97,7 +111,10 @@ fn arguments(words: Vec<String>) -> Option<Vec<String>> {
     let is_program = |word: &String| word.rsplit('/').next() == Some("attentive");
     let is_setting = |word: &String| {
         let name = word.split_once('=').map_or("", |(name, _)| name);
-        !name.is_empty() && name.chars().all(|one| one.is_ascii_uppercase() || one == '_')
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|one| one.is_ascii_uppercase() || one == '_')
     };
     let first = words.iter().position(|word| !is_setting(word))?;
     let at = match LAUNCHERS.contains(&words[first].as_str()) {
@@ -118,7 +135,9 @@ pub(crate) fn without_comment(text: &str) -> &str {
 enum Token {
     Word(String),
     /// An operator after which a file follows.
-    Redirection { is_output: bool },
+    Redirection {
+        is_output: bool,
+    },
     /// What ends a simple command.
     End,
 }
@@ -245,7 +264,10 @@ fn lines_are_put_together_as_a_shell_does() {
         line(16, "h"),
     ];
     assert_eq!(found("sh", text), expected);
-    assert_eq!(found("console", "$ a '{\n}'\nb\n$ c\n"), [line(7, "a '{\n}'"), line(10, "c")]);
+    assert_eq!(
+        found("console", "$ a '{\n}'\nb\n$ c\n"),
+        [line(7, "a '{\n}'"), line(10, "c")]
+    );
     assert_eq!(found("toml", "a = 1\n"), []);
 }
 
@@ -254,6 +276,12 @@ fn calls_of_the_program_are_found_with_their_arguments() {
     let text = "A=1 attentive a --b='c d' \\\n  < e 2> f | jq . && for x in y; do attentive g; done; mpirun -n 2 attentive h > i # attentive j";
     let expected = [vec!["a", "--b=c d"], vec!["g"], vec!["h"]];
     assert_eq!(calls(text), expected);
-    assert_eq!(calls("docker run attentive a; pkill attentive"), Vec::<Vec<String>>::new());
-    assert_eq!(without_comment("attentive serve 'a # b' & # c"), "attentive serve 'a # b'");
+    assert_eq!(
+        calls("docker run attentive a; pkill attentive"),
+        Vec::<Vec<String>>::new()
+    );
+    assert_eq!(
+        without_comment("attentive serve 'a # b' & # c"),
+        "attentive serve 'a # b'"
+    );
 }
