@@ -112,8 +112,8 @@ mod tests {
     /// Environment variable with the signals that a test process sends to itself.
     const SIGNALS: &str = "ATTENTIVE_TEST_SIGNALS";
 
-    /// The test that runs as the signalled process.
-    const CHILD: &str = "signalled_process";
+    /// The test that runs as the signaled process.
+    const CHILD: &str = "signaled_process";
 
     fn exit_code_after(signals: &str) -> Option<i32> {
         let (_, module) = module_path!().split_once("::").unwrap();
@@ -126,7 +126,7 @@ mod tests {
 
     /// Does nothing unless started by `exit_code_after`; then exits with the value requested after the last signal.
     #[test]
-    fn signalled_process() {
+    fn signaled_process() {
         let Ok(signals) = std::env::var(SIGNALS) else {
             return;
         };

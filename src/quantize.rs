@@ -1,4 +1,4 @@
-//! Quantising a translation model: smaller and faster, with a report of what it costs.
+//! Quantizing a translation model: smaller and faster, with a report of what it costs.
 
 mod report;
 
@@ -54,7 +54,7 @@ pub struct Test<'a> {
     pub references: &'a [Vec<String>],
 }
 
-/// A quantised model that was written.
+/// A quantized model that was written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantized {
     /// The number type of the new weights.
@@ -68,17 +68,17 @@ pub struct Quantized {
 
 /// The new model, and what both models made of a test set.
 struct Made {
-    quantised: Pipeline,
+    quantized: Pipeline,
     /// With the search that made them.
     runs: Option<(SearchOptions, [Run; 2])>,
     shortlist: Option<ShortlistCost>,
 }
 
-/// Quantises the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it, and
+/// Quantizes the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it, and
 /// the new directory has a report. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantised already, or does not translate; a limit that is NaN, or without a test
+/// An `out` that exists; a model that is damaged, quantized already, or does not translate; a limit that is NaN, or without a test
 /// set; [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences
 /// than translations or the reverse, and if BLEU falls by more than `options.max_drop`.
 pub fn quantize(
@@ -91,8 +91,8 @@ pub fn quantize(
     let loaded = checkpoint::load(model)?;
     let LoadedWeights::Dense(weights) = &loaded.weights else {
         return Err(Error::usage(
-            format!("`{}` is quantised already", model.display()),
-            "quantise the model that it was made from",
+            format!("`{}` is quantized already", model.display()),
+            "quantize the model that it was made from",
         ));
     };
     let sizes = weights.iter().map(|weight| size_of_val(&*weight.values));
@@ -105,13 +105,13 @@ pub fn quantize(
         None => unmeasured(original, options)?,
     };
     let mut packed = Vec::new();
-    checkpoint::write_packed(made.quantised.engine(), &mut packed)
+    checkpoint::write_packed(made.quantized.engine(), &mut packed)
         .map_err(Error::io("write", out))?;
     let bytes = Change::of(before, packed.len() as u64);
     let report = test
         .map(|test| report(&made, test, bytes, &provenance, options))
         .transpose()?;
-    write(out, &made.quantised, provenance, report.as_ref(), &packed)?;
+    write(out, &made.quantized, provenance, report.as_ref(), &packed)?;
     Ok(Quantized {
         precision: options.precision,
         bytes,
@@ -121,13 +121,13 @@ pub fn quantize(
 
 /// The model in fewer bits, with the shortlist that is asked for.
 fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made> {
-    let mut quantised = original.into_precision(options.precision);
+    let mut quantized = original.into_precision(options.precision);
     if let Some(text) = options.shortlist {
-        let learned = learned(&quantised, text)?;
-        quantised = quantised.with_shortlist(Some(Arc::new(learned)));
+        let learned = learned(&quantized, text)?;
+        quantized = quantized.with_shortlist(Some(Arc::new(learned)));
     }
     Ok(Made {
-        quantised,
+        quantized,
         runs: None,
         shortlist: None,
     })
@@ -146,24 +146,24 @@ fn measured(
     let own = || TranslateOptions::from(&original.config().decode);
     let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
-    let mut quantised = original.into_precision(options.precision);
-    let mut second = run(&quantised, src, &translate)?;
+    let mut quantized = original.into_precision(options.precision);
+    let mut second = run(&quantized, src, &translate)?;
     let mut shortlist = None;
     if let Some(text) = options.shortlist {
-        let learned = learned(&quantised, text)?;
-        quantised = quantised.with_shortlist(Some(Arc::new(learned)));
-        let without = std::mem::replace(&mut second, run(&quantised, src, &translate)?);
+        let learned = learned(&quantized, text)?;
+        quantized = quantized.with_shortlist(Some(Arc::new(learned)));
+        let without = std::mem::replace(&mut second, run(&quantized, src, &translate)?);
         let runs = [&without, &second];
-        shortlist = Some(shortlist_cost(&quantised, src, runs, references, options)?);
+        shortlist = Some(shortlist_cost(&quantized, src, runs, references, options)?);
     }
     Ok(Made {
-        quantised,
+        quantized,
         runs: Some((translate.search, [first, second])),
         shortlist,
     })
 }
 
-/// What quantising cost on the test set.
+/// What quantizing cost on the test set.
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
@@ -182,7 +182,7 @@ fn report(
         program: Provenance::this_program(),
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
-        instructions: made.quantised.engine().instructions(),
+        instructions: made.quantized.engine().instructions(),
         threads: rayon::current_num_threads(),
         search: *search,
         lines: src.len(),
@@ -261,7 +261,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` exists already", out.display()),
-            "choose another directory for the quantised model",
+            "choose another directory for the quantized model",
         ));
     }
     if options.max_drop.is_some_and(f64::is_nan) {
@@ -285,7 +285,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     if options.precision == Precision::F32 {
         return Err(Error::usage(
             "`f32` is the precision of trained models",
-            "quantise to `int8` or `bf16`",
+            "quantize to `int8` or `bf16`",
         ));
     }
     Ok(())
@@ -328,7 +328,7 @@ fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions<'_>) -> Result<()> {
     match options.max_drop {
         Some(most) if drop > most => Err(Error::Data {
             problem: format!(
-                "quantising to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
+                "quantizing to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
                 options.precision, baseline.value, system.value
             ),
             hint: Some("nothing was written; `bf16` loses less than `int8`".into()),
@@ -339,7 +339,7 @@ fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions<'_>) -> Result<()> {
 
 fn write(
     out: &Path,
-    quantised: &Pipeline,
+    quantized: &Pipeline,
     provenance: Provenance,
     report: Option<&Report>,
     packed: &[u8],
@@ -352,7 +352,7 @@ fn write(
     };
     let report = report.map(checkpoint::to_json).transpose()?;
     let mut shortlist = None;
-    if let Some(list) = quantised.engine().shortlist() {
+    if let Some(list) = quantized.engine().shortlist() {
         let file = shortlist.insert(Vec::new());
         checkpoint::write_shortlist(list, file).map_err(Error::io("write", out))?;
     }
@@ -367,6 +367,6 @@ fn write(
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    let (config, tokenizers) = (quantised.config(), quantised.tokenizers());
+    let (config, tokenizers) = (quantized.config(), quantized.tokenizers());
     checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
 }

@@ -1,4 +1,4 @@
-"""Translates tokenised sentences with CTranslate2 and prints the time as JSON; a process of translate.py.
+"""Translates tokenized sentences with CTranslate2 and prints the time as JSON; a process of translate.py.
 
 The argument is a JSON object, the fields of `Task`. Imports nothing but CTranslate2, whose start-up is measured too.
 """

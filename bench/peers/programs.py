@@ -218,7 +218,7 @@ class CTranslate2:
         out, kind = self.model(workload, precision), {"f32": "float32"}.get(precision, precision)
         measure([self.interpreter, HERE / "ctranslate2_export.py", workload.model, out, "--to", kind])
 
-    def tokenise(self, workload):
+    def tokenize(self, workload):
         """Writes the tokens of as many sentences as are ever translated, and of the first."""
         count = max(len(workload.lines), *workload.counts.values())
         source = workload.text(self.work, count)

@@ -9,7 +9,7 @@ and converts both models. `--models marian` measures an imported model of the sh
 
 Speed is output tokens per second, including `</s>`. Both programs run in alternation, in new processes each round; a number is
 the median over the rounds. Ours is (tokens of all sentences − tokens of the first) / (time of a process that translates all −
-time of a process that translates the first), so it includes reading, tokenising, detokenising and writing, but no start-up.
+time of a process that translates the first), so it includes reading, tokenizing, detokenizing and writing, but no start-up.
 CTranslate2 gets tokens and gives tokens; its clock runs within the process, after loading and a first batch. Before the rounds,
 a sweep picks its best setting: workers × threads, and the packed products of MKL. A batch of 32 is one of 32 sentences for each
 worker of CTranslate2; our threads share one of as many sentences as two such workers have. One sentence at a time we use one or
@@ -136,7 +136,7 @@ class Comparison:
             self.theirs.convert(workload, precision)
             if precision == "f32" or self.ours.has_int8:
                 workload.models[precision] = self.ours.convert(workload, precision)
-        self.theirs.tokenise(workload)
+        self.theirs.tokenize(workload)
 
     def cases(self):
         for name in self.workloads:

@@ -10,7 +10,7 @@ seconds and one round.
 
 Clients, server and models share one machine; the clients take little of it (CPU time is recorded). First, clients that wait for
 each answer before they ask again, from 1 to 256 of them: one gives the time of a lone request, and 16 and more the capacity, as
-the median of their rates, since the best of several rates would be the one that the machine favoured.
+the median of their rates, since the best of several rates would be the one that the machine favored.
 Then requests that arrive at random moments (a Poisson process) at 0.5, 0.8, 1 and 2 times the server's own capacity, whether or
 not earlier ones have been answered; a latency counts from the arrival. Both servers have the same queue, and refuse what does
 not fit into it. Each answer is compared with that of `attentive translate` for the line, the peer's with its own answer to the

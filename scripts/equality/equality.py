@@ -101,7 +101,7 @@ def execute(binary, line, threads, stdin=None):
         return subprocess.run(command, cwd=HERE, stdin=stdin, capture_output=True)
 
 
-def normalised(output):
+def normalized(output):
     """The output of a command, or a log, without version and times."""
     output = re.sub(r"attentive-\d+\.\d+\.\d+[\w.-]*", "attentive-VERSION", output)
     return re.sub(r"in \d+\.\d+ s.*", "in TIME", output)
@@ -128,7 +128,7 @@ def run(binary, out, threads, only, defaults=None):
             done = execute(binary, line.replace("RUN", f"{folder}/run"), threads)
             status = "" if done.returncode == 0 else f"[exit status {done.returncode}]\n{done.stderr.decode()}"
             output = (done.stdout.decode() + status).replace(str(folder), "")
-            (folder / f"{name}.out").write_text(normalised(output))
+            (folder / f"{name}.out").write_text(normalized(output))
         print(f"{config.stem}: {time.time() - start:.1f} s", file=sys.stderr)
 
 
@@ -178,7 +178,7 @@ def compare_tensors(old, new, config, rules):
 
 
 def metrics(path):
-    lines = [json.loads(line) for line in normalised(path.read_text()).splitlines()]
+    lines = [json.loads(line) for line in normalized(path.read_text()).splitlines()]
     return [{key: value for key, value in line.items() if key not in TIMES} for line in lines]
 
 

@@ -47,7 +47,7 @@ def main():
                     inputs["decoder_input_ids"] = expected[f"{number}.decoder"].long()
                 found = model(**inputs)[0][0]
                 differences = (found - expected[f"{number}.logits"]).abs()
-                # Where probabilities are to be renormalised, an import gives barred tokens the probability 0.
+                # Where probabilities are to be renormalized, an import gives barred tokens the probability 0.
                 worst = max(worst, float(differences[found > -100].max()))
         print(f"{kind}: {worst:.1e}")
 

@@ -48,9 +48,9 @@ pub enum NormPosition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NormKind {
-    /// Layer normalisation (Ba et al. 2016): gain and bias for each feature.
+    /// Layer normalization (Ba et al. 2016): gain and bias for each feature.
     Layer,
-    /// Root mean square normalisation (Zhang and Sennrich 2019): a gain for each feature.
+    /// Root mean square normalization (Zhang and Sennrich 2019): a gain for each feature.
     Rms,
     /// The tutorials' variant: one scalar gain and bias, (x − mean) / (unbiased standard deviation + ε).
     Scalar,
@@ -143,7 +143,7 @@ impl TieEmbeddings {
     }
 }
 
-/// Initialisation of the weights.
+/// Initialization of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {

@@ -1,4 +1,4 @@
-//! Normalisation.
+//! Normalization.
 
 use super::layout::Layout;
 use super::{NormKind, Start};

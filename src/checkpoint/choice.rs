@@ -107,7 +107,7 @@ impl Run {
                 ),
                 false => Error::usage(
                     format!("`{dir}` has no checkpoints"),
-                    "name a run that `attentive train` wrote; averaged, quantised and imported models have none",
+                    "name a run that `attentive train` wrote; averaged, quantized and imported models have none",
                 ),
             });
         }

@@ -5,7 +5,7 @@
 //!   config.toml          the resolved configuration
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
-//!   packed.safetensors   in its place in a quantised model: see `Packed`
+//!   packed.safetensors   in its place in a quantized model: see `Packed`
 //!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
@@ -63,7 +63,7 @@ pub mod files {
     pub const CONFIG: &str = "config.toml";
     /// The weights.
     pub const WEIGHTS: &str = "model.safetensors";
-    /// The weights of a quantised model.
+    /// The weights of a quantized model.
     pub const PACKED: &str = "packed.safetensors";
     /// The shortlist.
     pub const SHORTLIST: &str = "shortlist.safetensors";
@@ -121,7 +121,7 @@ pub struct LoadedModel {
 pub enum LoadedWeights {
     /// In `f32`, as training wrote them.
     Dense(Vec<Parameter>),
-    /// Quantised.
+    /// Quantized.
     Packed(Packed),
 }
 
@@ -158,14 +158,14 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
     })
 }
 
-/// The path of the quantised weights in `dir`, if it is the directory of a quantised model.
+/// The path of the quantized weights in `dir`, if it is the directory of a quantized model.
 fn packed_file(dir: &Path) -> Option<PathBuf> {
     let mut names = [files::PACKED, files::REPORT, files::OLD_REPORT].into_iter();
-    let is_quantised = names.any(|name| dir.join(name).exists());
-    is_quantised.then(|| dir.join(files::PACKED))
+    let is_quantized = names.any(|name| dir.join(name).exists());
+    is_quantized.then(|| dir.join(files::PACKED))
 }
 
-/// Refuses the directory of a quantised model, which has no checkpoints.
+/// Refuses the directory of a quantized model, which has no checkpoints.
 ///
 /// # Errors
 /// [`Error::Usage`]
@@ -173,7 +173,7 @@ pub(crate) fn require_trained(dir: &Path) -> Result<()> {
     match packed_file(dir) {
         None => Ok(()),
         Some(_) => Err(Error::usage(
-            format!("`{}` is a quantised model, not a run", dir.display()),
+            format!("`{}` is a quantized model, not a run", dir.display()),
             "use the run that it was made from",
         )),
     }

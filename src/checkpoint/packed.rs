@@ -1,4 +1,4 @@
-//! Quantised weights: a safetensors file that is mapped into memory and used without being read first.
+//! Quantized weights: a safetensors file that is mapped into memory and used without being read first.
 //!
 //! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales` `[n]`
 //! and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the format's
@@ -70,7 +70,7 @@ fn packed_shape(n: usize, k: usize, each: usize) -> Vec<usize> {
     vec![n.div_ceil(16), k.div_ceil(each), 16, each]
 }
 
-/// An open file of quantised weights that fits an architecture.
+/// An open file of quantized weights that fits an architecture.
 #[derive(Debug)]
 pub struct Packed {
     file: Arc<Mapped>,
@@ -102,7 +102,7 @@ impl Packed {
         tensors.map_err(|problem| Error::Model {
             path: path.to_path_buf(),
             problem,
-            hint: Some("copy the model directory again, or quantise the model again".into()),
+            hint: Some("copy the model directory again, or quantize the model again".into()),
         })
     }
 

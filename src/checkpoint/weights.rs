@@ -169,7 +169,7 @@ mod tests {
             let view = safetensors::tensor::TensorView::new(Dtype::F32, shape, data);
             (parameter.name.clone(), view.expect("the sizes agree"))
         });
-        let expected = safetensors::serialize(views, None).expect("serialise");
+        let expected = safetensors::serialize(views, None).expect("serialize");
         let mut found = Vec::new();
         encode(&parameters, &mut found).expect("encode");
         assert_eq!(found, expected);

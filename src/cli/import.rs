@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// The format of the model [default: recognised from its files].
+    /// The format of the model [default: recognized from its files].
     #[arg(long = "as", value_name = "FORM")]
     form: Option<ForeignForm>,
     #[command(flatten)]

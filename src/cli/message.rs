@@ -51,13 +51,13 @@ impl Label {
     }
 
     fn style(self) -> Style {
-        let colour = match self {
+        let color = match self {
             Self::Error => AnsiColor::Red,
             Self::Hint => AnsiColor::Cyan,
             Self::Warning => AnsiColor::Yellow,
             Self::Note => AnsiColor::Green,
         };
-        colour.on_default().bold()
+        color.on_default().bold()
     }
 
     /// A line for [`say`] and [`stderr`], with colors.

@@ -52,7 +52,7 @@ fn table(profile: &Profile) -> String {
     let none = String::new;
     line("everything between", none(), forward, backward, none());
     line(
-        "optimiser",
+        "optimizer",
         none(),
         profile.optimizer,
         Duration::ZERO,

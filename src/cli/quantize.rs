@@ -37,7 +37,7 @@ on, or the intervals will be wide.
 Shortlist:
   With `--shortlist`, the new model searches for each sentence only among the tokens that its own tokens are likely to become, \
 and the most frequent ones. This saves most of the time of the output projection, and changes a translation where the best \
-token is not among them. The report compares the quantised model without and with its shortlist. `translate --no-shortlist` \
+token is not among them. The report compares the quantized model without and with its shortlist. `translate --no-shortlist` \
 searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to its directory to translate \
 with it in f32.";
 
@@ -229,7 +229,7 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     }
 }
 
-/// The quantised model without its shortlist and with it.
+/// The quantized model without its shortlist and with it.
 fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
     let Change { before, after } = cost.seconds;

@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Seeds everything random: initialisation, shuffling, dropout, built-in corpora.
+    /// Seeds everything random: initialization, shuffling, dropout, built-in corpora.
     pub seed: u64,
     /// The corpora.
     pub data: DataConfig,

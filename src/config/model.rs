@@ -71,7 +71,7 @@ pub struct ModelConfig {
     pub norm: NormKind,
     /// ε of the norms.
     pub norm_epsilon: f64,
-    /// Whether the sum of embedding and position is normalised.
+    /// Whether the sum of embedding and position is normalized.
     pub embedding_norm: bool,
     /// Whether each stack ends with a norm; by default if `norm_position` is `pre`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ pub struct ModelConfig {
     /// Tokens other than `</s>` that end a text of a language model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_eos_tokens: Option<Vec<String>>,
-    /// Initialisation of the weights.
+    /// Initialization of the weights.
     pub init: Init,
     /// Values of recurrent stacks.
     pub recurrent: RecurrentConfig,

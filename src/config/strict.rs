@@ -153,7 +153,7 @@ fn keys_beside(key: &str) -> String {
 
 /// Similarity of an unknown key to a known one, up to 1: mostly that of the names, and a little that of the sections.
 fn likeness(known: &str, unknown: &str) -> f64 {
-    /// Penalty of an entirely different section: about that of a misspelt name.
+    /// Penalty of an entirely different section: about that of a misspelled name.
     const SECTION: f64 = 0.2;
     let unquoted = unknown.replace('"', "");
     let ((section, name), (known_section, known_name)) = (split(&unquoted), split(known));

@@ -25,7 +25,7 @@ pub struct TokenizerConfig {
     pub min_frequency: u64,
     /// Whether the text is lower-cased.
     pub lowercase: bool,
-    /// Unicode normalisation.
+    /// Unicode normalization.
     pub normalization: Normalization,
     /// Whether subwords keep punctuation and symbols apart from letters and digits. Tokens are then made of one or the other.
     pub split_punctuation: bool,
@@ -137,11 +137,11 @@ pub enum Vocabulary {
     Separate,
 }
 
-/// Unicode normalisation of text before it is split.
+/// Unicode normalization of text before it is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalization {
-    /// No normalisation.
+    /// No normalization.
     None,
     /// Canonical composition.
     Nfc,

@@ -57,7 +57,7 @@ impl Position {
 
 /// An endless sequence of batches, with each example once per epoch, or as often as the weight of its part says.
 ///
-/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards of 2¹⁷ neighbouring
+/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards of 2¹⁷ neighboring
 /// examples each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled. The order
 /// depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
 #[derive(Clone, Debug)]

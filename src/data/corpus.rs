@@ -121,7 +121,7 @@ impl Corpus {
     pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|entry| match &entry.item {
             Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
-            Item::Tagged { .. } | Item::Labelled { .. } | Item::Text(_) => None,
+            Item::Tagged { .. } | Item::Labeled { .. } | Item::Text(_) => None,
         })
     }
 
@@ -132,7 +132,7 @@ impl Corpus {
         for Entry { item, .. } in &self.entries {
             match item {
                 Item::Translation { src, .. } => texts.push(src.as_str()),
-                Item::Labelled { text, .. } => texts.push(text),
+                Item::Labeled { text, .. } => texts.push(text),
                 Item::Tagged {
                     input: TagInput::Tokens(tokens),
                     ..
@@ -153,7 +153,7 @@ impl Corpus {
         for Entry { item, .. } in &self.entries {
             match item {
                 Item::Translation { tgt, .. } => texts.push(tgt.as_str()),
-                Item::Labelled { label, .. } => texts.push(label),
+                Item::Labeled { label, .. } => texts.push(label),
                 Item::Tagged { tags, .. } => texts.extend(tags.iter().map(String::as_str)),
                 Item::Text(text) => texts.push(text),
             }

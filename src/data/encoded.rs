@@ -260,9 +260,9 @@ fn encode_entry(
                 ..example
             }
         }
-        Item::Labelled { text, label } => Example {
+        Item::Labeled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
-            ..Example::unlabelled(words.src.encode(text)?, src.special(), line)
+            ..Example::unlabeled(words.src.encode(text)?, src.special(), line)
         },
         Item::Text(text) if task == Task::Fill => {
             Example::whole(words.tgt.encode(text)?, special, line)
@@ -282,7 +282,7 @@ fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
 fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result<(), String> {
     let (what, names) = match &entry.item {
         Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
-        Item::Labelled { label, .. } => ("label", std::slice::from_ref(label)),
+        Item::Labeled { label, .. } => ("label", std::slice::from_ref(label)),
         Item::Translation { .. } | Item::Text(_) => return Ok(()),
     };
     let ids = ids.iter().filter(|&&id| id != IGNORE);

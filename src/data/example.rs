@@ -104,7 +104,7 @@ impl Example {
     }
 
     /// A text to classify, without `</s>` and label.
-    pub fn unlabelled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
+    pub fn unlabeled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         Self::tokens(special.framed(text), line)
     }
 

@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::batch::TokenId;
 use crate::error::Result;
 
-/// Number of neighbouring examples that are shuffled, and read from disk, together.
+/// Number of neighboring examples that are shuffled, and read from disk, together.
 pub(super) const SHARD: usize = 1 << 17;
 
 /// The encoded lines of a corpus, by their index. Shard `n` holds those from `n` times 2¹⁷.

@@ -12,7 +12,7 @@ pub enum Form {
     /// Vectors of this width with one tag each.
     TaggedVectors(usize),
     /// Texts with one label each.
-    Labelled,
+    Labeled,
     /// Texts, one per line.
     Lines,
     /// One continuous text.
@@ -26,7 +26,7 @@ impl Form {
             (Task::Translate, _) => Self::Translations,
             (Task::Tag, 0) => Self::TaggedTokens,
             (Task::Tag, width) => Self::TaggedVectors(width),
-            (Task::Classify, _) => Self::Labelled,
+            (Task::Classify, _) => Self::Labeled,
             (Task::Generate | Task::Fill | Task::Embed, _) => match config.data.units {
                 Units::Lines => Self::Lines,
                 Units::Stream => Self::Stream,
@@ -40,7 +40,7 @@ impl Form {
             Self::Translations => "pairs of sentences",
             Self::TaggedTokens => "tokens with tags",
             Self::TaggedVectors(_) => "vectors with tags",
-            Self::Labelled => "texts with labels",
+            Self::Labeled => "texts with labels",
             Self::Lines => "lines of text",
             Self::Stream => "a text",
         }

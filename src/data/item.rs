@@ -24,7 +24,7 @@ pub enum Item {
         tags: Vec<String>,
     },
     /// A text with a label.
-    Labelled {
+    Labeled {
         /// The text.
         text: String,
         /// Its label, which contains no white space.
@@ -74,7 +74,7 @@ impl Item {
                 input: TagInput::Tokens(words(src)),
                 tags: words(tgt),
             }),
-            Form::Labelled => Self::labelled(src.to_owned(), tgt),
+            Form::Labeled => Self::labeled(src.to_owned(), tgt),
             Form::TaggedVectors(_) | Form::Lines | Form::Stream => {
                 Err(format!("expected {}, found two columns", form.name()))
             }
@@ -82,21 +82,21 @@ impl Item {
     }
 
     /// A text with its label, without white space around it; describes the problem if the label is invalid.
-    pub(super) fn labelled(text: String, label: &str) -> Result<Self, String> {
+    pub(super) fn labeled(text: String, label: &str) -> Result<Self, String> {
         let label = label.trim();
         if label.contains(char::is_whitespace) {
             return Err(format!("the label `{label}` contains white space"));
         }
         let label = label.to_owned();
-        Ok(Self::Labelled { text, label })
+        Ok(Self::Labeled { text, label })
     }
 
     /// The model's input: a source, space-separated tokens, or a text; empty for vectors.
     pub fn input(&self) -> String {
         match self {
-            Self::Translation { src: text, .. }
-            | Self::Labelled { text, .. }
-            | Self::Text(text) => text.clone(),
+            Self::Translation { src: text, .. } | Self::Labeled { text, .. } | Self::Text(text) => {
+                text.clone()
+            }
             Self::Tagged { input, .. } => match input {
                 TagInput::Tokens(tokens) => tokens.join(" "),
                 TagInput::Vectors(_) => String::new(),
@@ -115,7 +115,7 @@ impl Item {
                     TagInput::Vectors(_) => [tags; 2],
                 }
             }
-            Self::Labelled { text, label } => [Measure::of(text), Measure::of(label)],
+            Self::Labeled { text, label } => [Measure::of(text), Measure::of(label)],
             Self::Text(text) => [Measure::of(text); 2],
         };
         let any = |holds: fn(&Measure) -> bool| measures.iter().any(holds);
@@ -140,7 +140,7 @@ impl Item {
         let mut hasher = DefaultHasher::new();
         match self {
             Self::Translation { src, tgt } => (src, tgt).hash(&mut hasher),
-            Self::Labelled { text, label } => (text, label).hash(&mut hasher),
+            Self::Labeled { text, label } => (text, label).hash(&mut hasher),
             Self::Text(text) => text.hash(&mut hasher),
             Self::Tagged { input, tags } => {
                 match input {

@@ -1,4 +1,4 @@
-//! JSON lines: sentence pairs, tagged sequences, labelled texts.
+//! JSON lines: sentence pairs, tagged sequences, labeled texts.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ struct TaggedVectors {
 }
 
 #[derive(Deserialize)]
-struct Labelled {
+struct Labeled {
     text: String,
     label: String,
 }
@@ -55,9 +55,9 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
                 tags: whole_words(tags, "tag")?,
             })
         }
-        Form::Labelled => {
-            let Labelled { text, label } = object(line, "string fields `text` and `label`")?;
-            Item::labelled(text, &label)
+        Form::Labeled => {
+            let Labeled { text, label } = object(line, "string fields `text` and `label`")?;
+            Item::labeled(text, &label)
         }
         Form::Translations => {
             let Translated { src, tgt } = object(line, "string fields `src` and `tgt`")?;

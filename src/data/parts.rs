@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::example::Example;
 
-/// Neighbouring parts of a corpus, each with a weight: how many times an epoch contains each of its examples, on average over
+/// Neighboring parts of a corpus, each with a weight: how many times an epoch contains each of its examples, on average over
 /// the epochs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parts {

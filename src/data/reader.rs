@@ -251,7 +251,7 @@ impl Records {
         };
         let has_columns = matches!(
             form,
-            Form::Translations | Form::TaggedTokens | Form::Labelled
+            Form::Translations | Form::TaggedTokens | Form::Labeled
         );
         match source {
             CorpusSource::Aligned { src, tgt } if has_columns => Ok(Self::Aligned {
@@ -372,7 +372,7 @@ pub(super) fn unfit(form: Form, found: &str) -> Error {
 fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
     let columns: Vec<&str> = line.split('\t').collect();
     match (&columns[..], form) {
-        ([label, text], Form::Labelled) => Item::from_columns(text, label, form),
+        ([label, text], Form::Labeled) => Item::from_columns(text, label, form),
         ([src, tgt], _) => Item::from_columns(src, tgt, form),
         _ => Err(format!(
             "expected 2 tab-separated columns, found {}",
@@ -392,7 +392,7 @@ fn from_example(example: builtin::Example, form: Form) -> Result<Item> {
             input: TagInput::Tokens(src.tokens),
             tags: src.tags.iter().map(|tag| tag.as_str().into()).collect(),
         },
-        Form::Labelled => Item::Labelled {
+        Form::Labeled => Item::Labeled {
             text: src.text,
             label: label
                 .ok_or_else(|| unfit(form, "generated pairs without labels"))?

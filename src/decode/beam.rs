@@ -239,7 +239,7 @@ impl<'a> Beam<'a> {
 
     /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results: log-probabilities
     /// only fall and the coverage penalty is at most 0, so a score is bounded by that of the current log-probability at the
-    /// length which the length penalty favours most. Live hypotheses are sorted, so the dropped ones are the last, and
+    /// length which the length penalty favors most. Live hypotheses are sorted, so the dropped ones are the last, and
     /// without constraints none of their continuations could have displaced a remaining one.
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);

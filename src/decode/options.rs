@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub struct SearchOptions {
     /// Hypotheses kept at each decoding step; 1 for greedy search.
     pub beam_width: usize,
-    /// Normalisation of scores by length.
+    /// Normalization of scores by length.
     pub length_penalty_formula: LengthPenaltyFormula,
     /// The penalty's exponent α.
     pub length_penalty: f64,

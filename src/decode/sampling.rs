@@ -9,7 +9,7 @@ use crate::model::largest;
 /// How tokens are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sampling {
-    /// Divisor of the logits; values below 1 favour likely tokens. 0 always takes the likeliest.
+    /// Divisor of the logits; values below 1 favor likely tokens. 0 always takes the likeliest.
     pub temperature: f64,
     /// Number of most likely tokens to draw from (Fan et al. 2018); 0 for all.
     pub top_k: usize,

@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// Groups of neighbouring rows with the same source.
+    /// Groups of neighboring rows with the same source.
     pub(super) fn groups(&self) -> Vec<Range<usize>> {
         let source = |row: &Row| row.source.as_ref().map(Arc::as_ptr);
         let mut start = 0;

@@ -274,7 +274,7 @@ impl TransformerDecoder {
         attention.output(positions.len(), &contexts, out);
     }
 
-    /// Cross-attention; neighbouring rows of one source are queries of one sequence.
+    /// Cross-attention; neighboring rows of one source are queries of one sequence.
     fn attend_sources(
         &self,
         cross: &Attention,

@@ -36,7 +36,7 @@ pub fn classification(pipeline: &Pipeline, corpus: &Corpus) -> Result<Classifica
     let entries = corpus.entries().iter();
     let (texts, labels): (Vec<&str>, Vec<&str>) = entries
         .filter_map(|entry| match &entry.item {
-            Item::Labelled { text, label } => Some((text.as_str(), label.as_str())),
+            Item::Labeled { text, label } => Some((text.as_str(), label.as_str())),
             _ => None,
         })
         .unzip();

@@ -26,7 +26,7 @@ pub enum ExportFormat {
 pub struct Exported {
     /// The kind of model, as its tool calls it.
     pub kind: &'static str,
-    /// How the model will differ from its behaviour here.
+    /// How the model will differ from its behavior here.
     pub notes: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn named(kind: &str, differences: &[String]) -> String {
 /// Writes the model directory `model` in another form to the directory `out`, which must not exist.
 ///
 /// # Errors
-/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantised model, and if `out`
+/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantized model, and if `out`
 /// exists; those of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
     refuse_existing(out)?;
@@ -133,12 +133,12 @@ pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported
     Ok(exported)
 }
 
-/// The weights of a model that is not quantised.
+/// The weights of a model that is not quantized.
 fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
     match &loaded.weights {
         LoadedWeights::Dense(weights) => Ok(weights),
         LoadedWeights::Packed(_) => Err(Error::usage(
-            "a quantised model cannot be exported",
+            "a quantized model cannot be exported",
             "export the model that it was made from",
         )),
     }

@@ -40,7 +40,7 @@ const NAMES: Names = &[
 ];
 
 /// Whether `path`, a file or directory, looks like this model.
-pub(super) fn recognises(path: &Path) -> bool {
+pub(super) fn recognizes(path: &Path) -> bool {
     let file = weights(path);
     file.file_name().is_some_and(|name| name == FILE) && file.exists()
 }

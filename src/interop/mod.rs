@@ -50,10 +50,10 @@ pub enum ForeignForm {
 impl ForeignForm {
     /// The form of the model `path`, a directory or a file.
     fn of(path: &Path) -> Result<Self> {
-        if g2p::recognises(path) {
+        if g2p::recognizes(path) {
             return Ok(Self::G2p);
         }
-        Ok(match marian::recognises(path)? {
+        Ok(match marian::recognizes(path)? {
             true => Self::Marian,
             false => Self::Hf,
         })
@@ -65,7 +65,7 @@ impl ForeignForm {
 pub struct Foreign {
     /// The kind, as its tool calls it.
     pub kind: String,
-    /// How the model will differ from its behaviour in its tool.
+    /// How the model will differ from its behavior in its tool.
     pub notes: Vec<String>,
     /// The configuration.
     pub config: Config,
@@ -79,7 +79,7 @@ pub struct Foreign {
 
 impl Foreign {
     /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
-    /// read by [`Foreign::write`]. Its form is recognised by its files, unless it is given. A model of many languages translates
+    /// read by [`Foreign::write`]. Its form is recognized by its files, unless it is given. A model of many languages translates
     /// between `languages`.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ impl<'a> BeamDistance<'a> {
         } else {
             reference.len() as f64 / n_words as f64
         };
-        // If the diagonal is steep, the beams of neighbouring rows must still overlap.
+        // If the diagonal is steep, the beams of neighboring rows must still overlap.
         let beam = if slope / 2.0 > BEAM_WIDTH as f64 {
             (slope / 2.0 + BEAM_WIDTH as f64).ceil() as usize
         } else {
@@ -255,7 +255,7 @@ impl Shift {
     }
 }
 
-/// The shift that saves most edits, if any does and the limit is not reached. Ties are resolved in favour of the
+/// The shift that saves most edits, if any does and the limit is not reached. Ties are resolved in favor of the
 /// longest phrase, then of the lowest start, then of the lowest destination.
 fn best_shift(
     distance: &BeamDistance<'_>,

@@ -37,12 +37,12 @@ impl Difference {
     }
 }
 
-/// The share of `sizes` that exceed `centre` by more than `observed`, where one more is counted, so that it is never 0 (as
+/// The share of `sizes` that exceed `center` by more than `observed`, where one more is counted, so that it is never 0 (as
 /// in sacreBLEU); 1 if nothing differs.
-pub(super) fn p_value(sizes: &[f64], centre: f64, observed: f64) -> f64 {
+pub(super) fn p_value(sizes: &[f64], center: f64, observed: f64) -> f64 {
     if observed == 0.0 && sizes.iter().all(|&size| size == 0.0) {
         return 1.0;
     }
-    let larger = sizes.iter().filter(|&&size| size - centre > observed);
+    let larger = sizes.iter().filter(|&&size| size - center > observed);
     (larger.count() + 1) as f64 / (sizes.len() + 1) as f64
 }

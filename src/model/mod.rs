@@ -100,7 +100,7 @@ pub struct Memory {
 }
 
 impl Model {
-    /// A new model, initialised by `init` from `seed`.
+    /// A new model, initialized by `init` from `seed`.
     pub fn new(architecture: &Architecture, init: Init, seed: u64, device: &Device) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
         Self::with_values(architecture, device, &mut |name| initializer.draw(name))

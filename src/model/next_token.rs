@@ -18,7 +18,7 @@ pub struct NextToken {
 
 /// The `count` most likely tokens of each row, most likely first; ties go to the lower id.
 ///
-/// `barred` tokens are left out without renormalising the probabilities of the others. NaN counts as impossible, so a row of
+/// `barred` tokens are left out without renormalizing the probabilities of the others. NaN counts as impossible, so a row of
 /// NaN has no next token.
 pub fn likeliest(
     logits: impl Into<Logits>,

@@ -18,7 +18,7 @@ pub struct PositionTable {
 }
 
 impl PositionTable {
-    /// The first `len` positions of the first input of `architecture`; learned ones as initialised by `init` and `seed`.
+    /// The first `len` positions of the first input of `architecture`; learned ones as initialized by `init` and `seed`.
     /// `None` for a model without added or rotary positions.
     ///
     /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose first half is

@@ -79,10 +79,10 @@ pub(super) fn portable(
     epsilon: f64,
 ) -> Tensor<2> {
     let [_, d] = x.dims();
-    let centred = |x: Tensor<2>| x.clone() - x.mean_dim(1);
-    let normalised = match kind {
+    let centered = |x: Tensor<2>| x.clone() - x.mean_dim(1);
+    let normalized = match kind {
         Norm::Layer => {
-            let x = centred(x);
+            let x = centered(x);
             let variance = x.clone().square().mean_dim(1);
             x / (variance + epsilon).sqrt()
         }
@@ -91,12 +91,12 @@ pub(super) fn portable(
             x / (mean_square + epsilon).sqrt()
         }
         Norm::Scalar => {
-            let x = centred(x);
+            let x = centered(x);
             let variance = x.clone().square().sum_dim(1) / (d.max(2) - 1) as f64;
             x / (variance.sqrt() + epsilon)
         }
     };
-    let scaled = normalised * gain.unsqueeze();
+    let scaled = normalized * gain.unsqueeze();
     match bias {
         Some(bias) => scaled + bias.unsqueeze(),
         None => scaled,

@@ -103,7 +103,7 @@ impl Pipeline {
             )),
             (Task::Generate, Target::Own) => self.show_text(src),
             (Task::Fill, Target::Own) => self.show_whole(src),
-            (Task::Classify, Target::Own) => self.show_labelled(src),
+            (Task::Classify, Target::Own) => self.show_labeled(src),
             (Task::Tag, Target::Own) => self.show_tagged(src),
         }
     }
@@ -195,7 +195,7 @@ impl Pipeline {
         Ok(Shown::new(example, [("text", warnings)]))
     }
 
-    fn show_labelled(&self, text: &str) -> Result<Shown> {
+    fn show_labeled(&self, text: &str) -> Result<Shown> {
         let source = Source::read(text, self)?;
         let example = Example::tokens(source.ids, 1);
         Ok(Shown::new(example, [("text", source.warnings)]))
@@ -209,7 +209,7 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.src();
         if tokenizer.in_pieces() {
-            return self.show_labelled(text);
+            return self.show_labeled(text);
         }
         let encode = |text: &str| tokenizer.encode_words(text);
         let Source { ids, warnings } = Source::with(text, self.architecture.max_len, encode)?;

@@ -74,7 +74,7 @@ impl Pipeline {
     /// Loads a model directory for the CPU.
     ///
     /// # Errors
-    /// Those of [`checkpoint::load`]; those of [`Pipeline::load_in`] for a quantised model that does not decode.
+    /// Those of [`checkpoint::load`]; those of [`Pipeline::load_in`] for a quantized model that does not decode.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
         Self::load_in(dir, None)
     }
@@ -82,7 +82,7 @@ impl Pipeline {
     /// Loads a model directory for the CPU, and decodes in `precision` if given, else as the model is stored.
     ///
     /// # Errors
-    /// Those of [`checkpoint::load`]; [`Error::Usage`] for a quantised model of another precision, or a precision other than
+    /// Those of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other than
     /// `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
         profile::time(Part::Loading, || {
@@ -228,7 +228,7 @@ impl Pipeline {
         Arc::clone(&self.translated)
     }
 
-    /// The model for whole sequences, in `f32`. For a quantised one, its weights are multiples of their scales.
+    /// The model for whole sequences, in `f32`. For a quantized one, its weights are multiples of their scales.
     pub fn model(&self) -> &Model {
         self.model.get_or_init(|| {
             let engine = self.engine.get().expect("one of the two forms");

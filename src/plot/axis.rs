@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_centred_in_equal_parts() {
+    fn names_are_centered_in_equal_parts() {
         let axis = Axis::names("", ["a", "b"].map(String::from));
         assert_eq!(pixel(&axis, &[], 0.0), Some(25.0));
         assert_eq!(pixel(&axis, &[], 1.0), Some(75.0));

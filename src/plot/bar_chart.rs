@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::axis::Axis;
-use super::colour;
+use super::color;
 use super::frame::{Frame, FramePlan, Grid, Origin};
 use super::series::Series;
 use super::svg::{Anchor, Stroke, Svg, TextStyle};
@@ -42,11 +42,11 @@ impl BarChart {
     }
 
     /// Adds a bar to each group. NaN and values below zero have no bar.
-    pub fn series(mut self, name: impl Into<String>, colour: usize, values: &[f64]) -> Self {
+    pub fn series(mut self, name: impl Into<String>, color: usize, values: &[f64]) -> Self {
         let points = values.iter().enumerate();
         let points = points.map(|(group, value)| (group as f64, *value));
         self.series
-            .push(Series::new(name, colour, points.collect()).filled());
+            .push(Series::new(name, color, points.collect()).filled());
         self
     }
 
@@ -82,7 +82,7 @@ impl BarChart {
             self.draw_bars(svg, &frame, series, (offset, width));
         }
         let (bottom, right) = (frame.area.bottom(), frame.area.right());
-        let stroke = Stroke::new(colour::QUIET, 1.0);
+        let stroke = Stroke::new(color::QUIET, 1.0);
         svg.segment((frame.area.x, bottom), (right, bottom), &stroke);
     }
 

@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::bar_chart::BarChart;
-use super::colour::Theme;
+use super::color::Theme;
 use super::heat_map::HeatMap;
 use super::legend::Legend;
 use super::line_chart::LineChart;
@@ -65,7 +65,7 @@ impl From<HeatMap> for Panel {
 }
 
 impl Panel {
-    /// Its share of the row's width: a colour bar needs space, and cells should be wider than a pixel.
+    /// Its share of the row's width: a color bar needs space, and cells should be wider than a pixel.
     fn share(&self) -> f64 {
         match self {
             Self::Lines(_) | Self::Bars(_) => 1.0,

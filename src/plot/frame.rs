@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::axis::{Axis, Domain, Span};
-use super::colour;
+use super::color;
 use super::svg::{Anchor, Stroke, Svg, TextStyle};
 use super::text;
 use super::ticks::Tick;
@@ -160,8 +160,8 @@ impl FramePlan<'_> {
 /// A grid line from `at` to `across`, or else a mark from `at` to `out`.
 fn tick(svg: &mut Svg, line: bool, at: (f64, f64), across: (f64, f64), out: (f64, f64)) {
     match line {
-        true => svg.segment(at, across, &Stroke::new(colour::GRID, 1.0)),
-        false => svg.segment(at, out, &Stroke::new(colour::QUIET, 1.0)),
+        true => svg.segment(at, across, &Stroke::new(color::GRID, 1.0)),
+        false => svg.segment(at, out, &Stroke::new(color::QUIET, 1.0)),
     }
 }
 

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use super::area::Area;
 use super::axis::Axis;
-use super::colour;
+use super::color;
 use super::frame::{FramePlan, Grid, Origin};
 use super::svg::{Anchor, Number, Stroke, Svg, TextStyle};
 use super::text;
 use super::ticks::{self, Steps, Tick};
 
-/// Number of colours between the least and the largest number.
+/// Number of colors between the least and the largest number.
 const LEVELS: usize = 64;
-/// Space right of the matrix: gap, colour bar, labels.
+/// Space right of the matrix: gap, color bar, labels.
 const GAP: f64 = 2.0;
 const BAR: f64 = 10.0;
 
@@ -36,7 +36,7 @@ impl Matrix {
     }
 }
 
-/// A matrix shown as colours, with row 0 at the top and a colour bar.
+/// A matrix shown as colors, with row 0 at the top and a color bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -47,7 +47,7 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// Shows `matrix` in colours from dark (least number) to light (largest number).
+    /// Shows `matrix` in colors from dark (least number) to light (largest number).
     pub fn new(title: impl Into<String>, columns: Axis, rows: Axis, matrix: Matrix) -> Self {
         let finite = matrix.values.iter().filter(|value| value.is_finite());
         let range = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
@@ -62,7 +62,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the range of the colours: `low` is dark and `high` is light.
+    /// Sets the range of the colors: `low` is dark and `high` is light.
     pub fn range(self, low: f64, high: f64) -> Self {
         Self {
             range: (low, high),
@@ -102,7 +102,7 @@ impl HeatMap {
         };
         let area = plan.draw(svg, outer.inside(0.0, 0.0, bar_room, 0.0)).area;
         draw_cells(svg, area, &self.matrix, self.range);
-        svg.outline(area, colour::QUIET);
+        svg.outline(area, color::QUIET);
         let bar = Area {
             x: area.right() + GAP + 12.0,
             width: BAR,
@@ -119,11 +119,11 @@ impl HeatMap {
         let step = 1.0 / (LEVELS - 1) as f32;
         let column = (0..LEVELS).rev().map(|level| level as f32 * step).collect();
         draw_cells(svg, bar, &Matrix::new(column, 1), (0.0, 1.0));
-        svg.outline(bar, colour::QUIET);
+        svg.outline(bar, color::QUIET);
         for Tick { value, label } in ticks {
             let y = bar.bottom() - (value - low) / (high - low) * bar.height;
             let right = bar.right();
-            let stroke = Stroke::new(colour::QUIET, 1.0);
+            let stroke = Stroke::new(color::QUIET, 1.0);
             svg.segment((right, y), (right + 3.0, y), &stroke);
             let style = TextStyle::plain(Anchor::Start).quiet();
             svg.text(right + 6.0, y + text::SIZE * 0.36, label, style);
@@ -131,7 +131,7 @@ impl HeatMap {
     }
 }
 
-/// Draws the cells of `matrix`, stretched over `area`: one path per colour, with adjacent cells of a row as one
+/// Draws the cells of `matrix`, stretched over `area`: one path per color, with adjacent cells of a row as one
 /// stroke.
 fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     let mut paths: Vec<Path> = vec![Path::default(); LEVELS + 1];
@@ -157,21 +157,21 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
             continue;
         }
         let stroke = match level {
-            LEVELS => colour::MISSING.to_owned(),
-            level => colour::viridis(level as f64 / (LEVELS - 1) as f64),
+            LEVELS => color::MISSING.to_owned(),
+            level => color::viridis(level as f64 / (LEVELS - 1) as f64),
         };
         svg.line(format_args!("<path stroke=\"{stroke}\" d=\"{commands}\"/>"));
     }
     svg.line("</g>");
 }
 
-/// The index of a value's colour; `LEVELS` if the value is missing.
+/// The index of a value's color; `LEVELS` if the value is missing.
 fn level(value: f32, (low, high): (f64, f64)) -> usize {
     if !value.is_finite() {
         return LEVELS;
     }
     let share = (f64::from(value) - low) / (high - low);
-    // A matrix of equal numbers gets the middle colour.
+    // A matrix of equal numbers gets the middle color.
     let share = if share.is_nan() { 0.5 } else { share };
     (share.clamp(0.0, 1.0) * (LEVELS - 1) as f64).round() as usize
 }
@@ -198,7 +198,7 @@ mod tests {
     use crate::plot::Theme;
 
     #[test]
-    fn adjacent_cells_of_one_colour_are_one_stroke() {
+    fn adjacent_cells_of_one_color_are_one_stroke() {
         let matrix = Matrix::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
         assert_eq!(matrix.rows(), 2);
         let mut svg = Svg::new(10.0, 10.0, "", Theme::Light);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_or_missing_numbers_have_colours() {
+    fn equal_or_missing_numbers_have_colors() {
         assert_eq!(level(3.0, (3.0, 3.0)), LEVELS / 2);
         assert_eq!(level(f32::NAN, (0.0, 1.0)), LEVELS);
         assert_eq!(level(-5.0, (0.0, 1.0)), 0);

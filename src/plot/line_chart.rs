@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::axis::Axis;
-use super::colour;
+use super::color;
 use super::frame::{Frame, FramePlan, Grid, Origin};
 use super::series::Series;
 use super::svg::{Stroke, Svg};
@@ -75,7 +75,7 @@ impl LineChart {
         });
         let Area { x, y, .. } = frame.area;
         let (bottom, right) = (frame.area.bottom(), frame.area.right());
-        let stroke = Stroke::new(colour::QUIET, 1.0);
+        let stroke = Stroke::new(color::QUIET, 1.0);
         svg.polyline(&[(x, y), (x, bottom), (right, bottom)], &stroke);
     }
 
@@ -90,7 +90,7 @@ impl LineChart {
                 width: (high.min(frame.area.right()) - left).max(0.0),
                 ..frame.area
             };
-            svg.rect(band, colour::BAND);
+            svg.rect(band, color::BAND);
         }
     }
 }

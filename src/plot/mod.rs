@@ -19,7 +19,7 @@
 mod area;
 mod axis;
 mod bar_chart;
-mod colour;
+mod color;
 mod figure;
 mod frame;
 mod heat_map;
@@ -33,7 +33,7 @@ mod ticks;
 
 pub use axis::Axis;
 pub use bar_chart::BarChart;
-pub use colour::Theme;
+pub use color::Theme;
 pub use figure::{Figure, Panel};
 pub use heat_map::{HeatMap, Matrix};
 pub use line_chart::LineChart;

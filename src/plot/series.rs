@@ -1,6 +1,6 @@
 //! The series of a line chart.
 
-use super::colour;
+use super::color;
 use super::svg::Stroke;
 
 /// Points of one line, sorted by x. The line has a gap where a number is NaN or infinite.
@@ -14,7 +14,7 @@ pub struct Series {
 /// Visual style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
-    colour: usize,
+    color: usize,
     strength: Strength,
 }
 
@@ -28,14 +28,14 @@ enum Strength {
 }
 
 impl Series {
-    /// A plain line. The legend shows its `name` unless it is empty; series with the same `colour` number share a
-    /// colour.
-    pub fn new(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    /// A plain line. The legend shows its `name` unless it is empty; series with the same `color` number share a
+    /// color.
+    pub fn new(name: impl Into<String>, color: usize, points: Vec<(f64, f64)>) -> Self {
         let strength = Strength::Plain;
         Self {
             name: name.into(),
             points,
-            look: Look { colour, strength },
+            look: Look { color, strength },
         }
     }
 
@@ -63,7 +63,7 @@ impl Series {
 impl Look {
     /// The color of an area.
     pub(super) fn fill(self) -> &'static str {
-        colour::series(self.colour)
+        color::series(self.color)
     }
 
     pub(super) fn stroke(self) -> Stroke {
@@ -76,12 +76,12 @@ impl Look {
         };
         Stroke {
             opacity,
-            dashes: colour::dashes(self.colour),
-            ..Stroke::new(colour::series(self.colour), width)
+            dashes: color::dashes(self.color),
+            ..Stroke::new(color::series(self.color), width)
         }
     }
 
-    /// The colour and radius of the dots of a series of `count` points, if it has dots.
+    /// The color and radius of the dots of a series of `count` points, if it has dots.
     pub(super) fn dots(self, count: usize) -> Option<(&'static str, f64)> {
         let radius = match count {
             0..=40 => 3.2,
@@ -89,6 +89,6 @@ impl Look {
             _ => 1.4,
         };
         (self.strength == Strength::Marked || (count == 1 && self.strength != Strength::Filled))
-            .then(|| (colour::series(self.colour), radius))
+            .then(|| (color::series(self.color), radius))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::area::Area;
-use super::colour::{self, Theme};
+use super::color::{self, Theme};
 use super::text;
 
 /// An SVG document being written.
@@ -60,13 +60,13 @@ pub(super) enum Anchor {
 pub(super) struct TextStyle {
     pub(super) anchor: Anchor,
     pub(super) size: f64,
-    pub(super) colour: &'static str,
+    pub(super) color: &'static str,
     pub(super) weight: Weight,
     /// Rotation in degrees, clockwise, around the text's coordinates.
     pub(super) turn: f64,
 }
 
-/// Font weight and colour of text.
+/// Font weight and color of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Normal,
@@ -78,7 +78,7 @@ impl TextStyle {
         Self {
             anchor,
             size: text::SIZE,
-            colour: colour::TEXT,
+            color: color::TEXT,
             weight: Weight::Normal,
             turn: 0.0,
         }
@@ -86,7 +86,7 @@ impl TextStyle {
 
     pub(super) const fn quiet(self) -> Self {
         Self {
-            colour: colour::QUIET,
+            color: color::QUIET,
             ..self
         }
     }
@@ -108,7 +108,7 @@ impl Svg {
     /// An empty picture with an accessible `title`.
     pub(super) fn new(width: f64, height: f64, title: &str, theme: Theme) -> Self {
         let (w, h) = (Number(width), Number(height));
-        let (title, paper) = (Escaped(title), theme.shade(colour::PAPER));
+        let (title, paper) = (Escaped(title), theme.shade(color::PAPER));
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
              font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif\">\n\
@@ -128,7 +128,7 @@ impl Svg {
         let TextStyle {
             anchor,
             size,
-            colour,
+            color,
             weight,
             turn,
         } = style;
@@ -141,13 +141,13 @@ impl Svg {
             Weight::Normal => "",
             Weight::Strong => " font-weight=\"600\"",
         };
-        let (x, y, colour) = (Number(x), Number(y), self.theme.shade(colour));
+        let (x, y, color) = (Number(x), Number(y), self.theme.shade(color));
         let turn = match turn {
             0.0 => String::new(),
             turn => format!(" transform=\"rotate({} {x} {y})\"", Number(turn)),
         };
         self.line(format_args!(
-            "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{colour}\"{anchor}{weight}{turn}>{}</text>",
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{color}\"{anchor}{weight}{turn}>{}</text>",
             Number(size),
             Escaped(content)
         ));
@@ -172,16 +172,16 @@ impl Svg {
     }
 
     /// Draws the outline of a rectangle.
-    pub(super) fn outline(&mut self, area: Area, colour: &str) {
+    pub(super) fn outline(&mut self, area: Area, color: &str) {
         let Area {
             x,
             y,
             width,
             height,
         } = area;
-        let colour = self.theme.shade(colour);
+        let color = self.theme.shade(color);
         self.line(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{colour}\"/>",
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{color}\"/>",
             Number(x),
             Number(y),
             Number(width),
@@ -203,19 +203,19 @@ impl Svg {
             let _ = write!(list, "{blank}{},{}", Number(*x), Number(*y));
         }
         let Stroke {
-            colour,
+            color,
             width,
             opacity,
             dashes,
         } = stroke;
-        let colour = self.theme.shade(colour);
+        let color = self.theme.shade(color);
         let dashes = dashes.map_or(String::new(), |d| format!(" stroke-dasharray=\"{d}\""));
         let opacity = match *opacity {
             1.0 => String::new(),
             opacity => format!(" stroke-opacity=\"{}\"", Number(opacity)),
         };
         self.line(format_args!(
-            "<polyline points=\"{list}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" \
+            "<polyline points=\"{list}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\" \
              stroke-linejoin=\"round\"{opacity}{dashes}/>",
             Number(*width)
         ));
@@ -252,16 +252,16 @@ impl Svg {
 /// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
-    pub(super) colour: &'static str,
+    pub(super) color: &'static str,
     pub(super) width: f64,
     pub(super) opacity: f64,
     pub(super) dashes: Option<&'static str>,
 }
 
 impl Stroke {
-    pub(super) const fn new(colour: &'static str, width: f64) -> Self {
+    pub(super) const fn new(color: &'static str, width: f64) -> Self {
         Self {
-            colour,
+            color,
             width,
             opacity: 1.0,
             dashes: None,

@@ -1,6 +1,6 @@
 //! Downsampling of series.
 
-/// Reduces a series to at most `most` points by averaging neighbours over equal intervals of x.
+/// Reduces a series to at most `most` points by averaging neighbors over equal intervals of x.
 ///
 /// Points must be sorted by x. NaN and infinite values are ignored.
 pub fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {

@@ -6,7 +6,7 @@ use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::metrics::Paired;
 
-/// What quantising cost, and what it gained. Stored in the new model directory as `report.json`.
+/// What quantizing cost, and what it gained. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The program and its version.
@@ -16,7 +16,7 @@ pub struct Report {
     /// SHA-256 of the original weights, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,
-    /// The instructions of the quantised products in the measurement.
+    /// The instructions of the quantized products in the measurement.
     pub instructions: String,
     /// Threads of the measurement.
     pub threads: usize,
@@ -39,7 +39,7 @@ pub struct Report {
     pub shortlist: Option<ShortlistCost>,
 }
 
-/// What a shortlist cost, and what it gained: the quantised model without it and with it.
+/// What a shortlist cost, and what it gained: the quantized model without it and with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortlistCost {
     /// Its file in bytes.
@@ -63,7 +63,7 @@ pub struct ShortlistCost {
 pub struct Change<T> {
     /// Of the original model.
     pub before: T,
-    /// Of the quantised model.
+    /// Of the quantized model.
     pub after: T,
 }
 

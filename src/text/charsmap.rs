@@ -1,4 +1,4 @@
-//! Compiled normalisation (Kudo and Richardson 2018, section 3.3): a map of byte strings to texts.
+//! Compiled normalization (Kudo and Richardson 2018, section 3.3): a map of byte strings to texts.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl Charsmap {
     /// # Errors
     /// A damaged map.
     pub(super) fn parse(base64: &str, kept: Vec<String>) -> Result<Self, String> {
-        let damaged = || "the compiled normalisation is damaged".to_owned();
+        let damaged = || "the compiled normalization is damaged".to_owned();
         let bytes = STANDARD.decode(base64).map_err(|_| damaged())?;
         let (size, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
         let size = u32::from_le_bytes(*size) as usize;

@@ -128,7 +128,7 @@ mod tests {
     use crate::text::{Masks, learn};
 
     #[test]
-    fn tokens_of_languages_are_recognised() {
+    fn tokens_of_languages_are_recognized() {
         let cases = [
             ("de_DE", Some("de_DE")),
             ("en_XX", Some("en_XX")),

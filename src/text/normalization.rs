@@ -11,7 +11,7 @@ use tokenizers::{
 use super::charsmap::Charsmap;
 use super::unigram::Pieces;
 
-/// A tokenizer of the `tokenizers` library with our normalisation and our search for pieces.
+/// A tokenizer of the `tokenizers` library with our normalization and our search for pieces.
 pub(super) type Inner =
     TokenizerImpl<Pieces, Normalization, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 pub(super) const WORD_MARK: char = '▁';
 
 /// The prefix of tokens to which unknown text is mapped if it is spelled like the rest of the token. It is a Unicode noncharacter, so
-/// that no text is tokenised into them.
+/// that no text is tokenized into them.
 pub(crate) const UNKNOWN_SPELLING: char = '\u{10FFFF}';
 
 /// The prefix of tokens that no text contains.
@@ -356,8 +356,8 @@ fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> 
         .map(|(token, &id)| (id, token.as_str()))
         .collect();
     tokens.sort_unstable();
-    let mut neighbours = tokens.windows(2);
-    neighbours.find_map(|pair| match *pair {
+    let mut neighbors = tokens.windows(2);
+    neighbors.find_map(|pair| match *pair {
         [(id, one), (next, other)] if id == next => Some((id, one, other)),
         _ => None,
     })

@@ -103,7 +103,7 @@ fn is_spacing(char: char) -> bool {
 }
 
 impl Conditions {
-    /// Recognises tokenizers that were learned here, all of whose steps work on words alone under these conditions.
+    /// Recognizes tokenizers that were learned here, all of whose steps work on words alone under these conditions.
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
         let special = document["added_tokens"].as_array()?.iter();
@@ -144,7 +144,7 @@ mod tests {
     use crate::random::Random;
     use crate::text::{Masks, learn};
 
-    /// What could be read differently in another neighbourhood: white space of all kinds, marks, combining characters, special
+    /// What could be read differently in another neighborhood: white space of all kinds, marks, combining characters, special
     /// tokens and their beginnings, characters that normalization changes.
     const PIECES: [&str; 42] = [
         " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b",

@@ -12,7 +12,7 @@ use crate::model::Parameter;
 use crate::nn::Initializer;
 use crate::text::{self, Tokenizers};
 
-/// A model directory that is not quantised, without its weights.
+/// A model directory that is not quantized, without its weights.
 #[derive(Debug)]
 pub(super) struct Source {
     dir: PathBuf,
@@ -26,7 +26,7 @@ impl Source {
     /// The model in the directory `dir`, for training according to `config`.
     ///
     /// # Errors
-    /// A directory that is no model, or a damaged one; [`Error::Config`] for a quantised model, and one that `config`
+    /// A directory that is no model, or a damaged one; [`Error::Config`] for a quantized model, and one that `config`
     /// contradicts.
     pub(super) fn open(dir: &Path, config: &Config) -> Result<Self> {
         let Description {
@@ -37,7 +37,7 @@ impl Source {
             ..
         } = checkpoint::describe(dir)?;
         if precision != Precision::F32 {
-            return Err(quantised(dir));
+            return Err(quantized(dir));
         }
         config.check_source(&theirs)?;
         Ok(Self {
@@ -74,7 +74,7 @@ impl Source {
         architecture: &Architecture,
     ) -> Result<(Vec<Parameter>, Vec<String>)> {
         let LoadedWeights::Dense(weights) = checkpoint::load(&self.dir)?.weights else {
-            return Err(quantised(&self.dir));
+            return Err(quantized(&self.dir));
         };
         let mut known: HashMap<String, Parameter> = weights
             .into_iter()
@@ -114,11 +114,11 @@ impl Source {
     }
 }
 
-fn quantised(dir: &Path) -> Error {
+fn quantized(dir: &Path) -> Error {
     Error::Config {
         key: "model.from".into(),
         expected: "a model in f32".into(),
-        found: format!("`{}`, which is quantised", dir.display()),
+        found: format!("`{}`, which is quantized", dir.display()),
         hint: Some("start from the model that it was made from".into()),
     }
 }

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, Range};
 
 use serde::{Deserialize, Serialize};
 
-/// Sums of neighbouring micro-batches of an update.
+/// Sums of neighboring micro-batches of an update.
 ///
 /// A sum of floating-point numbers depends on its order. There is one order here: that of a binary tree, in which the node
 /// of `2^level` micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left plus right. The nodes

@@ -1,4 +1,4 @@
-//! Colours and widths.
+//! Colors and widths.
 
 use serde_json::json;
 
@@ -9,12 +9,12 @@ const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor
 
 /// The brightness of the page's background, from 0 to 255.
 fn brightness(page: &Page) -> f64 {
-    let colour = page.run(BACKGROUND);
-    let colour = colour
+    let color = page.run(BACKGROUND);
+    let color = color
         .as_str()
         .unwrap()
         .trim_matches(|c: char| !c.is_ascii_digit());
-    let parts: Vec<f64> = colour
+    let parts: Vec<f64> = color
         .split(", ")
         .map(|part| part.parse().unwrap())
         .collect();

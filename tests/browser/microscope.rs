@@ -9,12 +9,12 @@ const MODEL: [(&str, &str); 1] = [("one", "transformer")];
 /// The tokens whose alternatives can be seen.
 const TOKENS: &str = ".token-list .token:not([disabled])";
 
-/// The size of the first heat map in weights, and the number of its colours.
+/// The size of the first heat map in weights, and the number of its colors.
 const FIRST_MAP: &str = "
     const { width, height } = document.querySelector('.all canvas');
     const context = document.querySelector('.all canvas').getContext('2d');
     const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
-    return { width, height, colours: new Set(pixels).size };";
+    return { width, height, colors: new Set(pixels).size };";
 
 /// The tokens of the translation without their probabilities.
 fn tokens(page: &Page) -> Vec<String> {
@@ -137,7 +137,7 @@ fn the_attention_is_shown_as_lines_and_as_heat_maps() {
         assert_eq!(shown.len(), rows + columns);
         let map = page.run(FIRST_MAP);
         assert!(map["height"] == rows && map["width"] == columns, "{map}");
-        assert!(map["colours"].as_u64().unwrap() > 5, "{map}");
+        assert!(map["colors"].as_u64().unwrap() > 5, "{map}");
         assert_eq!(page.texts(".all .small").len(), 2 * 3);
         page.press(".all .small:nth-of-type(1)");
         page.until("document.querySelector('.map-frame').previousSibling.previousSibling.textContent.includes('head 1')");

@@ -6,7 +6,7 @@ use crate::run::{Folder, Outcome};
 fn unknown_commands_and_options_exit_with_2() {
     let folder = Folder::new();
     folder.fails("trian x.toml", 2, &["'trian'", "similar", "'train'"]);
-    folder.fails("score a b --tokenise 13a", 2, &["--tokenise", "--tokenize"]);
+    folder.fails("score a b --tokenize 13a", 2, &["--tokenize", "--tokenize"]);
     folder.fails("score a b --metric blue", 2, &["blue", "bleu"]);
     folder.fails("train x.toml --resume --force", 2, &["--resume", "--force"]);
     folder.fails("translate m --beam-width 0", 2, &["--beam-width"]);
@@ -132,13 +132,13 @@ fn a_folder_that_is_not_a_model_is_named() {
 }
 
 #[test]
-fn files_get_no_colours() {
+fn files_get_no_colors() {
     let outcome = Folder::new().run("score a b");
     assert!(!outcome.stderr.contains('\x1b'), "{outcome:?}");
 }
 
 #[test]
-fn environment_variables_control_colours() {
+fn environment_variables_control_colors() {
     let folder = Folder::new();
     let stderr = |variables: &[(&str, &str)]| {
         let mut command = folder.command("score a b");
@@ -149,12 +149,12 @@ fn environment_variables_control_colours() {
             .into();
         outcome.stderr
     };
-    let coloured = stderr(&[("CLICOLOR_FORCE", "1")]);
+    let colored = stderr(&[("CLICOLOR_FORCE", "1")]);
     assert!(
-        coloured.starts_with("\x1b[1m\x1b[31merror:\x1b[0m cannot read"),
-        "{coloured:?}"
+        colored.starts_with("\x1b[1m\x1b[31merror:\x1b[0m cannot read"),
+        "{colored:?}"
     );
-    assert!(coloured.contains("\x1b[36mhint:\x1b[0m "), "{coloured:?}");
+    assert!(colored.contains("\x1b[36mhint:\x1b[0m "), "{colored:?}");
     let plain = stderr(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
     assert!(plain.starts_with("error: cannot read"), "{plain:?}");
 }

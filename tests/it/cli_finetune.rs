@@ -34,7 +34,7 @@ fn folder_with(kinds: &[&str]) -> Folder {
     };
     folder
         .write("text", lines(false))
-        .write("labelled.tsv", lines(true));
+        .write("labeled.tsv", lines(true));
     folder
 }
 
@@ -145,7 +145,7 @@ fn what_contradicts_the_model_is_refused() {
     );
     fails(
         "model.from=small",
-        &["`small`, which is quantised", "that it was made from"],
+        &["`small`, which is quantized", "that it was made from"],
     );
 }
 
@@ -180,7 +180,7 @@ fn every_kind_can_be_trained() {
         train(kind, "", text);
     }
     for kind in encoders {
-        let data = "train = { tsv = 'labelled.tsv' }\nhold_out = 0.2";
+        let data = "train = { tsv = 'labeled.tsv' }\nhold_out = 0.2";
         let model = "family = \"classifier\"\npooling = \"first\"\nlabel_layer = \"tanh\"\nfreeze = [\"src.*\"]";
         let out = train(kind, model, data);
         let label = succeeds(&folder, &format!("classify {out} in"));

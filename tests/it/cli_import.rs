@@ -64,15 +64,15 @@ fn an_imported_model_translates_as_before() {
 }
 
 #[test]
-fn an_imported_model_is_quantised_and_continues_texts() {
+fn an_imported_model_is_quantized_and_continues_texts() {
     let folder = with_models(&["t5", "llama"]);
     let (lines, _) = outputs("t5", "greedy");
     folder.write("in", &lines);
     let translated = folder.run("translate t5 in --max-new-tokens 12");
     assert_eq!(translated.code, Some(0), "{}", translated.stderr);
     folder.write("ref", &translated.stdout);
-    let quantised = folder.run("quantize t5 --precision int8 --output small --src in --ref ref");
-    assert_eq!(quantised.code, Some(0), "{}", quantised.stderr);
+    let quantized = folder.run("quantize t5 --precision int8 --output small --src in --ref ref");
+    assert_eq!(quantized.code, Some(0), "{}", quantized.stderr);
     let run = folder.run("generate llama --prompt w1 --temperature 0 --max-new-tokens 5");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.starts_with("w1 w"), "{}", run.stdout);

@@ -1,4 +1,4 @@
-//! Quantised models, and models that decode in other number types.
+//! Quantized models, and models that decode in other number types.
 
 use std::fs;
 
@@ -21,13 +21,13 @@ pub(crate) fn with_test_set() -> Folder {
 }
 
 /// [`with_test_set`], and `runs/c` in 8-bit integers in the directory `small`.
-pub(crate) fn quantised() -> Folder {
+pub(crate) fn quantized() -> Folder {
     let folder = with_test_set();
-    quantise(&folder, "runs/c", "int8", "small");
+    quantize(&folder, "runs/c", "int8", "small");
     folder
 }
 
-fn quantise(folder: &Folder, model: &str, to: &str, out: &str) -> String {
+fn quantize(folder: &Folder, model: &str, to: &str, out: &str) -> String {
     let arguments = format!("quantize {model} --precision {to} --output {out} {TEST_SET}");
     stdout(folder, &arguments)
 }
@@ -49,7 +49,7 @@ pub(crate) fn names(folder: &Folder, dir: &str) -> Vec<String> {
 
 #[test]
 fn without_a_test_set_there_is_a_model_and_no_report() {
-    let folder = quantised();
+    let folder = quantized();
     let quick = "quantize runs/c --precision int8 --output quick";
     let outcome = folder.run(quick);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -88,7 +88,7 @@ fn without_a_test_set_there_is_a_model_and_no_report() {
 }
 
 #[test]
-fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
+fn a_quantized_model_gives_what_the_original_gives_in_its_type() {
     let folder = with_test_set();
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
     let seq2seq =
@@ -97,7 +97,7 @@ fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
     for (model, name) in [("runs/c", "c"), ("s", "s")] {
         for to in TYPES {
             let small = format!("{name}-{to}");
-            quantise(&folder, model, to, &small);
+            quantize(&folder, model, to, &small);
             for command in [
                 "translate MODEL src",
                 "translate MODEL src --json --n-best 2",
@@ -131,8 +131,8 @@ fn a_quantised_model_gives_what_the_original_gives_in_its_type() {
 }
 
 #[test]
-fn a_quantised_model_is_used_like_any_other() {
-    let folder = quantised();
+fn a_quantized_model_is_used_like_any_other() {
+    let folder = quantized();
     assert_eq!(
         names(&folder, "small"),
         [
@@ -218,7 +218,7 @@ fn the_report_holds_what_is_printed() {
     let changed = pairs.filter(|(before, after)| before != after).count();
     assert_eq!(report["changed_lines"], changed);
 
-    let text = quantise(&folder, "runs/c", "bf16", "half");
+    let text = quantize(&folder, "runs/c", "bf16", "half");
     let rows: Vec<&str> = text
         .lines()
         .map(|line| line.split(' ').next().unwrap())
@@ -260,7 +260,7 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
         .unwrap()
         .len();
     assert_eq!(cost["bytes"], size);
-    quantise(&folder, "runs/c", "int8", "small");
+    quantize(&folder, "runs/c", "int8", "small");
     for options in [
         "",
         "--beam-width 1",
@@ -278,11 +278,11 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
         let of = |model: &str| stdout(&folder, &format!("translate {model} src {options}"));
         assert_eq!(of("listed"), of("small"), "{options}");
     }
-    // Quantised anew, a model keeps its shortlist.
+    // Quantized anew, a model keeps its shortlist.
     let file = "shortlist.safetensors";
     let [listed, original] = ["listed", "runs/c"].map(|dir| folder.path(dir).join(file));
     fs::copy(&listed, &original).unwrap();
-    quantise(&folder, "runs/c", "bf16", "again");
+    quantize(&folder, "runs/c", "bf16", "again");
     assert_eq!(
         fs::read(folder.path("again").join(file)).unwrap(),
         fs::read(&listed).unwrap()

@@ -1,9 +1,9 @@
-//! What cannot be quantised, and quantised models that cannot be used.
+//! What cannot be quantized, and quantized models that cannot be used.
 
 use std::fs;
 
 use crate::cli_model::{CONFIG, stdout};
-use crate::cli_quantize::{TEST_SET, names, quantised, with_test_set};
+use crate::cli_quantize::{TEST_SET, names, quantized, with_test_set};
 use crate::cli_sums::forget_sums;
 use crate::run::{Folder, for_family};
 
@@ -24,8 +24,8 @@ fn with(model: &str, to: &str, rest: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_quantised_is_refused() {
-    let folder = quantised();
+fn what_cannot_be_quantized_is_refused() {
+    let folder = quantized();
     folder.write("file", "mine");
     let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
@@ -44,12 +44,12 @@ fn what_cannot_be_quantised_is_refused() {
         (
             with("small", "int8", &usual),
             2,
-            &["`small` is quantised already", "hint: "],
+            &["`small` is quantized already", "hint: "],
         ),
         (
             with("small", "bf16", &usual),
             2,
-            &["`small` is quantised already"],
+            &["`small` is quantized already"],
         ),
         (with("none", "int8", &usual), 1, &["`none`"]),
     ];
@@ -59,7 +59,7 @@ fn what_cannot_be_quantised_is_refused() {
 
 #[test]
 fn test_sets_and_limits_that_cannot_be_used_are_refused() {
-    let folder = quantised();
+    let folder = quantized();
     folder.write("short", "1\n").write("empty", "");
     let usual = format!("--output new {TEST_SET}");
     let cases: [Refused<'_>; 7] = [
@@ -128,11 +128,11 @@ fn taggers_have_one_number_type() {
 }
 
 #[test]
-fn a_quantised_model_cannot_be_trained_or_averaged() {
-    let folder = quantised();
+fn a_quantized_model_cannot_be_trained_or_averaged() {
+    let folder = quantized();
     let before = names(&folder, "small");
     let words = [
-        "`small` is a quantised model",
+        "`small` is a quantized model",
         "the run that it was made from",
     ];
     folder.fails("train c.toml --output small --resume", 2, &words);
@@ -148,7 +148,7 @@ fn a_quantised_model_cannot_be_trained_or_averaged() {
 
 #[test]
 fn the_stored_type_is_the_only_one() {
-    let folder = quantised();
+    let folder = quantized();
     for other in ["bf16", "f32"] {
         for command in [
             "translate small src",
@@ -165,7 +165,7 @@ fn the_stored_type_is_the_only_one() {
 
 #[test]
 fn unknown_instruction_sets_are_refused() {
-    let folder = quantised();
+    let folder = quantized();
     for command in ["translate small src", "info small", "score in ref"] {
         let mut command = folder.command(command);
         let output = command.env("ATTENTIVE_ISA", "avx3").output().unwrap();
@@ -181,8 +181,8 @@ fn unknown_instruction_sets_are_refused() {
 type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 #[test]
-fn damaged_quantised_models_are_named_by_file() {
-    let folder = quantised();
+fn damaged_quantized_models_are_named_by_file() {
+    let folder = quantized();
     let path = folder.path("small/packed.safetensors");
     let whole = fs::read(&path).unwrap();
     let wider = |bytes: &mut Vec<u8>| bytes.push(0);
@@ -232,8 +232,8 @@ fn damaged_quantised_models_are_named_by_file() {
 }
 
 #[test]
-fn other_things_than_a_quantised_model_are_named() {
-    let folder = quantised();
+fn other_things_than_a_quantized_model_are_named() {
+    let folder = quantized();
     let path = folder.path("small/packed.safetensors");
     let dense = fs::read(folder.path("runs/c/model.safetensors")).unwrap();
     fs::write(&path, dense).unwrap();
@@ -251,8 +251,8 @@ fn other_things_than_a_quantised_model_are_named() {
 }
 
 #[test]
-fn a_quantised_model_of_another_architecture_is_refused() {
-    let folder = quantised();
+fn a_quantized_model_of_another_architecture_is_refused() {
+    let folder = quantized();
     forget_sums(&folder, "small");
     let path = folder.path("small/config.toml");
     let config = fs::read_to_string(&path).unwrap();

@@ -129,7 +129,7 @@ const DAMAGE: [(&str, Option<u64>, &Damage); 9] = [
     ("weights", Some(3), &|run| {
         flip(&newest(run, "model.safetensors"))
     }),
-    ("optimiser", Some(3), &|run| {
+    ("optimizer", Some(3), &|run| {
         flip(&newest(run, "optimizer.safetensors"))
     }),
     ("state", Some(3), &|run| {
@@ -280,7 +280,7 @@ fn every_file_has_its_checksum() {
 }
 
 #[test]
-fn files_honour_the_umask() {
+fn files_honor_the_umask() {
     let folder = trained();
     let run = |arguments: &str| {
         let outcome = shell(&folder, "umask 022", arguments).output().unwrap();

@@ -38,7 +38,7 @@ fn assert_checked(folder: &Folder, model: &str, files: &[&str]) {
     }
 }
 
-/// The files that have checksums in a model that is not quantised.
+/// The files that have checksums in a model that is not quantized.
 pub(crate) const DENSE: [&str; 3] = ["config.toml", "model.safetensors", "tokenizer.json"];
 
 #[test]

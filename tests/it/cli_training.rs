@@ -172,7 +172,7 @@ fn a_profile_names_every_part_and_saves_nothing() {
         "attention",
         "projection and loss",
         "embedding",
-        "optimiser",
+        "optimizer",
         "data",
     ] {
         assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");

@@ -17,7 +17,7 @@ use attentive::train::{History, Metric};
 use serde_json::Value;
 
 use self::mutation::mutated;
-use crate::cli_quantize::quantised;
+use crate::cli_quantize::quantized;
 
 /// The number of cases of each target.
 const CASES: &str = "ATTENTIVE_FUZZ_CASES";
@@ -128,7 +128,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 
 #[test]
 fn damaged_files_are_read_or_refused() {
-    let folder = quantised();
+    let folder = quantized();
     let dir = folder.path("runs/c");
     fs::rename(folder.path("small"), dir.join("small")).unwrap();
     // Checksums would refuse nearly all cases before any other check.

@@ -185,7 +185,7 @@ fn translations_with_a_shortlist_depend_on_the_sentence_alone() {
     assert_ne!(with, without);
 }
 
-/// A model that has barely learnt writes long sentences, in which any difference would grow.
+/// A model that has barely learned writes long sentences, in which any difference would grow.
 #[test]
 #[ignore = "needs ../shared/data/multi30k and some ten minutes"]
 fn translations_of_real_text_depend_on_the_sentence_alone() {

@@ -86,12 +86,12 @@ fn damaged_corpora_are_refused_or_read() {
             r#"{"vectors": [[1, -2.5e3], [0, 1]], "tags": ["X", "Y"]}"#,
             Form::TaggedVectors(2),
         ),
-        (r#"{"text": "a b", "label": "x"}"#, Form::Labelled),
+        (r#"{"text": "a b", "label": "x"}"#, Form::Labeled),
     ];
     let tsv = [
         ("a b\tc", Form::Translations),
         ("a b\tX Y", Form::TaggedTokens),
-        ("x\ta b", Form::Labelled),
+        ("x\ta b", Form::Labeled),
     ];
     let json = json.map(|(line, form)| (line, form, CorpusSource::Jsonl(path.clone())));
     let tsv = tsv.map(|(line, form)| (line, form, CorpusSource::Tsv(path.clone())));

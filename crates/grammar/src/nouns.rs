@@ -107,7 +107,7 @@ static NOUNS: &[Noun] = &[
     noun(Person, ["teacher", "teachers"], M, ["Lehrer", "Lehrers", "Lehrer"]),
     noun(Person, ["doctor", "doctors"], M, ["Arzt", "Arztes", "Ärzte"]),
     noun(Person, ["student", "students"], M, ["Student", "Studenten", "Studenten"]),
-    noun(Person, ["neighbour", "neighbours"], M, ["Nachbar", "Nachbarn", "Nachbarn"]),
+    noun(Person, ["neighbor", "neighbors"], M, ["Nachbar", "Nachbarn", "Nachbarn"]),
     noun(Person, ["brother", "brothers"], M, ["Bruder", "Bruders", "Brüder"]),
     noun(Person, ["sister", "sisters"], F, ["Schwester", "Schwester", "Schwestern"]),
     noun(Person, ["daughter", "daughters"], F, ["Tochter", "Tochter", "Töchter"]),

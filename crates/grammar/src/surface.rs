@@ -1,4 +1,4 @@
-//! Builds a sentence from words: spacing, capitalisation, commas, final punctuation.
+//! Builds a sentence from words: spacing, capitalization, commas, final punctuation.
 
 use super::{PartOfSpeech, Side};
 
@@ -45,7 +45,7 @@ impl Surface {
         }
         self.glue(mark, PartOfSpeech::Punctuation);
         if let Some(first) = self.tokens.first_mut() {
-            *first = capitalised(first);
+            *first = capitalized(first);
         }
         let mut text = String::new();
         for (token, &glued) in self.tokens.iter().zip(&self.glued) {
@@ -68,7 +68,7 @@ impl Surface {
     }
 }
 
-fn capitalised(word: &str) -> String {
+fn capitalized(word: &str) -> String {
     let mut letters = word.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),

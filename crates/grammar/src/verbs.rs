@@ -234,7 +234,7 @@ pub(super) static VERBS: &[Verb] = &[
     verb(Giving(&[Text, Thing]), PEOPLE, english(["send", "sends", "sent", "sent"], No), german("", "schicken", ["schicke", "schickst", "schickt"], ["schickte", "geschickt"], H)),
     verb(Motion, CREATURES, english(["go", "goes", "went", "gone"], No), german("", "gehen", ["gehe", "gehst", "geht"], ["ging", "gegangen"], S)),
     verb(Motion, CREATURES, english(["run", "runs", "ran", "run"], No), german("", "laufen", ["laufe", "läufst", "läuft"], ["lief", "gelaufen"], S)),
-    verb(Travel, PEOPLE, english(["travel", "travels", "travelled", "travelled"], No), german("", "reisen", ["reise", "reist", "reist"], ["reiste", "gereist"], S)),
+    verb(Travel, PEOPLE, english(["travel", "travels", "traveled", "traveled"], No), german("", "reisen", ["reise", "reist", "reist"], ["reiste", "gereist"], S)),
     verb(Location(&[Place]), PEOPLE, english(["live", "lives", "lived", "lived"], No), german("", "wohnen", ["wohne", "wohnst", "wohnt"], ["wohnte", "gewohnt"], H)),
     verb(Location(&[Place, Surface]), CREATURES, english(["sit", "sits", "sat", "sat"], No), german("", "sitzen", ["sitze", "sitzt", "sitzt"], ["saß", "gesessen"], H)),
     verb(Location(&[Place, Surface]), CREATURES, english(["stand", "stands", "stood", "stood"], No), german("", "stehen", ["stehe", "stehst", "steht"], ["stand", "gestanden"], H)),

@@ -37,7 +37,7 @@ const SIZED: &[Class] = &[
 ];
 const MADE: &[Class] = &[Text, Thing, Surface, Opening, Device, Vehicle, Place];
 const GOODS: &[Class] = &[Food, Drink, Text, Thing, Surface, Device, Vehicle];
-const COLOURED: &[Class] = &[Thing, Surface, Opening, Device, Vehicle];
+const COLORED: &[Class] = &[Thing, Surface, Opening, Device, Vehicle];
 
 /// The adjectives.
 #[rustfmt::skip]
@@ -54,9 +54,9 @@ static ADJECTIVES: &[Adjective] = &[
     adjective(["happy", "glücklich"], Some(["happier", "glücklicher"]), &[Person]),
     adjective(["new", "neu"], None, MADE),
     adjective(["beautiful", "schön"], None, MADE),
-    adjective(["red", "rot"], None, COLOURED),
-    adjective(["white", "weiß"], None, COLOURED),
-    adjective(["green", "grün"], None, COLOURED),
+    adjective(["red", "rot"], None, COLORED),
+    adjective(["white", "weiß"], None, COLORED),
+    adjective(["green", "grün"], None, COLORED),
     adjective(["cheap", "billig"], Some(["cheaper", "billiger"]), GOODS),
     adjective(["good", "gut"], None, &[Person, Food, Drink, Text, Device]),
     adjective(["fresh", "frisch"], None, &[Food, Drink]),

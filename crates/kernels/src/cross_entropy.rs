@@ -277,7 +277,7 @@ struct RowLoss {
     correct: bool,
 }
 
-vectorised! {
+vectorized! {
     /// The loss of one row. `logits` come without the bias and, if `differentiate`, are replaced by their gradient.
     fn row_loss(
         logits: &mut [f32],

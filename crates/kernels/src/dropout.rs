@@ -116,13 +116,13 @@ impl Dropout {
     }
 }
 
-vectorised! {
+vectorized! {
     fn fill_scales(dropout: Dropout, start: usize, out: &mut [f32]) {
         dropout.for_groups(start, out.len(), |range, scales| out[range].copy_from_slice(scales));
     }
 }
 
-vectorised! {
+vectorized! {
     /// `out = x ⊙ scales`, for the elements from `start` on.
     fn scale_chunk(x: &[f32], dropout: Dropout, start: usize, out: &mut [f32]) {
         dropout.for_groups(start, out.len(), |range, scales| {
@@ -133,7 +133,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// `x = x ⊙ scales`, for the elements from `start` on.
     fn drop_chunk(x: &mut [f32], dropout: Dropout, start: usize) {
         dropout.for_groups(start, x.len(), |range, scales| {
@@ -144,7 +144,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn add_into(out: &mut [f32], residual: &[f32]) {
         for (out, &residual) in out.iter_mut().zip(residual) {
             *out += residual;

@@ -22,7 +22,7 @@ pub fn scale(x: &mut [f32], factor: f32) {
     for_row_chunks(x, 1, |_, x| scale_chunk(x, factor));
 }
 
-vectorised! {
+vectorized! {
     fn add_chunk(total: &mut [f32], x: &[f32]) {
         for (total, &x) in total.iter_mut().zip(x) {
             *total += x;
@@ -30,7 +30,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn scale_chunk(x: &mut [f32], factor: f32) {
         for x in x {
             *x *= factor;

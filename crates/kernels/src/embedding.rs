@@ -106,7 +106,7 @@ fn rows_of(table: &[f32], d: usize) -> usize {
     rows
 }
 
-vectorised! {
+vectorized! {
     fn scale_row(x: &[f32], scale: f32, out: &mut [f32]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x * scale;
@@ -114,7 +114,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn add_scaled_row(x: &[f32], scale: f32, out: &mut [f32]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out += x * scale;

@@ -93,7 +93,7 @@ fn read_limit() -> u8 {
     limit().ok().flatten().unwrap_or(InstructionSet::Amx) as u8
 }
 
-/// The best instruction set for loops that the compiler vectorises: at most [`InstructionSet::Avx512`].
+/// The best instruction set for loops that the compiler vectorizes: at most [`InstructionSet::Avx512`].
 #[inline(always)]
 pub(crate) fn for_loops() -> InstructionSet {
     static BEST: AtomicU8 = AtomicU8::new(UNREAD);

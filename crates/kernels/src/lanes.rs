@@ -1,4 +1,4 @@
-//! Vectors of 16 numbers, for kernels that the compiler does not vectorise by itself.
+//! Vectors of 16 numbers, for kernels that the compiler does not vectorize by itself.
 
 /// 16 numbers in registers.
 pub(crate) trait Lanes: Copy {

@@ -139,7 +139,7 @@ pub fn linear_backward(
     }
 }
 
-vectorised! {
+vectorized! {
     fn mask_relu(out: &[f32], grad_out: &[f32], scale: f32, masked: &mut [f32]) {
         for ((masked, &out), &grad) in masked.iter_mut().zip(out).zip(grad_out) {
             *masked = if out > 0.0 { grad * scale } else { 0.0 };
@@ -214,7 +214,7 @@ pub(crate) fn add_column_sums(matrix: View<'_>, rows: usize, sums: &mut [f32]) {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i.
     fn add_column_block(columns: &[f32], stride: usize, rows: usize, sums: &mut [f32]) {
         for first in (0..rows).step_by(SUM_ROWS) {

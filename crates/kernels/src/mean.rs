@@ -61,7 +61,7 @@ fn share(len: usize) -> f32 {
     (1.0 / len as f64) as f32
 }
 
-vectorised! {
+vectorized! {
     fn add_scaled(total: &mut [f32], x: &[f32], factor: f32) {
         for (total, &x) in total.iter_mut().zip(x) {
             *total += x * factor;
@@ -69,7 +69,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn scale_into(out: &mut [f32], x: &[f32], factor: f32) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x * factor;

@@ -116,7 +116,7 @@ macro_rules! for_function {
     };
 }
 
-vectorised! {
+vectorized! {
     fn values(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
         for_function!(f, of => {
             for (out, &x) in out.iter_mut().zip(x) {
@@ -126,7 +126,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn slopes(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
         for_function!(f, of => {
             for ((dx, &x), &grad) in dx.iter_mut().zip(x).zip(grad_out) {
@@ -136,7 +136,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn gate_row(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
         let (a, b) = x.split_at(out.len());
         for_function!(f, of => {
@@ -147,7 +147,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn gate_row_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
         let (a, b) = x.split_at(grad_out.len());
         let (da, db) = dx.split_at_mut(grad_out.len());

@@ -169,7 +169,7 @@ impl Statistics {
     }
 }
 
-vectorised! {
+vectorized! {
     fn norm_row(kind: Norm, x: &[f32], gain: &[f32], bias: Option<&[f32]>, eps: f32, out: &mut [f32]) {
         let Statistics { mean, inverse, .. } = Statistics::of(kind, x, eps);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -310,7 +310,7 @@ struct Chunk<'a> {
     further: &'a mut [f32],
 }
 
-vectorised! {
+vectorized! {
     fn add(sums: &mut [f32], terms: &[f32]) {
         for (sum, &term) in sums.iter_mut().zip(terms) {
             *sum += term;
@@ -346,7 +346,7 @@ fn rows_backward(
     });
 }
 
-vectorised! {
+vectorized! {
     /// Processes one row. `scaled` is scratch for ĝ = `grad` · `gain`; `dx` holds x̂ until the end.
     #[allow(clippy::too_many_arguments)]
     fn row_backward(

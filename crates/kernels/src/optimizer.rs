@@ -21,7 +21,7 @@ pub fn sums_of_squares(x: &[f32]) -> Vec<f64> {
     }
 }
 
-vectorised! {
+vectorized! {
     fn chunk_sum_of_squares(x: &[f32]) -> f64 {
         let mut lanes = [0.0f64; 8];
         let (chunks, rest) = x.as_chunks::<8>();
@@ -53,7 +53,7 @@ pub fn first_non_finite(x: &[f32]) -> Option<usize> {
     }
 }
 
-vectorised! {
+vectorized! {
     fn has_non_finite(x: &[f32]) -> bool {
         // NaN and infinite numbers have all exponent bits set.
         x.iter().fold(0, |bad, x| bad | u32::from(x.to_bits() & 0x7F80_0000 == 0x7F80_0000)) != 0
@@ -140,7 +140,7 @@ impl AdamRates {
     }
 }
 
-vectorised! {
+vectorized! {
     fn adam_chunk(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32], rates: AdamRates) {
         for (((p, m), v), &g) in param.iter_mut().zip(mean).zip(square).zip(grad) {
             let g = g * rates.grad_scale + rates.l2 * *p;
@@ -196,7 +196,7 @@ pub fn sgd(param: &mut [f32], velocity: Option<&mut [f32]>, grad: &[f32], step: 
     }
 }
 
-vectorised! {
+vectorized! {
     fn momentum_chunk(param: &mut [f32], velocity: &mut [f32], grad: &[f32], step: SgdStep) {
         for ((p, v), &g) in param.iter_mut().zip(velocity).zip(grad) {
             *v = step.momentum * *v + (g * step.grad_scale + step.l2 * *p);
@@ -205,7 +205,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn sgd_chunk(param: &mut [f32], grad: &[f32], step: SgdStep) {
         for (p, &g) in param.iter_mut().zip(grad) {
             *p -= step.learning_rate * (g * step.grad_scale + step.l2 * *p);

@@ -158,7 +158,7 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
     });
 }
 
-vectorised! {
+vectorized! {
     /// Rotates the first `turned` columns of one row.
     fn turn_row(
         turn: Turn,

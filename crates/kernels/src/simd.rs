@@ -1,4 +1,4 @@
-//! Building blocks of the vectorised loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
+//! Building blocks of the vectorized loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
 //! related functions.
 
 use crate::instruction_set::{InstructionSet, for_loops};
@@ -18,7 +18,7 @@ pub(crate) fn has_avx512() -> bool {
 /// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched at run time.
 ///
 /// The compiler does not contract multiplications and additions, so all versions give the same bits.
-macro_rules! vectorised {
+macro_rules! vectorized {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$attribute])*
         $visibility fn $name($($argument: $type),*) $(-> $result)? {
@@ -223,7 +223,7 @@ pub(crate) fn exp_and_sum(x: &mut [f32], max: f32) -> f32 {
 mod tests {
     use super::*;
 
-    vectorised! {
+    vectorized! {
         fn exp_all(x: &[f32], out: &mut [f32]) {
             for (out, &x) in out.iter_mut().zip(x) {
                 *out = exp_nonpositive(x);
@@ -255,7 +255,7 @@ mod tests {
         assert!(exp_nonpositive(f32::NAN).is_nan());
     }
 
-    vectorised! {
+    vectorized! {
         fn sigmoid_and_tanh_all(x: &[f32], sigmoids: &mut [f32], tanhs: &mut [f32]) {
             for (out, &x) in sigmoids.iter_mut().zip(x) {
                 *out = sigmoid(x);

@@ -93,7 +93,7 @@ impl Largest {
     }
 }
 
-vectorised! {
+vectorized! {
     fn insert_all(largest: &mut Largest, values: &[f32], first: u32, barred: &[u32]) {
         // Nearly all chunks hold no value above the floor, which vector instructions can check.
         const CHUNK: usize = 64;
@@ -121,7 +121,7 @@ pub struct ExpSum {
     sum: f32,
 }
 
-vectorised! {
+vectorized! {
     /// The sum over at most [`SUM_CHUNK`] values, with a relative error below 4e-7. NaN is left out, and +∞ counts as the largest
     /// finite number.
     pub fn exp_sum(values: &[f32]) -> ExpSum {

@@ -120,7 +120,7 @@ impl Args {
         let form = Form::of(config);
         let (fits, wanted) = match form {
             Form::Translations => (self.src.is_some(), "`--src` and `--ref`"),
-            Form::TaggedTokens | Form::Labelled => (
+            Form::TaggedTokens | Form::Labeled => (
                 self.references.len() == 1 || self.tsv.is_some() || self.jsonl.is_some(),
                 "`--src` and one `--ref`, `--tsv`, or `--jsonl`",
             ),

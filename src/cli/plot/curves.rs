@@ -17,7 +17,7 @@ Examples:
   attentive plot curves runs/multi30k --metric learning_rate > rate.svg
 
 Pale lines show training, strong lines with dots show validation. The run may still be in progress. If a run has more \
-than 300 logged updates, neighbouring ones are averaged.";
+than 300 logged updates, neighboring ones are averaged.";
 
 /// Maximum number of points per line, for legibility.
 const MOST_POINTS: usize = 300;

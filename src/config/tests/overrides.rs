@@ -18,7 +18,7 @@ const REFUSED: [(&str, &str); 18] = [
         "expected a known key, found an unknown one (an override) | the keys at the top are",
     ),
     (
-        "train.optimiser.kind=adam",
+        "train.optimizer.kind=adam",
         "did you mean `train.optimizer.kind`?",
     ),
     (

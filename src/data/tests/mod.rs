@@ -1,5 +1,5 @@
 mod batching;
-mod labelled;
+mod labeled;
 mod lines;
 mod masking;
 mod reading;

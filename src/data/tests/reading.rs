@@ -328,8 +328,8 @@ fn a_corpus_has_one_form() {
     };
     for (form, source) in [
         (Form::Translations, text()),
-        (Form::Labelled, text()),
-        (Form::Labelled, reverse.clone()),
+        (Form::Labeled, text()),
+        (Form::Labeled, reverse.clone()),
         (Form::TaggedVectors(2), reverse),
         (Form::TaggedVectors(2), aligned()),
         (Form::Lines, aligned()),

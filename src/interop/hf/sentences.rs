@@ -95,7 +95,7 @@ impl Sentences {
     }
 }
 
-/// Refuses settings in `dir` that change a text before it is tokenised, such as lower case, unless the tokenizer `lowercases` itself.
+/// Refuses settings in `dir` that change a text before it is tokenized, such as lower case, unless the tokenizer `lowercases` itself.
 /// Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
     if !Sentences::is_in(dir) {

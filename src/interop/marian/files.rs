@@ -44,7 +44,7 @@ pub(super) enum Vocabs {
 }
 
 /// Whether `path`, a file or directory, looks like a model of Marian or Firefox.
-pub(in crate::interop) fn recognises(path: &Path) -> Result<bool> {
+pub(in crate::interop) fn recognizes(path: &Path) -> Result<bool> {
     match path.is_dir() {
         false => Ok(is_weights(path)),
         true if path.join("config.json").exists() => Ok(false),

@@ -17,7 +17,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 pub(super) use self::export::{export, kind};
-pub(super) use self::files::recognises;
+pub(super) use self::files::recognizes;
 
 use self::files::{Files, Vocabs};
 use self::options::Described;

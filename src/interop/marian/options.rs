@@ -46,7 +46,7 @@ const IGNORED: &[&str] = &[
     "ulr-trainable-transformation",
 ];
 
-/// The first version that normalises keys and values of self-attention where norms come before it.
+/// The first version that normalizes keys and values of self-attention where norms come before it.
 const FIRST_WITH_PRE_NORMS: [u32; 2] = [1, 11];
 
 /// What a model's options say.

@@ -23,7 +23,7 @@ pub(super) struct SentencePiece {
     pieces: Vec<Piece>,
     kind: Kind,
     byte_fallback: bool,
-    /// Normalisation, as compiled by SentencePiece.
+    /// Normalization, as compiled by SentencePiece.
     charsmap: Vec<u8>,
     add_dummy_prefix: bool,
     remove_extra_whitespaces: bool,

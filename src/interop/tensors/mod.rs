@@ -170,7 +170,7 @@ impl Tensors {
             Numbers::F32 | Numbers::F16 | Numbers::Bf16 => return Ok(()),
             Numbers::Int8(_) => match factor(self.bytes_at(place)) {
                 factor if factor.is_finite() && factor > 0.0 => return Ok(()),
-                factor => format!("its quantisation factor is {factor}"),
+                factor => format!("its quantization factor is {factor}"),
             },
             Numbers::Other(kind) => {
                 format!(
@@ -200,7 +200,7 @@ impl Tensors {
             Numbers::F32 => in_place(bytes),
             Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
             Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
-            Numbers::Int8(order) => Cow::Owned(dequantised(bytes, &place.shape, *order)),
+            Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &place.shape, *order)),
             Numbers::Other(kind) => panic!("{kind} was not refused"),
         })
     }
@@ -296,7 +296,7 @@ fn factor(bytes: &[u8]) -> f32 {
     f32::from_le_bytes(factor)
 }
 
-fn dequantised(bytes: &[u8], shape: &[usize], order: Order) -> Vec<f32> {
+fn dequantized(bytes: &[u8], shape: &[usize], order: Order) -> Vec<f32> {
     let step = 1.0 / factor(bytes);
     let integers = &bytes[..bytes.len() - FACTOR];
     let value = |&integer: &u8| f32::from(integer as i8) * step;

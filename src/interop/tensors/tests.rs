@@ -129,7 +129,7 @@ fn integers_are_divided_by_their_factor() {
     let zero = of(&integers("l1_Wq", 0.0), Tensors::binary).unwrap();
     let problem = zero.check_type("l1_Wq").unwrap_err().to_string();
     assert!(
-        problem.contains("its quantisation factor is 0"),
+        problem.contains("its quantization factor is 0"),
         "{problem}"
     );
 }

@@ -18,7 +18,7 @@ fn of_path(path: &Path) -> (String, String) {
 }
 
 #[test]
-fn other_formats_are_recognised() {
+fn other_formats_are_recognized() {
     for (name, problem, hint) in [
         ("config.toml", "a model directory of Attentive", "as it is"),
         ("adapter_config.json", "an adapter", "merge_and_unload"),
@@ -61,7 +61,7 @@ fn other_formats_are_recognised() {
 }
 
 #[test]
-fn weights_of_other_tools_are_recognised_beside_a_description() {
+fn weights_of_other_tools_are_recognized_beside_a_description() {
     let folder = changed("t5", "config.json", |_| ());
     let weights = folder.path().join("model.safetensors");
     for (name, problem) in [
@@ -81,7 +81,7 @@ fn weights_of_other_tools_are_recognised_beside_a_description() {
 }
 
 #[test]
-fn pointers_in_place_of_files_are_recognised() {
+fn pointers_in_place_of_files_are_recognized() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
     for name in ["model.safetensors", "tokenizer.json", "config.json"] {
         let folder = changed("t5", "config.json", |_| ());

@@ -12,7 +12,7 @@ fn decode(folder: &tempfile::TempDir) -> crate::config::DecodeConfig {
 fn probabilities_without_barred_tokens_sum_to_1() {
     let (_folder, dir) = imported("marian");
     let LoadedWeights::Dense(weights) = checkpoint::load(&dir).unwrap().weights else {
-        panic!("not quantised")
+        panic!("not quantized")
     };
     let bias = weights.iter().find(|one| one.name == "head.bias").unwrap();
     let low: Vec<usize> = (0..45)

@@ -60,7 +60,7 @@ fn heads_that_give_no_single_label_are_refused() {
 }
 
 #[test]
-fn heads_are_recognised_without_the_name_of_their_class() {
+fn heads_are_recognized_without_the_name_of_their_class() {
     for kind in ["bert", "roberta", "mpnet", "distilbert", "xlm_roberta"] {
         for (head, family) in [
             ("classifier", Family::Classifier),

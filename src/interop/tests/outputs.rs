@@ -11,7 +11,7 @@ fn logits_are_those_of_transformers() {
         let (_folder, dir) = imported(kind);
         let loaded = checkpoint::load(&dir).unwrap();
         let LoadedWeights::Dense(weights) = &loaded.weights else {
-            panic!("not quantised")
+            panic!("not quantized")
         };
         let model = checkpoint::build(&loaded.architecture, weights.clone(), &device::cpu());
         let file = fs::read(fixture(kind).join("logits.safetensors")).unwrap();

@@ -176,7 +176,7 @@ fn halves_and_shards_are_read() {
     let out = folder.path().join("out");
     open(folder.path()).unwrap().write(&out).unwrap();
     let LoadedWeights::Dense(weights) = checkpoint::load(&out).unwrap().weights else {
-        panic!("not quantised")
+        panic!("not quantized")
     };
     let norm = weights
         .iter()

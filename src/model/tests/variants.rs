@@ -25,7 +25,7 @@ pub(crate) fn variants() -> Vec<ModelConfig> {
     variants.extend(recurrent());
     variants.extend(mixed());
     variants.extend(published());
-    variants.extend(labelling());
+    variants.extend(labeling());
     for family in [Family::DecoderOnly, Family::EncoderOnly] {
         for positions in [
             Positions::SinusoidalInterleaved,
@@ -278,7 +278,7 @@ fn published() -> Vec<ModelConfig> {
 }
 
 /// Labels for positions and for whole texts.
-fn labelling() -> Vec<ModelConfig> {
+fn labeling() -> Vec<ModelConfig> {
     let mut variants = Vec::new();
     for encoder in [StackKind::Transformer, StackKind::Recurrent] {
         let recurrent = RecurrentConfig {

@@ -68,7 +68,7 @@ function applyTheme(theme) {
   document.documentElement.style.colorScheme = theme || "light dark";
 }
 
-// Calls `changed` whenever the colours change.
+// Calls `changed` whenever the colors change.
 function listenToTheme(changed) {
   const select = element("theme");
   select.value = localStorage.getItem(THEME) ?? "";

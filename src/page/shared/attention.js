@@ -23,7 +23,7 @@ function attentionView(data) {
 
 // Begins with what `kept`, from `chosenIn`, says of another sentence and the same model, if given.
 function showView(view, kept) {
-  readColours();
+  readColors();
   chooseSite(view, [kept?.site, ...ORDER].find((site) => mapsOf(view, site).length));
   if (kept) {
     view.parts.scale.value = kept.scale;
@@ -48,13 +48,13 @@ function chosenIn({ state: { site, layer, head }, parts: { scale } }) {
 
 // Draws again, after the theme has changed.
 function redraw(view) {
-  readColours();
+  readColors();
   buildAll(view);
   choose(view);
 }
 
 // Meaning of the rows and columns of each kind of attention. A row of the decoder is a position that reads one token
-// and writes the next: self-attention rows are labelled with the token read, cross-attention rows with the token
+// and writes the next: self-attention rows are labeled with the token read, cross-attention rows with the token
 // written.
 function sitesOf({ src, tgt, written, tags }) {
   const tokens = (list) => list.map((token) => ({ token }));

@@ -15,7 +15,7 @@ macro_rules! script {
     () => {
         concat!(
             include_str!("../shared/dom.js"),
-            include_str!("../shared/colours.js"),
+            include_str!("../shared/colors.js"),
             include_str!("../shared/token.js"),
             include_str!("../shared/parts.js"),
             include_str!("../shared/sentence.js"),

@@ -15,7 +15,7 @@ function controlParts() {
   const most = make("span");
   const legend = make("span", { class: "legend", "aria-hidden": "true" }, make("span", {}, "0"), make("span", { class: "ramp" }), most);
   const label = (text, select) => make("label", {}, `${text} `, select);
-  const labels = [label("Attention", site), label("Layer", layer), label("Head", head), label("Colours", scale)];
+  const labels = [label("Attention", site), label("Layer", layer), label("Head", head), label("Colors", scale)];
   return { site, layer, head, scale, most, controls: make("form", { class: "controls" }, ...labels, legend) };
 }
 

@@ -27,7 +27,7 @@ function chip(label, show) {
 
 // Shades `node` like a weight; `null` for no shade.
 function paint(node, shade) {
-  const background = shade === null ? null : colour(shade);
+  const background = shade === null ? null : color(shade);
   node.style.background = background ? `rgb(${background})` : "";
   node.style.color = background ? inkOn(background) : "";
 }

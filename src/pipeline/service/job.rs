@@ -10,7 +10,7 @@ use crate::decode::{SearchOptions, TextRules};
 use crate::error::Result;
 
 /// What a request gets: the number of the job in its request, and what happened. It is called on a worker's thread, so it must
-/// not block. It is dropped without [`Event::Done`] if the request is cancelled, or if a worker panics.
+/// not block. It is dropped without [`Event::Done`] if the request is canceled, or if a worker panics.
 pub type Reply<T> = Arc<dyn Fn(usize, Event<T>) + Send + Sync>;
 
 /// News of a job.
@@ -27,19 +27,19 @@ pub enum Event<T> {
 #[derive(Debug)]
 #[must_use = "dropping it cancels the request"]
 pub struct Ticket {
-    cancelled: Arc<AtomicBool>,
+    canceled: Arc<AtomicBool>,
 }
 
 impl Ticket {
     pub(super) fn new() -> Self {
         Self {
-            cancelled: Arc::default(),
+            canceled: Arc::default(),
         }
     }
 
     /// Whether it was dropped.
-    pub(super) fn cancelled(&self) -> Cancelled {
-        Cancelled(Arc::clone(&self.cancelled))
+    pub(super) fn canceled(&self) -> Canceled {
+        Canceled(Arc::clone(&self.canceled))
     }
 }
 
@@ -47,7 +47,7 @@ impl Job {
     /// Work for whoever holds `ticket`.
     pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
         Self {
-            cancelled: ticket.cancelled(),
+            canceled: ticket.canceled(),
             cost: work.cost(),
             work,
         }
@@ -56,15 +56,15 @@ impl Job {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.canceled.store(true, Ordering::Release);
     }
 }
 
 /// Whether a ticket was dropped.
 #[derive(Clone, Debug)]
-pub(super) struct Cancelled(Arc<AtomicBool>);
+pub(super) struct Canceled(Arc<AtomicBool>);
 
-impl Cancelled {
+impl Canceled {
     pub(super) fn get(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -166,7 +166,7 @@ impl Sentences {
 /// A sentence, a text, or other work.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) cancelled: Cancelled,
+    pub(super) canceled: Canceled,
     pub(super) cost: Cost,
     pub(super) work: Work,
 }

@@ -82,9 +82,9 @@ impl Line {
     }
 
     /// Drops the jobs that nobody waits for any more.
-    fn forget_cancelled(&mut self) {
+    fn forget_canceled(&mut self) {
         for jobs in [&mut self.further, &mut self.new] {
-            jobs.retain(|job| !job.cancelled.get());
+            jobs.retain(|job| !job.canceled.get());
         }
     }
 }
@@ -191,7 +191,7 @@ impl State {
     /// Makes room for `jobs` more jobs of `client`.
     fn make_room(&mut self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
         if self.room(client, jobs, limits).is_err() {
-            self.forget_cancelled();
+            self.forget_canceled();
         }
         self.room(client, jobs, limits)
     }
@@ -305,9 +305,9 @@ impl State {
     }
 
     /// Drops the jobs that nobody waits for any more.
-    fn forget_cancelled(&mut self) {
+    fn forget_canceled(&mut self) {
         for account in self.accounts.values_mut() {
-            account.jobs.forget_cancelled();
+            account.jobs.forget_canceled();
         }
         let accounts = &self.accounts;
         let has_jobs =

@@ -7,7 +7,7 @@ use super::super::Pipeline;
 use super::super::generate::Growing;
 use super::super::share::one_thread;
 use super::super::translate::all_candidates;
-use super::job::{Cancelled, Continuation, Event, Job, Reply, Translating, Work, Writing};
+use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
 use super::{Client, Generation, Limits, Shared};
 use crate::architecture::TokenContract;
 use crate::decode::{
@@ -53,7 +53,7 @@ impl Drop for Running<'_> {
 /// A sentence in translation.
 struct Sought<'p> {
     job: Translating,
-    cancelled: Cancelled,
+    canceled: Canceled,
     running: Running<'p>,
 }
 
@@ -63,7 +63,7 @@ struct Written<'p> {
     number: usize,
     growing: Growing<'p>,
     reply: Reply<Generation>,
-    cancelled: Cancelled,
+    canceled: Canceled,
     running: Running<'p>,
 }
 
@@ -134,11 +134,11 @@ impl<'p> Worker<'p> {
 
     fn begin(&mut self, client: Client, job: Job) {
         let Job {
-            cancelled,
+            canceled,
             cost,
             work,
         } = job;
-        if cancelled.get() {
+        if canceled.get() {
             self.shared.queue.release(client, cost.rows);
             return;
         }
@@ -156,10 +156,10 @@ impl<'p> Worker<'p> {
         match work {
             Work::Translate(job) => self.seek(Sought {
                 job,
-                cancelled,
+                canceled,
                 running,
             }),
-            Work::Generate(writing) => self.write(writing, cancelled, running),
+            Work::Generate(writing) => self.write(writing, canceled, running),
             Work::Compute { work, .. } => {
                 // Whoever waits for it notices that its reply was dropped.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
@@ -209,7 +209,7 @@ impl<'p> Worker<'p> {
     }
 
     /// Adds a text.
-    fn write(&mut self, writing: Writing, cancelled: Cancelled, running: Running<'p>) {
+    fn write(&mut self, writing: Writing, canceled: Canceled, running: Running<'p>) {
         let pipeline = self.pipeline;
         let Writing {
             number,
@@ -224,7 +224,7 @@ impl<'p> Worker<'p> {
             number,
             growing: Growing::new(pipeline, &prompt, &options),
             reply,
-            cancelled,
+            canceled,
             running,
         };
         texts.add(written, &prompt.ids, &options.sample);
@@ -232,7 +232,7 @@ impl<'p> Worker<'p> {
 
     fn step_lanes(&mut self) {
         for lane in &mut self.lanes {
-            lane.decoding.retain(|sought| !sought.cancelled.get());
+            lane.decoding.retain(|sought| !sought.canceled.get());
             let ended = lane.decoding.advance();
             self.shared.counters.step(lane.decoding.rows());
             for (sought, hypotheses) in ended {
@@ -253,7 +253,7 @@ impl<'p> Worker<'p> {
         let Some(texts) = &mut self.texts else {
             return;
         };
-        texts.retain(|written| !written.cancelled.get());
+        texts.retain(|written| !written.canceled.get());
         self.shared.counters.step(texts.len());
         let ended = texts.advance(|written, token| match written.growing.push(token) {
             ControlFlow::Continue(piece) => {

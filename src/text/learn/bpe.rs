@@ -52,7 +52,7 @@ pub(super) fn learn(
 struct Text {
     words: Vec<Word>,
     pairs: HashMap<Pair, Occurrences>,
-    /// Frequencies of pairs, possibly outdated; ties are resolved in favour of lower ids.
+    /// Frequencies of pairs, possibly outdated; ties are resolved in favor of lower ids.
     queue: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 

@@ -17,7 +17,7 @@ const CHUNKS: usize = 8;
 /// bits whoever sums which chunk.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Neighbouring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that all
+    /// Neighboring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that all
     /// receive as much of it.
     buckets: Vec<Range<usize>>,
     /// The bucket of each parameter.
@@ -74,7 +74,7 @@ impl Partition {
         elements(self.of(process))
     }
 
-    /// The number of elements of `parameters`, some neighbours, that `process` updates.
+    /// The number of elements of `parameters`, some neighbors, that `process` updates.
     pub(super) fn len_within(&self, process: usize, parameters: Range<usize>) -> usize {
         elements(&self.of(process)[parameters])
     }

@@ -221,24 +221,20 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
         Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
     };
     let learned = learned?;
-    let is_labelled = matches!(config.model.family.task(), Task::Tag | Task::Classify);
-    if let Some(note) = fewer_tokens(tokenizer, &learned, is_labelled) {
+    let is_labeled = matches!(config.model.family.task(), Task::Tag | Task::Classify);
+    if let Some(note) = fewer_tokens(tokenizer, &learned, is_labeled) {
         observer.on(&Event::Note(&note));
     }
     learned.for_model(&config.model)
 }
 
 /// Says that a vocabulary of subwords came out smaller than asked for. Those of words and characters have what occurs.
-fn fewer_tokens(
-    asked: &TokenizerConfig,
-    learned: &Tokenizers,
-    is_labelled: bool,
-) -> Option<String> {
+fn fewer_tokens(asked: &TokenizerConfig, learned: &Tokenizers, is_labeled: bool) -> Option<String> {
     if !matches!(asked.kind, TokenizerKind::Bpe | TokenizerKind::Unigram) {
         return None;
     }
     let (src, tgt) = (learned.src().vocab_size(), learned.tgt().vocab_size());
-    let found = if is_labelled { src } else { src.min(tgt) };
+    let found = if is_labeled { src } else { src.min(tgt) };
     (found < asked.vocab_size).then(|| {
         format!(
             "the vocabulary has {}, fewer than `tokenizer.vocab_size` = {}: the text has no more pieces that occur {} times; \

@@ -116,7 +116,7 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
             Some("the validation data are generated")
         }
         (_, Form::Stream) => Some("`data.units` is `stream`"),
-        (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labelled) => {
+        (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labeled) => {
             Some("the corpus has tags or labels")
         }
         _ if config.data.hold_out > 0.0 => Some("`data.hold_out` is set"),

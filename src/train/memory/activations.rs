@@ -38,7 +38,7 @@ pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
         (None, Some(stack)) => way_back(stack, src),
         (None, None) => 0.0,
     };
-    let labelled = match &model.head {
+    let labeled = match &model.head {
         Head::Vocabulary(head) => match &head.transform {
             // The linear map, its activation and its norm.
             Some(transform) => src * 3.0 * transform.d as f64,
@@ -51,7 +51,7 @@ pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
             None => 0.0,
         },
     };
-    encoder + decoder + embedded + on_the_way + labelled
+    encoder + decoder + embedded + on_the_way + labeled
 }
 
 /// Values kept by a stack of `rows` positions that attend to `memory` others.

@@ -90,7 +90,7 @@ fn run(config: &Config, dir: &Path, n: usize, steps: u64) {
 /// The parameters in `dir` by name.
 fn weights(dir: &Path) -> BTreeMap<String, Vec<f32>> {
     let LoadedWeights::Dense(weights) = load(dir).unwrap().weights else {
-        panic!("not quantised");
+        panic!("not quantized");
     };
     let named = weights.into_iter();
     named.map(|one| (one.name, one.values)).collect()

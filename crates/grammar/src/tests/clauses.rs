@@ -102,7 +102,7 @@ fn places_directions_and_contractions() {
             &TO_CITY,
             Phrase::City(CITIES[3]),
         ),
-        "Paul has travelled to Munich.",
+        "Paul has traveled to Munich.",
         "Paul ist nach München gereist.",
     );
 }

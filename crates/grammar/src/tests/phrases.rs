@@ -28,9 +28,9 @@ fn noun_phrases_in_four_cases() {
             np(This, "doctors"),
             "helfen",
             Present,
-            np(My(Pronoun::We), "neighbour"),
+            np(My(Pronoun::We), "neighbor"),
         ),
-        "These doctors help our neighbour.",
+        "These doctors help our neighbor.",
         "Diese Ärzte helfen unserem Nachbarn.",
     );
     says(

@@ -24,7 +24,7 @@ impl Row<'_> {
     }
 }
 
-vectorised! {
+vectorized! {
     /// The gradients of the weights; zero at padding.
     fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
         let d = grad.len();
@@ -36,7 +36,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Computes the gradient of the query and adds those of keys and v. `room` is scratch for `d_key` elements.
     fn scores_backward(
         row: Row<'_>,

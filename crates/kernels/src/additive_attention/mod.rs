@@ -146,7 +146,7 @@ impl Row<'_> {
     }
 }
 
-vectorised! {
+vectorized! {
     /// The scores of the visible keys, 0 elsewhere. `room` is scratch for `d_key` elements.
     fn scores(row: Row<'_>, room: &mut [f32], scores: &mut [f32]) {
         let (seen, padding) = scores.split_at_mut(row.n_keys);
@@ -166,7 +166,7 @@ fn bounded_sums(q: &[f32], k: &[f32], out: &mut [f32]) {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Σ w v over the visible keys.
     fn weighted_mean(row: Row<'_>, weights: &[f32], context: &mut [f32]) {
         let d = context.len();

@@ -2,7 +2,7 @@
 
 use crate::simd::{LANES, exp_and_sum, max_of, sum_of_two};
 
-vectorised! {
+vectorized! {
     /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
     /// `bias` if given; the rest becomes 0.
     pub(crate) fn softmax_row(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
@@ -51,7 +51,7 @@ fn scale_whole_vectors(row: &mut [f32], visible: usize, scale: f32) -> f32 {
     max_of(row)
 }
 
-vectorised! {
+vectorized! {
     /// Multiplies the first `keys` columns of `weights`, whose row stride is `stride`, by those of `scales`
     /// `[rows, src_len]`.
     pub(super) fn drop_weights(
@@ -72,7 +72,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// `sums` += `terms`
     pub(super) fn add_row(sums: &mut [f32], terms: &[f32]) {
         for (sum, &term) in sums.iter_mut().zip(terms) {
@@ -81,7 +81,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// `row` = `scale` · `row`
     pub(super) fn scale_row(row: &mut [f32], scale: f32) {
         for x in row {
@@ -90,7 +90,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Softmax gradient in place: turns the gradient `grad` of the weights into that of the unscaled scores.
     pub(crate) fn softmax_backward_row(weights: &[f32], grad: &mut [f32], scale: f32) {
         let mean = sum_of_two(weights, grad, |weight, grad| weight * grad);

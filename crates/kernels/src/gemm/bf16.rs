@@ -12,7 +12,7 @@ pub(crate) fn round(x: f32) -> f32 {
     })
 }
 
-vectorised! {
+vectorized! {
     /// Rounds all elements in place.
     pub(super) fn round_all(x: &mut [f32]) {
         for x in x {
@@ -21,7 +21,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Rounds all elements of `x` into `out`.
     pub(crate) fn round_into(x: &[f32], out: &mut [f32]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -36,7 +36,7 @@ pub(crate) fn widen(x: u16) -> f32 {
     f32::from_bits(u32::from(x) << 16)
 }
 
-vectorised! {
+vectorized! {
     /// The upper halves of all elements of `x`, rounded.
     pub(crate) fn narrow_into(x: &[f32], out: &mut [u16]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -45,7 +45,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Panels of pairs `[depth / 2, 16, 2]` as panels `[depth, 16]` of `f32`.
     pub(super) fn widen_panel(pairs: &[u16], out: &mut [f32]) {
         for (pairs, out) in pairs.as_chunks::<32>().0.iter().zip(out.chunks_mut(32)) {

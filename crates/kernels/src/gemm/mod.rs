@@ -205,7 +205,7 @@ fn finish(out: &mut TileMut<'_>, rows: Range<usize>, epilogue: Epilogue<'_>) {
     }
 }
 
-vectorised! {
+vectorized! {
     fn finish_row(row: &mut [f32], epilogue: Epilogue<'_>) {
         if let Some(bias) = epilogue.bias {
             for (x, &bias) in row.iter_mut().zip(bias) {

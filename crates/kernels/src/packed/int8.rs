@@ -7,7 +7,7 @@ use super::PackedError;
 use super::layout::{check_len, pack, row};
 use super::lines::{self, Line};
 use crate::area::area;
-use crate::gemm::int8::quantise;
+use crate::gemm::int8::quantize;
 
 /// The most columns of an input in 8-bit integers: no sum of so many products can overflow.
 pub const MAX_INT8_K: usize = i32::MAX as usize / (128 * 128);
@@ -134,7 +134,7 @@ pub struct PackedInt8Buf {
 }
 
 impl PackedInt8Buf {
-    /// Quantises the row-major `weight` `[n, k]`, symmetrically per row, and packs it. The scale of a row is its largest absolute
+    /// Quantizes the row-major `weight` `[n, k]`, symmetrically per row, and packs it. The scale of a row is its largest absolute
     /// value divided by 127, and its integers are rounded to nearest, ties to even. It is NaN for a row with a number that is not
     /// finite, and zero for a row of zeros (or of numbers below 1.5e-36).
     ///
@@ -148,7 +148,7 @@ impl PackedInt8Buf {
         );
         let factors = Mutex::new((vec![0.0; n], vec![0; n]));
         let lines = pack(n, k, |row, out: &mut [i8]| {
-            let scale = quantise(&weight[row * k..][..k], out);
+            let scale = quantize(&weight[row * k..][..k], out);
             let sum = out.iter().map(|&q| i32::from(q)).sum();
             let mut factors = factors.lock().unwrap_or_else(|error| error.into_inner());
             (factors.0[row], factors.1[row]) = (scale, sum);

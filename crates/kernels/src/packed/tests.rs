@@ -85,7 +85,7 @@ fn rows_of_many_sizes(rows: usize, k: usize, seed: u32) -> Vec<f32> {
 }
 
 /// The scale and the integers of a row, as defined.
-fn quantised(x: &[f32]) -> (f32, Vec<i64>) {
+fn quantized(x: &[f32]) -> (f32, Vec<i64>) {
     let largest = x.iter().fold(0.0, |largest: f32, x| match x.is_finite() {
         true => largest.max(x.abs()),
         false => f32::NAN,
@@ -103,9 +103,9 @@ fn quantised(x: &[f32]) -> (f32, Vec<i64>) {
 
 /// [`linear_packed`] in 8-bit integers, as defined.
 fn reference_int8(x: &[f32], weight: &[f32], k: usize, bias: Option<&[f32]>) -> Vec<f32> {
-    let weight: Vec<_> = weight.chunks(k).map(quantised).collect();
+    let weight: Vec<_> = weight.chunks(k).map(quantized).collect();
     let mut out = Vec::new();
-    for (scale, x) in x.chunks(k).map(quantised) {
+    for (scale, x) in x.chunks(k).map(quantized) {
         for (n, (col_scale, w)) in weight.iter().enumerate() {
             let sum: i64 = x.iter().zip(w).map(|(x, w)| x * w).sum();
             let product = sum as i32 as f32 * (scale * col_scale);
@@ -200,7 +200,7 @@ fn values_of_a_file_may_be_any_bytes() {
     let packed = PackedInt8::new(n, k, &values, &scales, &sums).unwrap();
     let x: Vec<f32> = (0..5 * k).map(|i| (i % 255) as f32 - 127.0).collect();
     let mut expected = Vec::new();
-    for (scale, x) in x.chunks(k).map(quantised) {
+    for (scale, x) in x.chunks(k).map(quantized) {
         for row in 0..n {
             let sum: i64 = x.iter().zip(full(row)).map(|(x, w)| x * w).sum();
             expected.push(sum as f32 * (scale * 0.5));

@@ -15,7 +15,7 @@ pub(super) struct Timestep<'a> {
     pub(super) before: &'a [f32],
 }
 
-vectorised! {
+vectorized! {
     /// Gradients at one position. On entry `flow` `[states * d]` holds the gradient of the state without
     /// `grad_state`; on return, the gradient of the previous state without the contribution of the hidden product.
     /// `hidden` and `projected` `[gates * d]` receive the gradients of that product and of the projected input.

@@ -122,12 +122,12 @@ impl<'a> Schedule<'a> {
         states: View<'s>,
     ) -> Option<&'s [f32]> {
         let cols = self.call.state_cols();
-        let neighbour = match self.call.direction {
+        let neighbor = match self.call.direction {
             Direction::Forward => position.checked_sub(1),
             Direction::Backward => Some(position + 1).filter(|&next| next < self.len(rank)),
         };
-        match neighbour {
-            Some(neighbour) => Some(states.row(self.row(rank, neighbour), cols)),
+        match neighbor {
+            Some(neighbor) => Some(states.row(self.row(rank, neighbor), cols)),
             None => (self.initial).map(|initial| &initial[self.order[rank] * cols..][..cols]),
         }
     }

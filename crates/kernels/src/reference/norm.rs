@@ -25,7 +25,7 @@ pub fn norm(
     bias: Option<&[f64]>,
     eps: f64,
 ) -> Vec<f64> {
-    let normalise = |row: &[f64]| {
+    let normalize = |row: &[f64]| {
         let (mean, divisor) = norm_statistics(kind, row, eps);
         let one = |(j, x): (usize, &f64)| {
             (x - mean) / divisor * gain[j % gain.len()]
@@ -33,12 +33,12 @@ pub fn norm(
         };
         row.iter().enumerate().map(one).collect::<Vec<f64>>()
     };
-    x.chunks_exact(d).flat_map(normalise).collect()
+    x.chunks_exact(d).flat_map(normalize).collect()
 }
 
 /// [`crate::norm::norm_backward`]: the gradients of input, gain and bias.
 ///
-/// With x̂ = c/t, where c is the centred row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
+/// With x̂ = c/t, where c is the centered row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
 pub fn norm_backward(
     kind: Norm,
     d: usize,
@@ -51,14 +51,14 @@ pub fn norm_backward(
     let (mut dgain, mut dbias) = (vec![0.0; gain.len()], vec![0.0; gain.len()]);
     for (row, (x, grad)) in x.chunks_exact(d).zip(grad_out.chunks_exact(d)).enumerate() {
         let (mean, t) = norm_statistics(kind, x, eps);
-        let centred: Vec<f64> = x.iter().map(|x| x - mean).collect();
+        let centered: Vec<f64> = x.iter().map(|x| x - mean).collect();
         for j in 0..d {
-            dgain[j % gain.len()] += grad[j] * centred[j] / t;
+            dgain[j % gain.len()] += grad[j] * centered[j] / t;
             dbias[j % gain.len()] += grad[j];
             let dt = match kind {
-                Norm::Layer | Norm::Rms => centred[j] / (d as f64 * t),
+                Norm::Layer | Norm::Rms => centered[j] / (d as f64 * t),
                 Norm::Scalar if t == eps => 0.0,
-                Norm::Scalar => centred[j] / ((d as f64 - 1.0) * (t - eps)),
+                Norm::Scalar => centered[j] / ((d as f64 - 1.0) * (t - eps)),
             };
             for i in 0..d {
                 let dmean = if kind == Norm::Rms {
@@ -66,9 +66,9 @@ pub fn norm_backward(
                 } else {
                     1.0 / d as f64
                 };
-                let dcentred = if i == j { 1.0 - dmean } else { -dmean };
+                let dcentered = if i == j { 1.0 - dmean } else { -dmean };
                 dx[row * d + j] +=
-                    grad[i] * gain[i % gain.len()] * (dcentred / t - centred[i] / (t * t) * dt);
+                    grad[i] * gain[i % gain.len()] * (dcentered / t - centered[i] / (t * t) * dt);
             }
         }
     }

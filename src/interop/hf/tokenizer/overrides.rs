@@ -36,7 +36,7 @@ pub(super) fn apply(
     }
 }
 
-/// The normalisation of BERT, by settings alone.
+/// The normalization of BERT, by settings alone.
 fn normalize(file: &mut Value, settings: &Settings) -> Result<()> {
     let normalizer = &mut file["normalizer"];
     if normalizer["type"] == "BertNormalizer" {

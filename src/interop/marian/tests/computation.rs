@@ -6,7 +6,7 @@ use super::*;
 fn logits(dir: &Path, source: &[TokenId], target: &[TokenId]) -> Vec<Vec<f32>> {
     let loaded = checkpoint::load(dir).unwrap();
     let LoadedWeights::Dense(weights) = loaded.weights else {
-        panic!("not quantised")
+        panic!("not quantized")
     };
     let model = checkpoint::build(&loaded.architecture, weights, &device::cpu());
     let start = loaded.tokenizers.tgt().special().start;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::writers::{
     byte_level, byte_level_file, copy, g2p, listed, llama, m2m_100, marian_binary, marian_mt,
-    mbart, nllb, sentences, shards, t5, t5_normalised, wordpiece, wordpiece_file,
+    mbart, nllb, sentences, shards, t5, t5_normalized, wordpiece, wordpiece_file,
 };
 
 /// A model, and the files of it that are damaged.
@@ -89,7 +89,7 @@ pub(super) const MODELS: &[Model] = &[
         &["tokenizer.json"],
     ),
     model("T5 with SentencePiece", t5, &["spiece.model"]),
-    model("T5 with a normaliser", t5_normalised, &["spiece.model"]),
+    model("T5 with a normalizer", t5_normalized, &["spiece.model"]),
     model(
         "Llama with SentencePiece",
         llama,

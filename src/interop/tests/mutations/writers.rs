@@ -155,7 +155,7 @@ pub(super) fn t5(_: &str, dir: &Path) {
     t5_with("bpe", dir);
 }
 
-pub(super) fn t5_normalised(_: &str, dir: &Path) {
+pub(super) fn t5_normalized(_: &str, dir: &Path) {
     t5_with("unigram", dir);
 }
 

@@ -19,7 +19,7 @@ fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
 fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     let ticket = Ticket::new();
     let job = |_| Job {
-        cancelled: ticket.cancelled(),
+        canceled: ticket.canceled(),
         cost: Cost { rows, positions },
         work: Work::Compute {
             positions,
@@ -119,7 +119,7 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
             jobs: 3
         })
     ));
-    // Cancelled jobs make room.
+    // Canceled jobs make room.
     drop(first);
     let (_third, more) = jobs(5, 1, 1);
     add(&queue, 2, more).unwrap();
@@ -173,7 +173,7 @@ fn no_client_fills_the_queue() {
         ),
         "{refused:?}"
     );
-    // Cancelled jobs make room in a client's share as well.
+    // Canceled jobs make room in a client's share as well.
     drop(first);
     let (_again, four) = jobs(4, 1, 1);
     add(&queue, 1, four).unwrap();
@@ -218,7 +218,7 @@ fn what_was_begun_goes_before_what_is_new() {
     let (_later, two) = numbered(20, 2);
     queue.add(Client(1), Admission::Further, two).unwrap();
     drop(gone);
-    queue.lock().forget_cancelled();
+    queue.lock().forget_canceled();
     assert_eq!(queue.waiting(), 7);
     let next = |_| match queue.take(0, 0) {
         ControlFlow::Continue(Some((client, job))) => {

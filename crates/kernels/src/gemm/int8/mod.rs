@@ -10,12 +10,12 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
-mod quantise;
+mod quantize;
 mod tile;
 
 use std::ops::Range;
 
-pub(crate) use quantise::quantise;
+pub(crate) use quantize::quantize;
 
 use rayon::prelude::*;
 
@@ -30,7 +30,7 @@ const ROWS: usize = 16;
 /// Bytes of a row are stored in multiples of this.
 const DEPTH: usize = 64;
 
-/// The left operand `[rows, k]`, quantised row by row.
+/// The left operand `[rows, k]`, quantized row by row.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
     isa: IntegerIsa,
@@ -56,7 +56,7 @@ pub(crate) fn left_len(rows: usize, k: usize) -> usize {
     crate::area::area(rows.next_multiple_of(ROWS), stride(k))
 }
 
-/// Quantises `x` `[rows, k]` into `bytes`, whose length is [`left_len`], and `scales`, `[rows]`; on several threads if
+/// Quantizes `x` `[rows, k]` into `bytes`, whose length is [`left_len`], and `scales`, `[rows]`; on several threads if
 /// `parallel`.
 pub(crate) fn prepare<'a>(
     isa: IntegerIsa,
@@ -67,20 +67,20 @@ pub(crate) fn prepare<'a>(
     parallel: bool,
 ) -> Left<'a> {
     let stride = stride(k);
-    let quantise_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
+    let quantize_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
         let (values, rest) = bytes.split_at_mut(k);
-        *scale = quantise(&x[row * k..][..k], values);
+        *scale = quantize(&x[row * k..][..k], values);
         rest.fill(0);
         if is_offset(isa) {
-            quantise::offset(bytes);
+            quantize::offset(bytes);
         }
     };
     if parallel {
         let rows = bytes.par_chunks_exact_mut(stride).zip(&mut *scales);
-        rows.enumerate().with_min_len(8).for_each(quantise_row);
+        rows.enumerate().with_min_len(8).for_each(quantize_row);
     } else {
         let rows = bytes.chunks_exact_mut(stride).zip(&mut *scales);
-        rows.enumerate().for_each(quantise_row);
+        rows.enumerate().for_each(quantize_row);
     }
     Left {
         isa,
@@ -206,7 +206,7 @@ struct Results<'a> {
     activation: Activation,
 }
 
-vectorised! {
+vectorized! {
     /// Writes the results of a tile, whose sums have the distance `stride` between rows.
     fn write(sums: &[i32], stride: usize, results: Results<'_>, out: &mut TileMut<'_>) {
         let Results { row, col, row_scales, col_scales, bias, activation } = results;

@@ -20,7 +20,7 @@ fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
 fn packing_rounds_to_the_nearest_even() {
     let size = 75;
     let mut x: Vec<f32> = random(size * size, 1);
-    // Ties, neighbours of ties, and the ends of the range.
+    // Ties, neighbors of ties, and the ends of the range.
     for (i, x) in x.iter_mut().enumerate().filter(|(i, _)| i % 3 > 0) {
         let low = [0x8000, 0x7FFF, 0x8001, 0xFFFF, 0][i % 5];
         *x = f32::from_bits(x.to_bits() & 0xFFFF_0000 | low);

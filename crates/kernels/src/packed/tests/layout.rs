@@ -11,7 +11,7 @@ fn rows_of_the_weight_are_those_that_were_packed() {
         let packed = TYPES.map(of);
         for row in 0..n {
             let exact = &weight[row * k..][..k];
-            let (scale, integers) = quantised(exact);
+            let (scale, integers) = quantized(exact);
             let expected: [Vec<f32>; 3] = [
                 exact.to_vec(),
                 exact.iter().map(|&x| crate::gemm::bf16::round(x)).collect(),
@@ -43,7 +43,7 @@ fn bytes_make_the_same_weight_and_are_padded_with_zeros() {
         let zeros = again.values().iter().filter(|&&q| q == 0).count();
         assert!(zeros >= again.values().len() - n * k);
         for (row, &sum) in again.sums().iter().enumerate() {
-            let total: i32 = quantised(&weight[row * k..][..k]).1.iter().sum::<i64>() as i32;
+            let total: i32 = quantized(&weight[row * k..][..k]).1.iter().sum::<i64>() as i32;
             assert_eq!(sum, total);
         }
         assert!(f32.view().values().as_ptr().addr().is_multiple_of(64));
@@ -76,7 +76,7 @@ fn the_layout_is_the_documented_one() {
         let (panel, group, col) = (i / (8 * 16), i / 64 % 2, i / 4 % 16);
         let (row, depth) = (panel * 16 + col, 4 * group + i % 4);
         let expected = match row < n && depth < k {
-            true => quantised(&weight[row * k..][..k]).1[depth],
+            true => quantized(&weight[row * k..][..k]).1[depth],
             false => 0,
         };
         assert_eq!(i64::from(q), expected);

@@ -12,13 +12,13 @@ fn read_file(content: &str, source: fn(std::path::PathBuf) -> CorpusSource) -> R
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
     let source = source("file".into());
-    read(&source, Form::Labelled, Some(dir.path()), 1, &mut unwatched)
+    read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched)
 }
 
-fn labelled(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
+fn labeled(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
     let entries = corpus.entries().iter();
     let found = entries.map(|entry| match &entry.item {
-        Item::Labelled { text, label } => (text.as_str(), label.as_str(), entry.line),
+        Item::Labeled { text, label } => (text.as_str(), label.as_str(), entry.line),
         other => panic!("{other:?}"),
     });
     found.collect()
@@ -40,7 +40,7 @@ fn grammar(pairs: usize) -> Corpus {
         task: BuiltinTask::Grammar,
         pairs,
     };
-    read(&source, Form::Labelled, None, 5, &mut unwatched).unwrap()
+    read(&source, Form::Labeled, None, 5, &mut unwatched).unwrap()
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn labels_come_from_tsv_and_from_json() {
         read_file(json, CorpusSource::Jsonl).unwrap(),
     ] {
         let expected = [("A fine film.", "good", 1), ("No.", "bad", 3)];
-        assert_eq!(labelled(&corpus), expected);
+        assert_eq!(labeled(&corpus), expected);
         assert_eq!(corpus.stats().empty, 2);
     }
 }
@@ -93,7 +93,7 @@ fn a_text_is_closed_and_has_one_label() {
         )
         .unwrap();
         assert_eq!(stats.kept, 500);
-        for (example, (text, label, line)) in examples.iter().zip(labelled(&corpus)) {
+        for (example, (text, label, line)) in examples.iter().zip(labeled(&corpus)) {
             let (eos, text_ids) = example.src.split_last().unwrap();
             assert_eq!(*eos, special.eos);
             assert_eq!(text_ids, tokenizers.src().encode(text).unwrap());
@@ -132,7 +132,7 @@ fn an_unknown_label_is_reported() {
 fn the_grammar_produces_every_clause_type_often() {
     let corpus = grammar(2000);
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    for (_, label, _) in labelled(&corpus) {
+    for (_, label, _) in labeled(&corpus) {
         *counts.entry(label).or_default() += 1;
     }
     for clause_type in ClauseType::ALL {

@@ -1,4 +1,4 @@
-//! Colours that can be distinguished with any type of colour vision.
+//! Colors that can be distinguished with any type of color vision.
 
 /// The background of a figure, and the colors that can be seen on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,10 +11,10 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// `colour`, which is one of the light theme, in this theme. Colors of matrices are the same in both.
-    pub(super) fn shade(self, colour: &str) -> &str {
-        match (self, colour) {
-            (Self::Light, colour) => colour,
+    /// `color`, which is one of the light theme, in this theme. Colors of matrices are the same in both.
+    pub(super) fn shade(self, color: &str) -> &str {
+        match (self, color) {
+            (Self::Light, color) => color,
             (Self::Dark, PAPER) => "#0d1117",
             (Self::Dark, TEXT) => "#e6edf3",
             (Self::Dark, QUIET) => "#9198a1",
@@ -23,7 +23,7 @@ impl Theme {
             (Self::Dark, BAND) => "#33301f",
             (Self::Dark, "#0072b2") => "#4a9fe0",
             (Self::Dark, "#444444") => "#c0c0c0",
-            (Self::Dark, colour) => colour,
+            (Self::Dark, color) => color,
         }
     }
 }
@@ -46,19 +46,19 @@ const SERIES: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
 ];
 
-/// The colour of series `number`; the palette repeats after seven.
+/// The color of series `number`; the palette repeats after seven.
 pub(super) fn series(number: usize) -> &'static str {
     SERIES[number % SERIES.len()]
 }
 
-/// The dash pattern of series `number`, if an earlier series has the same colour.
+/// The dash pattern of series `number`, if an earlier series has the same color.
 pub(super) fn dashes(number: usize) -> Option<&'static str> {
     const DASHES: [&str; 3] = ["7 3", "2 3", "8 3 2 3"];
     let round = number / SERIES.len();
     (round > 0).then(|| DASHES[(round - 1) % DASHES.len()])
 }
 
-/// Evenly spaced colours of viridis (Smith and van der Walt 2015).
+/// Evenly spaced colors of viridis (Smith and van der Walt 2015).
 const VIRIDIS: [[u8; 3]; 10] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x28, 0x78],
@@ -72,7 +72,7 @@ const VIRIDIS: [[u8; 3]; 10] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// The viridis colour at `share`, from 0 (dark violet) to 1 (yellow).
+/// The viridis color at `share`, from 0 (dark violet) to 1 (yellow).
 pub(super) fn viridis(share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
     let below = (place as usize).min(VIRIDIS.len() - 2);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_colours_are_dashed() {
+    fn repeated_colors_are_dashed() {
         assert_eq!((series(0), dashes(0)), (series(7), None));
         assert!(dashes(7).is_some());
         assert_ne!(dashes(7), dashes(14));

@@ -1,4 +1,4 @@
-//! Quantisation of rows to 8-bit integers.
+//! Quantization of rows to 8-bit integers.
 
 /// The largest integer; the range is symmetric.
 const MAX: f32 = 127.0;
@@ -11,7 +11,7 @@ const ROUND: f32 = 12_582_912.0;
 
 /// Writes `x` divided by its scale, rounded to the nearest integers, and returns the scale: the largest absolute value divided by
 /// 127. For a row with a number that is not finite, the scale is NaN and the integers are zero.
-pub(crate) fn quantise(x: &[f32], out: &mut [i8]) -> f32 {
+pub(crate) fn quantize(x: &[f32], out: &mut [i8]) -> f32 {
     let largest = f32::from_bits(largest_magnitude(x));
     if !largest.is_finite() {
         out.fill(0);
@@ -25,7 +25,7 @@ pub(crate) fn quantise(x: &[f32], out: &mut [i8]) -> f32 {
     largest / MAX
 }
 
-vectorised! {
+vectorized! {
     /// The bits of the largest absolute value, or some that are not finite if any element is not.
     fn largest_magnitude(x: &[f32]) -> u32 {
         let mut lanes = [0; 64];
@@ -42,7 +42,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     fn round_into(x: &[f32], factor: f32, out: &mut [i8]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = (x * factor + ROUND).to_bits() as i8;
@@ -50,7 +50,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+vectorized! {
     /// Adds 128 to each number, which makes it unsigned.
     pub(super) fn offset(bytes: &mut [i8]) {
         for byte in bytes {

@@ -1,10 +1,10 @@
-// The colours of weights.
+// The colors of weights.
 
 const SHADES = 1000; // Number of steps of the palette.
 const HEAT = [0, 1, 2, 3, 4].map((stop) => `--heat-${stop}`);
-let palette = []; // The colour of every weight, [r, g, b].
+let palette = []; // The color of every weight, [r, g, b].
 
-// A colour of the style sheet in the present theme, as `rgb(…)`.
+// A color of the style sheet in the present theme, as `rgb(…)`.
 function style(name) {
   const probe = make("span", { hidden: true });
   document.body.append(probe);
@@ -14,7 +14,7 @@ function style(name) {
   return color;
 }
 
-function readColours() {
+function readColors() {
   const stops = HEAT.map((name) => style(name).match(/\d+/g).slice(0, 3).map(Number));
   palette = Array.from({ length: SHADES + 1 }, (_, i) => {
     const place = (i / SHADES) * (stops.length - 1);
@@ -23,22 +23,22 @@ function readColours() {
   });
 }
 
-const colour = (share) => palette[Math.round(Math.min(Math.max(share, 0), 1) * SHADES)];
+const color = (share) => palette[Math.round(Math.min(Math.max(share, 0), 1) * SHADES)];
 
-// A canvas with one pixel per weight; `most` is the weight with the last colour.
+// A canvas with one pixel per weight; `most` is the weight with the last color.
 function draw(of, most) {
   const canvas = make("canvas", { width: of.columns, height: of.rows });
   const context = canvas.getContext("2d");
   const image = context.createImageData(of.columns, of.rows);
   of.weights.forEach((weight, i) => {
-    const [r, g, b] = colour(weight / most);
+    const [r, g, b] = color(weight / most);
     image.data.set([r, g, b, 255], 4 * i);
   });
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
-// Black or white, whichever is readable on the colour.
+// Black or white, whichever is readable on the color.
 function inkOn([r, g, b]) {
   return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111" : "#fff";
 }
