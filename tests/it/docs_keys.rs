@@ -80,6 +80,9 @@ const OLD: [(&str, &str); 11] = [
     ("model.unit_vectors", "model.normalize_embeddings"),
 ];
 
+/// A key whose name had another meaning, and the key that has this meaning now.
+const FORMULA: (&str, &str) = ("decode.length_penalty", "decode.length_penalty_formula");
+
 /// What the program says about a training configuration, if it is not content. Files need not exist.
 fn refused(text: &str, is_whole: bool) -> Option<String> {
     let path = Path::new("my.toml");
@@ -111,19 +114,22 @@ fn refused_by_server(text: &str) -> Option<String> {
         .map(|error| said(&error))
 }
 
-/// The new name of an old key.
-fn renamed(key: &str) -> Option<String> {
+/// What an old key, or an old value of a key, is called now.
+fn renamed(key: &str, value: Option<&str>) -> Option<String> {
+    if key == FORMULA.0 && value.is_some_and(|value| value.contains('"')) {
+        return Some(format!("the formula is called `{}` now", FORMULA.1));
+    }
     let (old, new) = OLD.iter().find(|(old, _)| *old == key)?;
     Some(format!("`{old}` is called `{new}` now"))
 }
 
-/// All dotted keys of a table, without their sections.
-fn keys(table: &Table, section: &str) -> Vec<String> {
+/// All dotted keys of a table and their values.
+fn keys(table: &Table, section: &str) -> Vec<(String, String)> {
     let inner = table.iter().flat_map(|(name, value)| {
         let key = format!("{section}{name}");
         match value {
             Value::Table(table) => keys(table, &format!("{key}.")),
-            _ => vec![key],
+            value => vec![(key, value.to_string())],
         }
     });
     inner.collect()
@@ -145,8 +151,11 @@ fn wrong_block(text: &str) -> Option<String> {
     let is_whole = table
         .get("data")
         .is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
-    let old = keys(&table, "").iter().find_map(|key| renamed(key));
-    old.or_else(|| refused(text, is_whole))
+    let all = keys(&table, "");
+    let mut old = all
+        .iter()
+        .filter_map(|(key, value)| renamed(key, Some(value)));
+    old.next().or_else(|| refused(text, is_whole))
 }
 
 /// What is wrong with `section.key` or `section.key = value`, if anything; `None` for what looks otherwise.
@@ -171,22 +180,25 @@ fn wrong_key(code: &str) -> Option<String> {
             let refused = refused_by_server(&format!("{key} = {}", value.unwrap_or("1")))?;
             (value.is_some() || refused.contains("unknown field")).then_some(refused)
         }
-        // Any section may have it.
-        ([name], Some(value)) if !is_placeholder(value) => {
-            let keys = SECTIONS.iter().map(|section| format!("{section}{name}"));
-            let with = |key: &String| (wrong_training_key(key, Some(value)), renamed(key));
-            let judged: Vec<_> = keys.map(|key| with(&key)).collect();
-            let accepted = |judged: &&(Option<String>, Option<String>)| judged.0.is_none();
-            match judged.iter().find(accepted) {
-                Some(_) => None,
-                None if serves(name, value) => None,
-                None => judged.into_iter().find_map(|(_, old)| old).or(Some(format!(
-                    "no section has a key `{name}` with this value"
-                ))),
-            }
-        }
+        ([name], Some(value)) if !is_placeholder(value) => wrong_name(name, value),
         _ => None,
     }
+}
+
+/// What is wrong with `name = value`, which any section may have.
+fn wrong_name(name: &str, value: &str) -> Option<String> {
+    let keys = SECTIONS.map(|section| format!("{section}{name}"));
+    let is_known = |key: &String| wrong_training_key(key, Some(value)).is_none();
+    if keys.iter().any(is_known) || serves(name, value) {
+        return None;
+    }
+    let old = keys.iter().find_map(|key| renamed(key, Some(value)));
+    let advice = "a new section belongs in SECTIONS in tests/it/docs_keys.rs";
+    old.or_else(|| {
+        Some(format!(
+            "no section has a key `{name}` with this value; {advice}"
+        ))
+    })
 }
 
 /// Whether a section of a server's configuration has a key `name`.
@@ -203,7 +215,7 @@ fn serves(name: &str, value: &str) -> bool {
 
 /// What is wrong with a key of a training configuration, and with its value if there is one.
 fn wrong_training_key(key: &str, value: Option<&str>) -> Option<String> {
-    if let Some(old) = renamed(key) {
+    if let Some(old) = renamed(key, value) {
         return Some(old);
     }
     let value = value.filter(|value| !is_placeholder(value));
@@ -280,6 +292,7 @@ fn wrong_keys_are_noticed() {
         "tie_embedding = \"all\"",
         "accumulate = 4",
         "train.matmul = \"bf16\"",
+        "decode.length_penalty = \"gnmt\"",
     ] {
         assert!(wrong_key(wrong).is_some(), "{wrong}");
     }
@@ -297,6 +310,7 @@ fn wrong_keys_are_noticed() {
     for wrong in [
         "[train]\nmax_step = 1\n",
         "[train]\naccumulate = 1\n",
+        "[decode]\nlength_penalty = \"gnmt\"\n",
         "[data]\ntrain = { src = \"a\", tgt = \"b\" }\nvalid = { src = \"a\", tgt = \"b\" }\n[model]\nd_model = 7\n",
         "listen = \"x\"\n[limits]\ncue = 1\n",
         "[trian]\nmax_steps = 1\n",

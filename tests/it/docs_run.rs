@@ -2,22 +2,24 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use attentive::config::BuiltinTask;
 use attentive::data::builtin;
 
 use crate::run::{Folder, Outcome};
+use crate::support::http::get;
 use crate::support::markdown::Block;
 use crate::support::pages::{page, root};
 use crate::support::process::{Process, copy};
-use crate::support::shell::{Line, calls, files_written, lines, without_comment};
+use crate::support::serving::until;
+use crate::support::shell::{Line, calls, commands, files_written, lines, without_comment};
 
 /// Makes small models in a few updates.
 const SMALL: &str = "--set model.d_model=16 --set model.d_ff=32 --set model.n_heads=2 --set model.n_encoder_layers=1 \
     --set model.n_decoder_layers=1 --set tokenizer.vocab_size=200 --set train.batch_tokens=256 --set decode.max_new_extra=4 \
-    --set train.schedule.warmup_steps=2 --set train.validate_every=4 --set train.validate_sentences=4";
+    --set train.schedule.warmup_steps=2 --set train.validate_every=2 --set train.validate_sentences=4 --set train.log_every=1";
 
 /// What is done with a command.
 enum Deed {
@@ -29,8 +31,8 @@ enum Deed {
     Instead(String),
 }
 
-/// What is done with commands that begin so; the first of these that fits counts. All others run as they are, and a command that
-/// does not work in a test must be listed here.
+/// What is done with commands that begin so; the first of these that fits counts. All others run as they are, so a command that
+/// cannot work in a test must be listed here.
 fn deeds() -> Vec<(&'static str, Deed)> {
     let recipe = root().join("configs/demo-grammar.toml");
     let recipe = recipe.display();
@@ -38,19 +40,26 @@ fn deeds() -> Vec<(&'static str, Deed)> {
         "attentive train {recipe} --set data.train.pairs=200 --set data.valid.pairs=20 --set train.max_steps=4 {SMALL} \
          --output attentive-demo-grammar"
     );
+    let few = |updates: usize| Deed::Add(format!("--set train.max_steps={updates} {SMALL}"));
+    let corpus = "mkdir data; for language in en de; do for part in train val test_2016_flickr; do \
+                  gzip -c ../$part.$language > data/$part.$language.gz; done; done";
     vec![
         ("cargo install", Deed::Skip("the program is there already")),
         ("git clone", Deed::Skip("this is the checkout")),
         ("cd attentive", Deed::Skip("this is the checkout")),
         // The demo itself takes minutes; its recipe is trained for some updates.
         ("attentive demo", Deed::Instead(demo)),
+        ("attentive train my.toml --resume", few(8)),
+        ("attentive train multi30k.toml --resume", few(8)),
+        ("attentive train", few(4)),
+        // A small corpus stands for the one of the tutorial.
         (
-            "attentive train my.toml --resume",
-            Deed::Add(format!("--set train.max_steps=8 {SMALL}")),
+            "curl -fLsS --create-dirs --output-dir data",
+            Deed::Instead(corpus.to_owned()),
         ),
         (
-            "attentive train",
-            Deed::Add(format!("--set train.max_steps=4 {SMALL}")),
+            "sha256sum -c sums.txt",
+            Deed::Skip("the corpus is another one"),
         ),
     ]
 }
@@ -58,19 +67,30 @@ fn deeds() -> Vec<(&'static str, Deed)> {
 /// Commands that write to standard error and nothing to standard output.
 const QUIET: [&str; 1] = ["attentive train"];
 
-/// A page whose commands run.
-struct Walk {
+/// Commands that say nothing.
+const SILENT: [&str; 2] = ["mkdir", "cd"];
+
+/// A reader of a page, who runs its commands.
+struct Reader {
     folder: Folder,
+    /// Where the reader is.
+    place: PathBuf,
+    /// Lines that set variables of the shell.
+    variables: String,
     deeds: Vec<(&'static str, Deed)>,
     /// Those that have begun to serve; the last one is asked.
     servers: Vec<Process>,
 }
 
-impl Walk {
-    /// A folder that holds what the pages tell readers to have.
+impl Reader {
+    /// A reader in a folder that holds what the pages tell readers to have.
     fn new() -> Self {
         let folder = Folder::new();
-        for (name, seed, pairs) in [("train", 1, 300), ("valid", 2, 20), ("test", 3, 20)] {
+        for (names, seed, pairs) in [
+            (&["train"][..], 1, 300),
+            (&["valid", "val"], 2, 20),
+            (&["test", "test_2016_flickr"], 3, 20),
+        ] {
             let examples: Vec<_> = builtin::generate(BuiltinTask::Grammar, seed, pairs).collect();
             let src: Vec<_> = examples
                 .iter()
@@ -80,8 +100,10 @@ impl Walk {
                 .iter()
                 .map(|example| example.tgt.text.as_str())
                 .collect();
-            folder.write(&format!("{name}.en"), src.join("\n") + "\n");
-            folder.write(&format!("{name}.de"), tgt.join("\n") + "\n");
+            for name in names {
+                folder.write(&format!("{name}.en"), src.join("\n") + "\n");
+                folder.write(&format!("{name}.de"), tgt.join("\n") + "\n");
+            }
         }
         // A small model of the same kind stands for the published one.
         copy(
@@ -89,11 +111,14 @@ impl Walk {
             &folder.path("opus-mt-en-de"),
         );
         Self {
+            place: folder.path(""),
             folder,
+            variables: String::new(),
             deeds: deeds(),
             servers: Vec::new(),
         }
     }
+
     /// Does what a reader of `name` does.
     fn follow(&mut self, name: &str) {
         for block in &page(name).blocks {
@@ -114,49 +139,35 @@ impl Walk {
             .and_then(|line| line.strip_prefix("# "));
         let name = first.filter(|name| name.ends_with(".toml") && !name.contains(' '));
         if let (Some(name), "toml") = (name, block.language.as_str()) {
-            self.folder.write(name, &block.text);
+            fs::write(self.place.join(name), &block.text).unwrap();
         }
     }
 
-    /// What runs in place of `code`, if anything does.
-    fn shortened(&self, code: &str) -> Option<String> {
-        let begins = |with: &str| {
-            code.strip_prefix(with)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-        };
-        let deed = self
-            .deeds
-            .iter()
-            .find(|(with, _)| begins(with))
-            .map(|(_, deed)| deed);
-        match deed {
-            Some(Deed::Skip(reason)) => {
-                println!("`{code}` does not run: {reason}");
-                None
-            }
-            Some(Deed::Add(more)) => Some(format!("{code} {more}")),
-            Some(Deed::Instead(other)) => Some(other.clone()),
-            None => Some(code.to_owned()),
-        }
-    }
-
+    /// Does what a line of the page `place` says.
     fn run(&mut self, place: &str, line: &Line) {
-        let Some(code) = self.shortened(without_comment(&line.text)) else {
-            return;
+        let code = without_comment(&line.text);
+        let deed = self.deeds.iter().find(|(with, _)| begins(code, with));
+        let (code, is_ours) = match deed.map(|(_, deed)| deed) {
+            Some(Deed::Skip(reason)) => {
+                println!("{place}: `{code}` does not run: {reason}");
+                return;
+            }
+            Some(Deed::Add(more)) => (format!("{code} {more}"), false),
+            Some(Deed::Instead(other)) => (other.clone(), true),
+            None => (code.to_owned(), false),
         };
-        if let Some(["serve", options @ ..]) = calls(&code)
-            .first()
-            .map(|call| call.iter().map(String::as_str).collect::<Vec<_>>())
-            .as_deref()
+        if let Some(arguments) = calls(&code)
+            .into_iter()
+            .find(|arguments| arguments.first().is_some_and(|first| first == "serve"))
         {
-            self.servers
-                .push(Process::start(&self.folder, &options.join(" ")));
-            return;
+            println!("{place}: `{code}`");
+            return self.serve(&arguments);
         }
         let code = match self.servers.last() {
             Some(server) => code.replace("localhost:8080", &server.address.to_string()),
             None => code,
         };
+        println!("{place}: `{code}`");
         let outcome = self.shell(&code);
         let advice =
             "correct the page, or say in tests/it/docs_run.rs what a test does with the command";
@@ -165,22 +176,56 @@ impl Walk {
             Some(0),
             "{place}: `{code}` fails: {advice}\n{outcome:?}"
         );
-        let files = files_written(&code);
-        let is_quiet = QUIET.iter().any(|quiet| code.starts_with(quiet));
-        let is_silent = match (&files[..], is_quiet) {
-            ([], true) => outcome.stderr.trim().is_empty(),
-            ([], false) => outcome.stdout.trim().is_empty(),
-            (files, _) => files
-                .iter()
-                .any(|file| fs::read(self.folder.path(file)).unwrap().is_empty()),
-        };
+        let has_output = is_ours || self.keep(&code) || self.has_output(&code, &outcome);
         assert!(
-            !is_silent,
+            has_output,
             "{place}: `{code}` has no output: {advice}\n{outcome:?}"
         );
     }
 
-    /// Runs a line in the folder, with the program in the path.
+    fn serve(&mut self, arguments: &[String]) {
+        let mut command = self.folder.command("");
+        command.args(arguments).current_dir(&self.place);
+        let server = Process::over(command, "127.0.0.1:0");
+        until("ready", || get(server.address, "/readyz").status == 200);
+        self.servers.push(server);
+    }
+
+    /// Keeps what a line changes in the shell itself: the folder, or variables.
+    fn keep(&mut self, code: &str) -> bool {
+        let words = commands(code).concat();
+        if let [command, folder] = &words[..]
+            && command == "cd"
+        {
+            self.place.push(folder);
+            return true;
+        }
+        let is_setting = words.len() == 1 && words[0].contains('=');
+        if is_setting {
+            self.variables += &format!("{code}\n");
+        }
+        is_setting
+    }
+
+    /// Whether a command that has succeeded has written what it should.
+    fn has_output(&self, code: &str, outcome: &Outcome) -> bool {
+        let has_content = |name: &String| {
+            let path = self.place.join(name);
+            path.is_dir() || fs::metadata(path).is_ok_and(|file| file.len() > 0)
+        };
+        let written = [files_written(code), outputs(code)].concat();
+        if SILENT.iter().any(|silent| begins(code, silent)) {
+            true
+        } else if QUIET.iter().any(|quiet| begins(code, quiet)) {
+            !outcome.stderr.trim().is_empty()
+        } else if written.is_empty() {
+            !outcome.stdout.trim().is_empty()
+        } else {
+            written.iter().all(has_content)
+        }
+    }
+
+    /// Runs a line where the reader is, with the program in the path.
     fn shell(&self, code: &str) -> Outcome {
         let program = Path::new(env!("CARGO_BIN_EXE_attentive")).parent().unwrap();
         let path = env::var_os("PATH").unwrap();
@@ -188,16 +233,38 @@ impl Walk {
             .into_iter()
             .chain(env::split_paths(&path));
         let mut shell = Command::new("bash");
-        shell.args(["-euo", "pipefail", "-c", code]);
+        shell.args([
+            "-euo",
+            "pipefail",
+            "-c",
+            &format!("{}{code}", self.variables),
+        ]);
         shell.env("PATH", env::join_paths(folders).unwrap());
-        shell.current_dir(self.folder.path("")).stdin(Stdio::null());
+        shell.current_dir(&self.place).stdin(Stdio::null());
         shell.output().unwrap().into()
     }
 }
 
+/// Whether `code` begins with the words `with`.
+fn begins(code: &str, with: &str) -> bool {
+    let rest = code.strip_prefix(with);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// The files and folders that calls of the program write with `--output`.
+fn outputs(code: &str) -> Vec<String> {
+    let after = calls(code).into_iter().flat_map(|arguments| {
+        let pairs = arguments
+            .windows(2)
+            .filter(|pair| ["-o", "--output"].contains(&pair[0].as_str()));
+        pairs.map(|pair| pair[1].clone()).collect::<Vec<_>>()
+    });
+    after.collect()
+}
+
 #[test]
 fn the_readme_runs() {
-    Walk::new().follow("README.md");
+    Reader::new().follow("README.md");
 }
 
 #[test]
@@ -207,7 +274,7 @@ fn a_command_that_fails_is_noticed() {
         number: 8,
         text: "attentive translate nothing # no such model".into(),
     };
-    Walk::new().run("README.md:8", &line);
+    Reader::new().run("README.md:8", &line);
 }
 
 #[test]
@@ -217,5 +284,5 @@ fn a_command_without_output_is_noticed() {
         number: 9,
         text: "true".into(),
     };
-    Walk::new().run("README.md:9", &line);
+    Reader::new().run("README.md:9", &line);
 }

@@ -239,3 +239,23 @@ fn the_help_of_commands_and_flags_is_found() {
         assert!(refused.contains(named), "{refused}");
     }
 }
+
+#[test]
+fn a_flag_without_help_is_noticed() {
+    let text = "Usage: x [OPTIONS]\n\nOptions:\n  -o, --output <FILE>\n          [default: y]\n\n      --json  Write JSON\n\nSearch:\n  \
+                    --width <N>\n          The width\n\nMore:\n  - a list\n";
+    let flags = flags(text);
+    let flags: Vec<_> = flags
+        .iter()
+        .map(|(flag, about)| (flag.as_str(), about.as_str()))
+        .collect();
+    assert_eq!(
+        flags,
+        [
+            ("--json", "Write JSON"),
+            ("--output", ""),
+            ("--width", "The width"),
+            ("-o", "")
+        ]
+    );
+}
