@@ -1,4 +1,4 @@
-//! The commands of the README and of the tutorial run, one after the other, in an empty folder.
+//! The commands of pages run, one after the other, in an empty folder.
 
 use std::env;
 use std::fs;
@@ -72,14 +72,14 @@ const SILENT: [&str; 2] = ["mkdir", "cd"];
 
 /// A reader of a page, who runs its commands.
 struct Reader {
+    /// Those that have begun to serve; the last one is asked. They end before their folder does.
+    servers: Vec<Process>,
     folder: Folder,
     /// Where the reader is.
     place: PathBuf,
     /// Lines that set variables of the shell.
     variables: String,
     deeds: Vec<(&'static str, Deed)>,
-    /// Those that have begun to serve; the last one is asked.
-    servers: Vec<Process>,
 }
 
 impl Reader {
