@@ -9,7 +9,7 @@ use crate::support::pages::{Mistakes, is_ours, present, recipes, root};
 use crate::support::shell::{calls, lines};
 
 /// Flags of other programs that documents name without a command: the flag, and the program.
-const FOREIGN: [(&str, &str); 10] = [
+const FOREIGN: [(&str, &str); 15] = [
     ("--release", "cargo"),
     ("--parameters", "bench/scale/efficiency.py"),
     (
@@ -20,6 +20,14 @@ const FOREIGN: [(&str, &str); 10] = [
     ("--precisions", "bench/peers/translate.py"),
     ("--swept", "bench/peers/translate.py"),
     ("--soak", "scripts/serve_attacks.py"),
+    ("--features", "cargo"),
+    ("--gpu", "other trainers; a page says what there is instead"),
+    (
+        "--device",
+        "other trainers; a page says what there is instead",
+    ),
+    ("-f", "iconv"),
+    ("-p", "docker"),
     ("--bind-to", "mpirun"),
     ("--help", "every command"),
     ("--version", "every command"),

@@ -40,7 +40,7 @@ fn deeds() -> Vec<(&'static str, Deed)> {
         "attentive train {recipe} --set data.train.pairs=200 --set data.valid.pairs=20 --set train.max_steps=4 {SMALL} \
          --output attentive-demo-grammar"
     );
-    let few = |updates: usize| Deed::Add(format!("--set train.max_steps={updates} {SMALL}"));
+    let few = Deed::Add(format!("--set train.max_steps=8 {SMALL}"));
     let corpus = "mkdir data; for language in en de; do for part in train val test_2016_flickr; do \
                   gzip -c ../$part.$language > data/$part.$language.gz; done; done";
     vec![
@@ -49,9 +49,7 @@ fn deeds() -> Vec<(&'static str, Deed)> {
         ("cd attentive", Deed::Skip("this is the checkout")),
         // The demo itself takes minutes; its recipe is trained for some updates.
         ("attentive demo", Deed::Instead(demo)),
-        ("attentive train my.toml --resume", few(8)),
-        ("attentive train multi30k.toml --resume", few(8)),
-        ("attentive train", few(4)),
+        ("attentive train", few),
         // A small corpus stands for the one of the tutorial.
         (
             "curl -fLsS --create-dirs --output-dir data",
@@ -130,14 +128,12 @@ impl Reader {
         }
     }
 
-    /// Writes the file that a block of TOML shows, if its first line is a comment with its name.
+    /// Writes the file that a block of TOML shows, if its first line is a comment that begins with its name.
     fn save(&self, block: &Block) {
-        let first = block
-            .text
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("# "));
-        let name = first.filter(|name| name.ends_with(".toml") && !name.contains(' '));
+        let first = block.text.lines().next().unwrap_or_default();
+        let comment = first.strip_prefix("# ").unwrap_or_default();
+        let name = comment.split([' ', ':', ',']).next();
+        let name = name.filter(|name| name.ends_with(".toml"));
         if let (Some(name), "toml") = (name, block.language.as_str()) {
             fs::write(self.place.join(name), &block.text).unwrap();
         }

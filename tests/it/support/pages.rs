@@ -17,9 +17,9 @@ const AT_THE_TOP: [&str; 5] = [
 /// Pages that may name keys, flags and commands as they were.
 const HISTORY: [&str; 3] = ["CHANGELOG.md", "docs/glossary.md", "docs/upgrading.md"];
 
-/// Pages that compare with other programs. Of their code within lines, that in columns with this word in their heads is checked.
+/// Pages that compare with other programs. Of their code within lines, that in columns with one of these heads is checked.
 const COMPARING: [&str; 1] = ["docs/coming-from.md"];
-const COMPARED: &str = "Attentive";
+const OURS: [&str; 2] = ["here", "Attentive"];
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
@@ -63,10 +63,8 @@ pub(crate) fn present() -> Vec<Page> {
 
 /// Whether `code` is about this program, and not about another one that the page compares with it.
 pub(crate) fn is_ours(page: &Page, code: &Code) -> bool {
-    let is_in_our_column = code
-        .column
-        .as_ref()
-        .is_some_and(|head| head.contains(COMPARED));
+    let head = code.column.as_deref();
+    let is_in_our_column = head.is_some_and(|head| OURS.contains(&head));
     is_in_our_column || !COMPARING.contains(&page.name.as_str())
 }
 
@@ -119,7 +117,7 @@ impl Mistakes {
 
 #[test]
 fn other_programs_have_columns_of_their_own() {
-    let text = "`a`\n\n| Marian | In Attentive |\n|---|---|\n| `b` | `c` |\n";
+    let text = "`a`\n\n| Marian | here |\n|---|---|\n| `b` | `c` |\n";
     let ours = |name: &str| -> Vec<bool> {
         let page = Page::parse(name, text);
         page.codes.iter().map(|code| is_ours(&page, code)).collect()
