@@ -123,3 +123,10 @@ pub mod server;
 pub mod train;
 
 pub use error::{Error, Result};
+
+/// The Rust of the documents, which the tests compile. A page needs a language after each fence, or its output is taken for Rust.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+}

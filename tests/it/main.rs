@@ -42,6 +42,18 @@ mod cli_significance;
 mod cli_sums;
 mod cli_tokens;
 mod cli_training;
+#[cfg(feature = "server")]
+mod docs_commands;
+#[cfg(feature = "server")]
+mod docs_endpoints;
+#[cfg(feature = "server")]
+mod docs_keys;
+#[cfg(feature = "server")]
+mod docs_links;
+#[cfg(feature = "server")]
+mod docs_run;
+#[cfg(feature = "server")]
+mod docs_rust;
 mod fixture;
 mod flags;
 mod fuzz;

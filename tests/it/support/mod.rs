@@ -1,5 +1,9 @@
-//! What tests of the server need.
+//! What tests of the server and of the documents need.
 
+pub(crate) mod help;
 pub(crate) mod http;
+pub(crate) mod markdown;
+pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod serving;
+pub(crate) mod shell;

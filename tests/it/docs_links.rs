@@ -1,0 +1,183 @@
+//! Links of the documents lead somewhere, and every page can be found.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
+
+use crate::support::markdown::Page;
+use crate::support::pages::{Mistakes, all, page, root};
+
+/// The most lines of the README, and columns of a line outside tables.
+const README: (usize, usize) = (200, 120);
+
+/// From where readers find all pages; those that exist.
+const STARTS: [&str; 2] = ["README.md", "docs/README.md"];
+
+/// The path in the repository to which `target` leads from `page`, and its anchor. `None` for other sites.
+fn destination<'a>(page: &str, target: &'a str) -> Option<(String, Option<&'a str>)> {
+    if target.starts_with("https://")
+        || target.starts_with("http://")
+        || target.starts_with("mailto:")
+    {
+        return None;
+    }
+    let (path, anchor) = match target.split_once('#') {
+        Some((path, anchor)) => (path, Some(anchor)),
+        None => (target, None),
+    };
+    if path.is_empty() {
+        return Some((page.to_owned(), anchor));
+    }
+    let beside = Path::new(page).parent().unwrap();
+    let mut resolved = PathBuf::new();
+    for part in beside.join(path).components() {
+        match part {
+            Component::ParentDir if resolved.pop() => {}
+            Component::CurDir => {}
+            part => resolved.push(part),
+        }
+    }
+    Some((resolved.to_str().unwrap().to_owned(), anchor))
+}
+
+/// What is wrong with a link on `page`, if anything.
+fn mistake(page: &str, target: &str, pages: &HashMap<&str, &Page>) -> Option<String> {
+    let (path, anchor) = destination(page, target)?;
+    if path.starts_with(['/', '.']) && !root().join(&path).starts_with(root().join(".ci")) {
+        return Some(format!(
+            "the link `{target}` leaves the repository: link by a relative path"
+        ));
+    }
+    if !root().join(&path).exists() {
+        return Some(format!(
+            "the link `{target}` leads to `{path}`, which does not exist"
+        ));
+    }
+    let anchor = anchor?;
+    let Some(linked) = pages.get(path.as_str()) else {
+        return Some(format!(
+            "the link `{target}` has an anchor, but `{path}` is no document"
+        ));
+    };
+    let known = &linked.anchors;
+    (!known.contains(anchor)).then(|| {
+        let known: BTreeSet<_> = known.iter().map(String::as_str).collect();
+        let known: Vec<_> = known.into_iter().collect();
+        format!(
+            "`{path}` has no heading `#{anchor}`; it has {}",
+            known.join(", ")
+        )
+    })
+}
+
+fn by_name(pages: &[Page]) -> HashMap<&str, &Page> {
+    pages
+        .iter()
+        .map(|page| (page.name.as_str(), page))
+        .collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let pages = all();
+    let known = by_name(&pages);
+    let mut mistakes = Mistakes::default();
+    for page in &pages {
+        for link in &page.links {
+            if let Some(mistake) = mistake(&page.name, &link.target, &known) {
+                mistakes.add(&page.name, link.line, mistake);
+            }
+        }
+    }
+    mistakes.none();
+}
+
+#[test]
+fn wrong_links_are_noticed() {
+    let pages = [
+        Page::parse("docs/serving.md", "# One"),
+        Page::parse("README.md", "# Two words"),
+    ];
+    let known = by_name(&pages);
+    let wrong = |target: &str| mistake("docs/serving.md", target, &known);
+    for target in [
+        "#one",
+        "../README.md#two-words",
+        "../src",
+        "https://example.com/x#y",
+    ] {
+        assert_eq!(wrong(target), None, "{target}");
+    }
+    for (target, named) in [
+        ("b.md", "`docs/b.md`, which does not exist"),
+        (
+            "../README.md#two",
+            "has no heading `#two`; it has two-words",
+        ),
+        ("../../x", "leaves the repository"),
+        ("/README.md", "leaves the repository"),
+        ("../src#x", "is no document"),
+    ] {
+        let wrong = wrong(target).unwrap();
+        assert!(wrong.contains(named), "{wrong}");
+    }
+}
+
+#[test]
+fn every_page_can_be_found_from_the_readme() {
+    let pages = all();
+    let known = by_name(&pages);
+    let mut open: Vec<&str> = STARTS
+        .into_iter()
+        .filter(|name| known.contains_key(name))
+        .collect();
+    let mut found: BTreeSet<String> = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if !found.insert(name.to_owned()) {
+            continue;
+        }
+        let links = known[name].links.iter();
+        let linked = links.filter_map(|link| destination(name, &link.target));
+        open.extend(
+            linked
+                .filter_map(|(path, _)| known.get_key_value(path.as_str()).map(|(name, _)| *name)),
+        );
+    }
+    let mut mistakes = Mistakes::default();
+    for page in pages.iter().filter(|page| page.name.starts_with("docs/")) {
+        if !found.contains(&page.name) {
+            let starts = STARTS.join(" or ");
+            mistakes.add(
+                &page.name,
+                1,
+                format!("no page links to it: link to it from {starts}"),
+            );
+        }
+    }
+    mistakes.none();
+}
+
+#[test]
+fn the_readme_is_short_and_narrow() {
+    let readme = page("README.md");
+    let (most_lines, most_columns) = README;
+    let mut mistakes = Mistakes::default();
+    for (line, number) in readme.text.lines().zip(1..) {
+        let columns = line.chars().count();
+        if columns > most_columns && !line.starts_with('|') {
+            mistakes.add(
+                &readme.name,
+                number,
+                format!("{columns} columns: break it after at most {most_columns}"),
+            );
+        }
+        if number == most_lines + 1 {
+            let lines = readme.text.lines().count();
+            mistakes.add(
+                &readme.name,
+                number,
+                format!("{lines} lines: move some to docs/, at most {most_lines} stay"),
+            );
+        }
+    }
+    mistakes.none();
+}
