@@ -8,10 +8,10 @@ pub(super) mod unused;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use super::range::Range;
 use super::{
     Config, CorpusSource, DataConfig, DecodeConfig, Family, ModelConfig, TokenizerConfig, Units,
 };
-use super::range::Range;
 use crate::error::{Error, Result};
 
 impl Config {
@@ -181,7 +181,12 @@ fn at_most(key: &str, value: usize) -> Result<()> {
 /// Checks the range of any number.
 fn number(key: &str, value: f64) -> Result<()> {
     let range = Range::of(key);
-    require(range.contains(value), key, format!("a number{range}"), value)
+    require(
+        range.contains(value),
+        key,
+        format!("a number{range}"),
+        value,
+    )
 }
 
 fn path(key: &str, path: Option<&PathBuf>) -> Result<()> {

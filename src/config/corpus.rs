@@ -114,7 +114,7 @@ enum Written {
     One(CorpusKeys),
 }
 
-/// The keys of one corpus.
+/// One corpus.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = exactly_one)]
@@ -161,7 +161,13 @@ pub(super) struct CorpusKeys {
 const MAX_PAIRS: usize = 100_000_000;
 
 /// The keys that name a corpus; exactly one group of them does.
-const WAYS: [&[&str]; 5] = [&["src", "tgt"], &["tsv"], &["jsonl"], &["text"], &["builtin"]];
+const WAYS: [&[&str]; 5] = [
+    &["src", "tgt"],
+    &["tsv"],
+    &["jsonl"],
+    &["text"],
+    &["builtin"],
+];
 
 /// One corpus, or a list of corpora with weights.
 impl JsonSchema for CorpusSource {
@@ -199,8 +205,16 @@ impl JsonSchema for OneCorpus {
 fn exactly_one(schema: &mut Schema) {
     let ways = WAYS.map(|keys| json!({ "required": keys }));
     schema.insert("oneOf".into(), json!(ways));
-    let together = [["src", "tgt"], ["tgt", "src"], ["builtin", "pairs"], ["pairs", "builtin"]];
-    let together: Map<_, _> = together.map(|[key, other]| (key.into(), json!([other]))).into_iter().collect();
+    let together = [
+        ["src", "tgt"],
+        ["tgt", "src"],
+        ["builtin", "pairs"],
+        ["pairs", "builtin"],
+    ];
+    let together: Map<_, _> = together
+        .map(|[key, other]| (key.into(), json!([other])))
+        .into_iter()
+        .collect();
     schema.insert("dependentRequired".into(), together.into());
 }
 
@@ -252,7 +266,13 @@ impl CorpusKeys {
             self.builtin.is_some(),
         ];
         let ways = WAYS.iter().zip(given).filter(|(_, given)| *given);
-        ways.map(|(keys, _)| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" + ")).collect()
+        ways.map(|(keys, _)| {
+            keys.iter()
+                .map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(" + ")
+        })
+        .collect()
     }
 }
 

@@ -14,6 +14,7 @@ const STORES: &str = ".attentive";
 /// `[data]`: the corpora.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["train"]))]
 pub struct DataConfig {
     /// The folder to which the paths of corpora are relative. By default, they are relative to the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -205,7 +205,7 @@ impl Draft {
         }
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         source: Option<&Config>,
         origins: &mut Origins,

@@ -16,11 +16,11 @@ mod origin;
 mod range;
 mod reference;
 mod renamed;
-mod show;
-mod start;
 mod rotary;
 mod schema;
+mod show;
 mod source;
+mod start;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -57,6 +57,7 @@ use serde::{Deserialize, Serialize};
 /// The configuration file of a model that Attentive trains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["data"]))]
 pub struct Config {
     /// The seed of everything random: initial weights, the order of batches, dropout, built-in corpora. The same seed gives the same
     /// model.

@@ -198,8 +198,8 @@ impl ModelConfig {
 pub enum Family {
     /// Translates with the encoder and decoder of *Attention Is All You Need*.
     Transformer,
-    /// Translates with a recurrent encoder and decoder (Sutskever et al. 2014), with attention unless `model.recurrent.attention` is
-    /// `none`.
+    /// Translates with a recurrent encoder and decoder (Sutskever et al. 2014). The decoder has attention, unless
+    /// `model.recurrent.attention` is `none`.
     Seq2seq,
     /// A causal language model: the decoder of a Transformer. It continues texts.
     DecoderOnly,

@@ -102,7 +102,10 @@ fn entry(
     text += &paragraph(description(key.schema));
     text.push('\n');
     if key.kind == Kind::Section {
-        text += &item("", "Type: section with the keys of [`[data.train]`](#datatrain)");
+        text += &item(
+            "",
+            "Type: section with the keys of [`[data.train]`](#datatrain)",
+        );
         return text;
     }
     text += &item("", &format!("Type: {}", kind(key)));
@@ -128,7 +131,10 @@ fn entry(
     };
     text += &item("", &format!("Used by: {users}"));
     if !usage.except.is_empty() {
-        text += &item("", &format!("No effect if {}", usage.except.join("; or if ")));
+        text += &item(
+            "",
+            &format!("No effect if {}", usage.except.join("; or if ")),
+        );
     }
     let (section, own) = split(&key.path);
     let example = key.schema.get("examples").and_then(|all| all.get(0));

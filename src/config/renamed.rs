@@ -125,7 +125,8 @@ pub(super) fn add_to_schema(schema: &mut Json) {
             let default = now["default"].take();
             let object = now.as_object_mut().expect("a schema");
             object.retain(|_, value| !value.is_null());
-            *property = json!({ "description": description, "default": default, "anyOf": [now, former] });
+            *property =
+                json!({ "description": description, "default": default, "anyOf": [now, former] });
         }
     }
 }

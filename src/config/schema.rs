@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 use super::{Config, renamed};
@@ -173,6 +173,9 @@ fn simplify(schema: &mut Schema) {
         schema.remove("default");
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text.replace('\n', " ").replace("\\[", "[").replace("\\]", "]");
+        *text = text
+            .replace('\n', " ")
+            .replace("\\[", "[")
+            .replace("\\]", "]");
     }
 }

@@ -59,8 +59,7 @@ impl Config {
 
 /// The keys of a section, without those of the sections in it.
 pub(super) fn direct(section: &str) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter()
-        .filter(move |key| split(&key.path).0 == section)
+    KEYS.iter().filter(move |key| split(&key.path).0 == section)
 }
 
 /// The value of a dotted key.
@@ -82,7 +81,9 @@ pub(super) fn toml(value: &Json) -> String {
             format!("[{}]", values.join(", "))
         }
         Json::Object(keys) => {
-            let keys = keys.iter().map(|(key, value)| format!("{key} = {}", toml(value)));
+            let keys = keys
+                .iter()
+                .map(|(key, value)| format!("{key} = {}", toml(value)));
             format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "))
         }
         Json::String(text) => Value::from(text.as_str()).to_string(),

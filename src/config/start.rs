@@ -99,7 +99,11 @@ impl Start {
         if task == Task::Translate {
             settings.push("train.best_by=bleu".into());
         }
-        settings.extend(corpora.iter().map(|(name, corpus)| format!("data.{name}={corpus}")));
+        settings.extend(
+            corpora
+                .iter()
+                .map(|(name, corpus)| format!("data.{name}={corpus}")),
+        );
         let config = Config::parse("", Path::new("attentive.toml"), &settings)?;
         let unused = config.unused_keys();
         let values = serde_json::to_value(&config).unwrap_or_default();
@@ -142,5 +146,7 @@ fn commented(key: &str, value: &str) -> String {
 
 /// Up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
-    text.find(". ").map_or(text, |end| &text[..=end])
+    let mut ends = text.match_indices(". ").map(|(end, _)| end);
+    let end = ends.find(|&end| !text[..end].ends_with(" al"));
+    end.map_or(text, |end| &text[..=end])
 }

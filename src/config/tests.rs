@@ -4,6 +4,7 @@ mod family;
 mod older;
 mod overrides;
 mod ranges;
+mod reference;
 mod renamed;
 mod source;
 mod unused;

@@ -46,5 +46,5 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     let mut out = Output::open(args.output.as_deref(), [])?;
     out.line(text.trim_end())?;
-    out.finish()
+    out.finish().map(drop)
 }

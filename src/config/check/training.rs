@@ -16,7 +16,10 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
 
 fn limits(train: &TrainConfig) -> Result<()> {
     size("train.batch_tokens", train.batch_tokens)?;
-    size("train.micro_batches_per_update", train.micro_batches_per_update)?;
+    size(
+        "train.micro_batches_per_update",
+        train.micro_batches_per_update,
+    )?;
     size("train.validate_sentences", train.validate_sentences)?;
     size("train.samples", train.samples)?;
     size("train.keep_last", train.keep_last)?;

@@ -53,7 +53,10 @@ const TRIED: [&[&str]; 14] = [
     &["model.positions='learned'"],
     &["model.positions='relative'"],
     &["model.positions='rotary'"],
-    &["model.positions='rotary'", "model.rotary_scaling.kind='llama3'"],
+    &[
+        "model.positions='rotary'",
+        "model.rotary_scaling.kind='llama3'",
+    ],
     &["model.embedding_norm=true"],
     &["model.word_pieces=true"],
     &["model.recurrent.d_input=8"],
@@ -65,16 +68,22 @@ const TRIED: [&[&str]; 14] = [
     &["model.decoder_mixing='ssru'"],
 ];
 
-/// Who uses each of `keys`, of the families `families`. Nobody is left out, as every rule is about values in [`TRIED`].
+/// Who uses each of `keys`, among `families`.
 pub(in crate::config) fn uses<'a>(keys: &[&'a str], families: &[Family]) -> BTreeMap<&'a str, Use> {
-    let kinds = [None, Some(StackKind::Transformer), Some(StackKind::Recurrent)];
+    let kinds = [
+        None,
+        Some(StackKind::Transformer),
+        Some(StackKind::Recurrent),
+    ];
     let mut uses: BTreeMap<&str, Use> = keys.iter().map(|&key| (key, Use::default())).collect();
     for &family in families {
         let mut tried = Vec::new();
         for set in TRIED {
             let mut table: Table = set.join("\n").parse().expect("TOML");
             let model = table.entry("model").or_insert_with(|| Table::new().into());
-            model["family"] = Value::try_from(family).expect("a string");
+            let name = Value::try_from(family).expect("a string");
+            let model = model.as_table_mut().expect("a section");
+            model.insert("family".into(), name);
             let config: Config = table.try_into().expect("a configuration");
             let stacks = kinds.map(|encoder| kinds.map(|decoder| (encoder, decoder)));
             for (encoder, decoder) in stacks.into_iter().flatten() {
@@ -85,7 +94,10 @@ pub(in crate::config) fn uses<'a>(keys: &[&'a str], families: &[Family]) -> BTre
         }
         for (key, found) in &mut uses {
             let reasons = |rules: &[(&str, &'static str)]| -> Option<&'static str> {
-                rules.iter().find(|(unused, _)| unused == key).map(|(_, reason)| *reason)
+                rules
+                    .iter()
+                    .find(|(unused, _)| unused == key)
+                    .map(|(_, reason)| *reason)
             };
             let reasons: Vec<Option<&str>> = tried.iter().map(|rules| reasons(rules)).collect();
             if reasons.contains(&None) {
