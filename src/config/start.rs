@@ -10,9 +10,8 @@ use super::{Config, Family, Task};
 use crate::error::Result;
 
 /// The keys that are changed first, in the order in which they are written. Those without effect are left out.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 19] = [
     "data.units",
-    "tokenizer.kind",
     "tokenizer.vocab_size",
     "model.family",
     "model.d_model",

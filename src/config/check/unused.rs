@@ -281,12 +281,12 @@ fn family(model: &ModelConfig) -> [Rule; 11] {
         (
             model.family == Family::Tagger && !model.word_pieces,
             &["model.source_first", "model.source_last"],
-            "a tagger reads nothing but the tokens that it labels, unless `model.word_pieces` is true",
+            "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
         ),
         (
             model.family != Family::Tagger || model.recurrent.d_input > 0,
             &["model.word_pieces"],
-            "the model is no tagger of text; only taggers of text label words",
+            "the model reads vectors, since only taggers of text label words",
         ),
         (
             model.family != Family::Classifier,
@@ -387,7 +387,7 @@ fn tokenizer(config: &Config) -> [Rule; 5] {
         (
             !is_given && !has_subwords,
             SPLITS,
-            "`tokenizer.kind` is neither `bpe` nor `unigram`",
+            "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
         ),
     ]
 }
@@ -397,12 +397,12 @@ fn training(config: &Config) -> [Rule; 4] {
         (
             config.data.units == Units::Stream,
             &["model.decoder_start_token"],
-            "windows of a stream have no start token",
+            "`data.units` is `stream`, and windows of a stream have no start token",
         ),
         (
             config.data.units == Units::Stream,
             &["data.drop_repeated"],
-            "a stream is not divided into lines",
+            "`data.units` is `stream`, and a stream is not divided into lines",
         ),
         (
             config.model.family.task() != Task::Translate,

@@ -18,7 +18,7 @@ const REFUSED: [(&str, &str); 18] = [
         "unknown config key `` (an override) | the keys at the top are",
     ),
     (
-        "train.optimizer.kind=adam",
+        "train.optimzer.kind=adam",
         "did you mean `train.optimizer.kind`?",
     ),
     (
