@@ -76,10 +76,9 @@ fn dependent_defaults(families: &[Family]) -> BTreeMap<String, Vec<(String, Stri
     for condition in conditions {
         let mut table: Table = condition.parse().expect("TOML");
         for dependent in dependent::fill_in(&mut table) {
-            let parts = dependent.key.split('.');
-            let value = parts.fold(Some(toml::Value::Table(table.clone())), |value, part| {
-                value?.get(part).cloned()
-            });
+            let mut parts = dependent.key.split('.');
+            let whole = toml::Value::Table(table.clone());
+            let value = parts.try_fold(&whole, |value, part| value.get(part));
             let value = value.map_or(String::new(), |value| value.to_string());
             let default = schema::of(&dependent.key).get("default").map(toml);
             if default.is_none_or(|default| default != value) {
