@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// A configuration key has a wrong name, type or value.
+    /// A configuration key has a wrong type or value.
     #[error("config key `{key}`: expected {expected}, found {found}")]
     Config {
         /// The key with its section, such as `train.batch_tokens`.
@@ -39,6 +39,17 @@ pub enum Error {
         found: String,
         /// A suggestion, such as the nearest known key.
         hint: Option<String>,
+    },
+
+    /// A configuration key that does not exist.
+    #[error("unknown config key `{key}`{place}")]
+    UnknownKey {
+        /// The key with its section.
+        key: String,
+        /// Its place in parentheses after a blank, or nothing.
+        place: String,
+        /// The nearest known key, or the known keys beside it.
+        hint: String,
     },
 
     /// A configuration that is not valid TOML.
@@ -256,6 +267,7 @@ impl Error {
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
+            Self::UnknownKey { hint, .. } => Some(hint.clone()),
             Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
             Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
             Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
@@ -268,6 +280,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config { .. }
+            | Self::UnknownKey { .. }
             | Self::Toml { .. }
             | Self::Usage { .. }
             | Self::RunExists { .. } => 2,

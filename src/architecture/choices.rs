@@ -1,76 +1,78 @@
 //! Choices between variants, with their names in a configuration.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A recurrent cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKind {
-    /// h' = tanh(W x + U h + b) (Elman 1990).
+    /// A simple recurrent network: h' = tanh(W x + U h + b) (Elman 1990).
     Rnn,
     /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
     Lstm,
     /// An LSTM with coupled input and forget gates: i = 1 − f (Greff et al. 2017).
     CoupledLstm,
-    /// Gated recurrent unit (Cho et al. 2014).
+    /// Gated recurrent units (Cho et al. 2014).
     Gru,
-    /// Simpler simple recurrent unit (Kim et al. 2019, section 3.2): it has no hidden weights, so no matrix product depends
+    /// Simpler simple recurrent units (Kim et al. 2019, section 3.2). They have no hidden weights, so no matrix product depends
     /// on the previous position.
     Ssru,
 }
 
 /// Attention of a recurrent decoder to the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionKind {
-    /// No attention: the decoder only sees the encoder's final state.
+    /// No attention. The decoder only sees the encoder's final state.
     None,
-    /// e = vᵀ tanh(W s + U h) with the previous state s; the context enters the next state (Bahdanau et al. 2015).
+    /// Scores are vᵀ tanh(W s + U h), where s is the decoder's previous state and h an output of the encoder. The context enters the
+    /// next state (Bahdanau et al. 2015).
     Additive,
-    /// e = sᵀ h with the current state s (Luong et al. 2015, section 3.1). The context is used by the prediction only: there
-    /// is no input feeding (their section 3.3).
+    /// Scores are sᵀ h, where s is the decoder's current state (Luong et al. 2015, section 3.1). Only the prediction uses the
+    /// context: there is no input feeding (their section 3.3).
     Dot,
-    /// e = sᵀ W h, otherwise as `dot`.
+    /// Scores are sᵀ W h. Otherwise it is the same as `dot`.
     General,
 }
 
 /// Position of the norm around a sublayer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NormPosition {
-    /// norm(x + sublayer(x)), as in the paper.
+    /// norm(x + sublayer(x)), as in *Attention Is All You Need*.
     Post,
-    /// x + sublayer(norm(x)), with a final norm after each stack.
+    /// x + sublayer(norm(x)), with a final norm after each stack. It learns more steadily in deep models.
     Pre,
 }
 
 /// Kind of norm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NormKind {
-    /// Layer normalization (Ba et al. 2016): gain and bias for each feature.
+    /// Layer normalization (Ba et al. 2016), with a gain and a bias for each feature.
     Layer,
-    /// Root mean square normalization (Zhang and Sennrich 2019): a gain for each feature.
+    /// Root mean square normalization (Zhang and Sennrich 2019), with a gain for each feature.
     Rms,
-    /// The tutorials' variant: one scalar gain and bias, (x − mean) / (unbiased standard deviation + ε).
+    /// The variant of some tutorials: (x − mean) / (unbiased standard deviation + ε), with one gain and one bias for all features.
     Scalar,
 }
 
 /// Position of dropout around a sublayer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutPosition {
-    /// On the sublayer's output, before the residual is added (paper, section 5.4).
+    /// On the output of the sublayer, before the residual is added (*Attention Is All You Need*, section 5.4).
     Sublayer,
-    /// On the result of residual and norm.
+    /// After the residual and the norm.
     AfterNorm,
 }
 
 /// Activation function of the feed-forward networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationKind {
-    /// max(0, x), as in the paper.
+    /// max(0, x), as in *Attention Is All You Need*.
     Relu,
     /// x·Φ(x), the Gaussian error linear unit.
     Gelu,
@@ -81,41 +83,42 @@ pub enum ActivationKind {
 }
 
 /// Encoding of positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "cli", value(rename_all = "snake_case"))]
 pub enum Positions {
-    /// Sinusoids as in the paper (section 3.5): sine and cosine interleaved, exponent 2i/d.
+    /// Sinusoids as in *Attention Is All You Need*, section 3.5: sine and cosine interleaved, with the exponent 2i/d.
     SinusoidalInterleaved,
-    /// [sin | cos] with exponent 2i/d.
+    /// Sinusoids, first all sines and then all cosines, with the exponent 2i/d.
     SinusoidalConcatenated,
-    /// [sin | cos] with exponent i/(d/2 − 1), as in Marian, fairseq and Tensor2Tensor.
+    /// Sinusoids, first all sines and then all cosines, with the exponent i/(d/2 − 1), as in Marian, fairseq and Tensor2Tensor.
     SinusoidalTensor2tensor,
-    /// A learned vector for each position below `max_len`.
+    /// A learned vector for each position below `model.max_len`.
     Learned,
-    /// Rotary (Su et al. 2021): queries and keys are rotated by an angle proportional to the position.
+    /// Rotary positions: queries and keys are rotated by an angle proportional to the position (Su et al. 2021).
     Rotary,
-    /// A learned bias of the attention scores for each head and bucket of distances (Raffel et al. 2020).
+    /// A learned bias of attention scores for each head and bucket of distances (Raffel et al. 2020).
     Relative,
-    /// Both a learned vector and a learned bias, as in MPNet (Song et al. 2020).
+    /// A learned vector for each position and a learned bias of attention scores, as in MPNet (Song et al. 2020).
     LearnedRelative,
     /// No positions.
     None,
 }
 
 /// Sharing of embeddings and the output projection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TieEmbeddings {
-    /// Three matrices.
+    /// No sharing: each is a matrix of its own.
     None,
-    /// The decoder's input embedding is the output projection (Press and Wolf 2017).
+    /// The decoder's input embedding is also the output projection (Press and Wolf 2017).
     Decoder,
-    /// Source and target have the same input embedding; the output projection is another matrix (T5 version 1.1). Needs a
-    /// shared vocabulary.
+    /// Source and target have the same input embedding, and the output projection is another matrix (T5 version 1.1). The
+    /// vocabulary must be shared.
     Inputs,
-    /// Both input embeddings are the output projection (paper, section 3.4); needs a shared vocabulary.
+    /// Both input embeddings are also the output projection (*Attention Is All You Need*, section 3.4). The vocabulary must be
+    /// shared.
     All,
 }
 
@@ -144,25 +147,25 @@ impl TieEmbeddings {
 }
 
 /// Initialization of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
-    /// Xavier uniform for weight matrices, zero biases, embeddings N(0, 1/d_model).
+    /// Xavier uniform for weight matrices, zero for biases, N(0, 1/d_model) for embeddings.
     XavierUniform,
-    /// PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, embeddings N(0, 1).
+    /// As PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, N(0, 1) for embeddings.
     Pytorch,
-    /// N(0, 0.02²) for weights and embeddings, zero biases (BERT).
+    /// N(0, 0.02²) for weights and embeddings, zero for biases, as in BERT.
     Normal,
-    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack (Radford et al.
-    /// 2019, GPT-2, section 2.3).
+    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack, as in GPT-2
+    /// (Radford et al. 2019, section 2.3).
     Gpt2,
 }
 
 /// The function of a layer before the labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelLayer {
-    /// No layer: labels are read from the encoder's output.
+    /// No layer. Labels are predicted from the text's vector.
     None,
     /// A linear map and tanh, as in BERT (Devlin et al. 2019).
     Tanh,
@@ -171,13 +174,13 @@ pub enum LabelLayer {
 }
 
 /// Reduction of a sequence to one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
-    /// The mean over all positions.
+    /// The average over all positions.
     Mean,
     /// The first position.
     First,
-    /// The last position; for a recurrent encoder the final state of both directions.
+    /// The last position. For a recurrent encoder, it is the final state of both directions.
     Last,
 }

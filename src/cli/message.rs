@@ -12,7 +12,7 @@ use attentive::pipeline::Warning;
 use indicatif::ProgressBar;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 12] = [
+const FLAGS: [(&str, &str); 13] = [
     ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
@@ -25,6 +25,7 @@ const FLAGS: [(&str, &str); 12] = [
     ("`Processes::launched`", "`--process-timeout`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),
+    ("# an override\n", "# --set\n"),
 ];
 
 /// The label at the start of a message.
@@ -76,7 +77,7 @@ pub(super) fn error(error: &Error) {
 }
 
 /// Replaces the library's option names in `text` by those of the command line.
-fn with_flags(text: String) -> String {
+pub(super) fn with_flags(text: String) -> String {
     FLAGS
         .iter()
         .fold(text, |text, (option, flag)| text.replace(option, flag))

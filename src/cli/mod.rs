@@ -7,6 +7,7 @@ mod classify;
 mod cleanup;
 mod compare;
 mod completions;
+mod config;
 mod configuration;
 mod demo;
 mod destination;
@@ -106,6 +107,7 @@ enum Command {
     Export(export::Args),
     Plot(plot::Args),
     Info(info::Args),
+    Config(config::Args),
     #[cfg(feature = "server")]
     Serve(serve::Args),
     Completions(completions::Args),
@@ -144,6 +146,7 @@ impl Command {
             Self::Export(args) => export::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
+            Self::Config(args) => config::run(args),
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(args, threads),
             Self::Completions(args) => completions::run(args),

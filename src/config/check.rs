@@ -3,32 +3,16 @@
 mod family;
 mod network;
 mod training;
-mod unused;
+pub(super) mod unused;
 
 use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use super::range::Range;
 use super::{
-    Config, CorpusSource, DataConfig, DecodeConfig, Family, MAX_BEAM_WIDTH, ModelConfig,
-    TokenizerConfig, Units,
+    Config, CorpusSource, DataConfig, DecodeConfig, Family, ModelConfig, TokenizerConfig, Units,
 };
 use crate::error::{Error, Result};
-
-/// Room for the special tokens and some learned ones.
-const MIN_VOCAB_SIZE: usize = 8;
-
-/// More generated pairs than fit into the RAM of any machine.
-const MAX_PAIRS: usize = 100_000_000;
-
-/// More micro-batches of an update than any run can wait for.
-const MAX_ACCUMULATE: usize = 1 << 16;
-
-/// Weights of corpora; others are typing errors.
-const WEIGHTS: RangeInclusive<f64> = 0.001..=1000.0;
-
-/// A token and `</s>`.
-const MIN_LEN: usize = 2;
 
 impl Config {
     /// Refuses values out of range, values that contradict each other, and values without effect.
@@ -48,7 +32,6 @@ impl Config {
         at_most(
             "train.micro_batches_per_update",
             self.train.micro_batches_per_update,
-            MAX_ACCUMULATE,
         )?;
         family::windows(self)?;
         unused::check(self)
@@ -57,7 +40,7 @@ impl Config {
     /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and what an imported
     /// model may have: no corpus, and windows that are longer than a batch.
     pub(crate) fn validate_stored(&self) -> Result<()> {
-        whole("seed", self.seed, 0)?;
+        whole("seed", self.seed)?;
         data(&self.data)?;
         tokenizer(&self.tokenizer)?;
         model(&self.model)?;
@@ -70,16 +53,9 @@ impl Config {
 }
 
 fn data(data: &DataConfig) -> Result<()> {
-    size("data.max_len", data.max_len, MIN_LEN)?;
-    fraction("data.hold_out", data.hold_out)?;
-    not_negative("data.max_ratio", data.max_ratio)?;
-    if data.max_ratio > 0.0 && data.max_ratio < 1.0 {
-        return refuse(
-            "data.max_ratio",
-            "at least 1, or 0 to keep all pairs",
-            data.max_ratio,
-        );
-    }
+    size("data.max_len", data.max_len)?;
+    number("data.hold_out", data.hold_out)?;
+    number("data.max_ratio", data.max_ratio)?;
     if data.hold_out > 0.0 && data.valid.is_some() {
         return refuse(
             "data.hold_out",
@@ -111,13 +87,11 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
         CorpusSource::Text(text) => file("text", text),
         CorpusSource::Builtin { pairs, .. } => {
             let key = format!("{section}.pairs");
-            size(&key, *pairs, 1)?;
-            at_most(&key, *pairs, MAX_PAIRS)
+            size(&key, *pairs)?;
+            at_most(&key, *pairs)
         }
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
-            let key = format!("{section}.weight");
-            let fits = WEIGHTS.contains(&part.weight);
-            require(fits, &key, "a number from 0.001 to 1000", part.weight)?;
+            number(&format!("{section}.weight"), part.weight)?;
             corpus(section, &part.source)
         }),
     }
@@ -125,41 +99,41 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
     path("tokenizer.from", tokenizer.from.as_ref())?;
-    size("tokenizer.vocab_size", tokenizer.vocab_size, MIN_VOCAB_SIZE)?;
-    at_most("tokenizer.vocab_size", tokenizer.vocab_size, 1 << 24)?;
-    size("tokenizer.sample_lines", tokenizer.sample_lines, 1)?;
-    whole("tokenizer.min_frequency", tokenizer.min_frequency, 1)
+    size("tokenizer.vocab_size", tokenizer.vocab_size)?;
+    at_most("tokenizer.vocab_size", tokenizer.vocab_size)?;
+    size("tokenizer.sample_lines", tokenizer.sample_lines)?;
+    whole("tokenizer.min_frequency", tokenizer.min_frequency)
 }
 
 pub(super) fn model(model: &ModelConfig) -> Result<()> {
-    size("model.d_model", model.d_model, 2)?;
-    size("model.d_ff", model.d_ff, 1)?;
-    size("model.n_heads", model.n_heads, 1)?;
-    size("model.n_encoder_layers", model.n_encoder_layers, 1)?;
-    size("model.n_decoder_layers", model.n_decoder_layers, 1)?;
-    size("model.max_len", model.max_len, MIN_LEN)?;
-    at_most("model.d_model", model.d_model, 1 << 16)?;
-    at_most("model.d_ff", model.d_ff, 1 << 18)?;
-    at_most("model.d_decoder_ff", model.d_decoder_ff, 1 << 18)?;
-    at_most("model.n_encoder_layers", model.n_encoder_layers, 1000)?;
-    at_most("model.n_decoder_layers", model.n_decoder_layers, 1000)?;
-    at_most("model.max_len", model.max_len, 1 << 20)?;
+    size("model.d_model", model.d_model)?;
+    size("model.d_ff", model.d_ff)?;
+    size("model.n_heads", model.n_heads)?;
+    size("model.n_encoder_layers", model.n_encoder_layers)?;
+    size("model.n_decoder_layers", model.n_decoder_layers)?;
+    size("model.max_len", model.max_len)?;
+    at_most("model.d_model", model.d_model)?;
+    at_most("model.d_ff", model.d_ff)?;
+    at_most("model.d_decoder_ff", model.d_decoder_ff)?;
+    at_most("model.n_encoder_layers", model.n_encoder_layers)?;
+    at_most("model.n_decoder_layers", model.n_decoder_layers)?;
+    at_most("model.max_len", model.max_len)?;
     path("model.from", model.from.as_ref())?;
-    fraction("model.dropout", model.dropout)?;
-    fraction("model.attention_dropout", model.attention_dropout)?;
-    fraction("model.activation_dropout", model.activation_dropout)?;
-    positive("model.norm_epsilon", model.norm_epsilon)?;
-    positive("model.logit_scale", model.logit_scale)?;
+    number("model.dropout", model.dropout)?;
+    number("model.attention_dropout", model.attention_dropout)?;
+    number("model.activation_dropout", model.activation_dropout)?;
+    number("model.norm_epsilon", model.norm_epsilon)?;
+    number("model.logit_scale", model.logit_scale)?;
     network::check(model)
 }
 
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
-    size("decode.beam_width", decode.beam_width, 1)?;
-    at_most("decode.beam_width", decode.beam_width, MAX_BEAM_WIDTH)?;
-    not_negative("decode.length_penalty", decode.length_penalty)?;
-    not_negative("decode.max_new_factor", decode.max_new_factor)?;
-    size("decode.max_new_extra", decode.max_new_extra, 1)?;
-    size("decode.batch_size", decode.batch_size, 1)
+    size("decode.beam_width", decode.beam_width)?;
+    at_most("decode.beam_width", decode.beam_width)?;
+    number("decode.length_penalty", decode.length_penalty)?;
+    number("decode.max_new_factor", decode.max_new_factor)?;
+    size("decode.max_new_extra", decode.max_new_extra)?;
+    size("decode.batch_size", decode.batch_size)
 }
 
 /// Checks `data.max_len`, which a stream does not use.
@@ -172,8 +146,14 @@ fn lengths(config: &Config) -> Result<()> {
     require(data <= model, "data.max_len", expected, data)
 }
 
-/// Checks a count of at least `least`; TOML holds no more than 63 bits.
-fn whole(key: &str, value: u64, least: u64) -> Result<()> {
+/// Checks the lower limit of a count; TOML holds no more than 63 bits.
+fn whole(key: &str, value: u64) -> Result<()> {
+    let least = Range::of(key).least.unwrap_or(0.0);
+    whole_from(key, value, least as u64)
+}
+
+/// As [`whole`], with a lower limit that depends on other keys.
+fn whole_from(key: &str, value: u64, least: u64) -> Result<()> {
     require(
         value >= least,
         key,
@@ -188,38 +168,23 @@ fn whole(key: &str, value: u64, least: u64) -> Result<()> {
     )
 }
 
-fn size(key: &str, value: usize, least: usize) -> Result<()> {
-    whole(key, value as u64, least as u64)
+fn size(key: &str, value: usize) -> Result<()> {
+    whole(key, value as u64)
 }
 
 /// Checks an upper limit; larger sizes are typing errors, and their allocation would fail.
-fn at_most(key: &str, value: usize, most: usize) -> Result<()> {
-    require(value <= most, key, format!("at most {most}"), value)
+fn at_most(key: &str, value: usize) -> Result<()> {
+    let most = Range::of(key).most.unwrap_or(f64::MAX);
+    require(value as f64 <= most, key, format!("at most {most}"), value)
 }
 
-fn fraction(key: &str, value: f64) -> Result<()> {
+/// Checks the range of any number.
+fn number(key: &str, value: f64) -> Result<()> {
+    let range = Range::of(key);
     require(
-        (0.0..1.0).contains(&value),
+        range.contains(value),
         key,
-        "a number from 0 up to, but not including, 1",
-        value,
-    )
-}
-
-fn positive(key: &str, value: f64) -> Result<()> {
-    require(
-        value > 0.0 && value.is_finite(),
-        key,
-        "a number above 0",
-        value,
-    )
-}
-
-fn not_negative(key: &str, value: f64) -> Result<()> {
-    require(
-        value >= 0.0 && value.is_finite(),
-        key,
-        "a number, 0 or more",
+        format!("a number{range}"),
         value,
     )
 }

@@ -1,9 +1,12 @@
 //! `[data.train]` and `[data.valid]`: the source of a corpus.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
@@ -92,13 +95,13 @@ impl CorpusSource {
 }
 
 /// The generated corpora.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum BuiltinTask {
-    /// English to German by a synchronous grammar.
+    /// English and German sentences of a small grammar. It has tags and classes, too, so that every family can learn from it.
     Grammar,
-    /// A sequence of digits, reversed.
+    /// Sequences of digits, and the same digits in reverse order.
     Reverse,
 }
 
@@ -111,26 +114,108 @@ enum Written {
     One(CorpusKeys),
 }
 
-/// The keys of one corpus.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// One corpus.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = exactly_one)]
 pub(super) struct CorpusKeys {
+    /// The file of source sentences, one per line. Its lines are aligned with those of `tgt`. Taggers read tokens separated by
+    /// blanks from it, classifiers texts. It may be a pattern such as `part-*.en`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.en"]))]
     src: Option<PathBuf>,
+    /// The file of translations, aligned line by line with `src`. For taggers it has tags separated by blanks, for classifiers
+    /// labels.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.de"]))]
     tgt: Option<PathBuf>,
+    /// A file of lines `source<TAB>target`. For classifiers the lines are `label<TAB>text`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.tsv"]))]
     tsv: Option<PathBuf>,
+    /// A file of JSON objects, one per line. They have the strings `src` and `tgt`; for taggers the lists `tokens` and `tags`, or
+    /// `vectors` and `tags`; for classifiers the strings `text` and `label`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.jsonl"]))]
     jsonl: Option<PathBuf>,
+    /// A plain text file, from which language models learn.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["corpus.txt"]))]
     text: Option<PathBuf>,
+    /// A generated corpus, for trying things out. It needs `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["grammar"]))]
     builtin: Option<BuiltinTask>,
+    /// The number of pairs of a generated corpus.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_PAIRS), extend("examples" = [20_000]))]
     pairs: Option<usize>,
+    /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have weights; the default
+    /// is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1000), extend("examples" = [2.5]))]
     weight: Option<f64>,
+}
+
+/// More generated pairs than fit into the RAM of any machine.
+const MAX_PAIRS: usize = 100_000_000;
+
+/// The keys that name a corpus; exactly one group of them does.
+const WAYS: [&[&str]; 5] = [
+    &["src", "tgt"],
+    &["tsv"],
+    &["jsonl"],
+    &["text"],
+    &["builtin"],
+];
+
+/// One corpus, or a list of corpora with weights.
+impl JsonSchema for CorpusSource {
+    fn schema_name() -> Cow<'static, str> {
+        "CorpusSource".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<OneCorpus>();
+        let weighted = generator.subschema_for::<CorpusKeys>();
+        json_schema!({ "anyOf": [one, { "type": "array", "items": weighted, "minItems": 1 }] })
+    }
+}
+
+/// The schema of a corpus that is no part of a list.
+pub(super) struct OneCorpus;
+
+impl JsonSchema for OneCorpus {
+    fn schema_name() -> Cow<'static, str> {
+        "OneCorpus".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = CorpusKeys::json_schema(generator);
+        schema.insert("not".into(), json!({ "required": ["weight"] }));
+        schema
+    }
+}
+
+/// Requires the keys of exactly one corpus.
+fn exactly_one(schema: &mut Schema) {
+    let ways = WAYS.map(|keys| json!({ "required": keys }));
+    schema.insert("oneOf".into(), json!(ways));
+    let together = [
+        ["src", "tgt"],
+        ["tgt", "src"],
+        ["builtin", "pairs"],
+        ["pairs", "builtin"],
+    ];
+    let together: Map<_, _> = together
+        .map(|[key, other]| (key.into(), json!([other])))
+        .into_iter()
+        .collect();
+    schema.insert("dependentRequired".into(), together.into());
 }
 
 /// Keys that name no corpus, or more than one.
@@ -171,20 +256,23 @@ impl Mistake {
 }
 
 impl CorpusKeys {
-    /// A key that is enough to name a corpus.
-    pub(super) const ONE: &'static str = "text";
-
     /// The ways in which a corpus is named here, for messages.
-    fn given(&self) -> Vec<&'static str> {
-        let ways = [
-            ("`src` + `tgt`", self.src.is_some() || self.tgt.is_some()),
-            ("`tsv`", self.tsv.is_some()),
-            ("`jsonl`", self.jsonl.is_some()),
-            ("`text`", self.text.is_some()),
-            ("`builtin`", self.builtin.is_some()),
+    fn given(&self) -> Vec<String> {
+        let given = [
+            self.src.is_some() || self.tgt.is_some(),
+            self.tsv.is_some(),
+            self.jsonl.is_some(),
+            self.text.is_some(),
+            self.builtin.is_some(),
         ];
-        let given = ways.into_iter().filter(|(_, given)| *given);
-        given.map(|(way, _)| way).collect()
+        let ways = WAYS.iter().zip(given).filter(|(_, given)| *given);
+        ways.map(|(keys, _)| {
+            keys.iter()
+                .map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(" + ")
+        })
+        .collect()
     }
 }
 

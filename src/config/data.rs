@@ -2,57 +2,70 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::corpus::{CorpusSource, ONE_OF};
+use super::corpus::{CorpusSource, ONE_OF, OneCorpus};
 use crate::error::{Error, Result};
 
 /// Name of the folder for training data on disk, unless configured.
 const STORES: &str = ".attentive";
 
 /// `[data]`: the corpora.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["train"]))]
 pub struct DataConfig {
-    /// The folder to which the paths of corpora are relative; by default the current directory.
+    /// The folder to which the paths of corpora are relative. By default, they are relative to the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["corpora/en-de"]))]
     pub dir: Option<PathBuf>,
-    /// Training corpus, or several with weights. It is required in a file, but may be missing in a configuration made in a program.
+    /// The training corpus, or a list of corpora with weights. Every configuration file needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub train: Option<CorpusSource>,
-    /// Validation corpus; without it, and with `hold_out` = 0, nothing is validated.
+    /// The validation corpus. Without it, and with `data.hold_out = 0`, nothing is validated.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<OneCorpus>")]
     pub valid: Option<CorpusSource>,
-    /// Fraction at the end of `train` that is held out for validation, instead of `valid`.
+    /// The fraction at the end of the training corpus that is held out for validation. Use it in place of `data.valid`, not together
+    /// with it; 0 holds nothing out.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub hold_out: f64,
-    /// Division of text for language models.
+    /// How the text of a language model is divided. Only `decoder_only` models can learn from a stream.
     pub units: Units,
-    /// Sentences longer than this many tokens, with `</s>`, are dropped from training and counted. Unused by streams.
+    /// The longest training sentence in tokens, `</s>` included. Longer sentences are left out of training and counted in the log.
+    /// It may be at most `model.max_len`. With `data.units = "stream"` it has no effect.
+    #[schemars(range(min = MIN_LEN))]
     pub max_len: usize,
-    /// Pairs of which one side has more than this many times the tokens of the other, `</s>` included, are dropped from training
-    /// and counted; 0 keeps all.
+    /// The largest ratio between the lengths of the two sides of a pair, in tokens with `</s>`. Pairs above it are left out of
+    /// training and counted; 0 keeps all pairs.
+    #[schemars(extend("anyOf" = [{ "const": 0 }, { "minimum": 1 }]))]
     pub max_ratio: f64,
-    /// Whether lines that have occurred before are dropped from training and counted.
+    /// Whether to leave out lines (or pairs) that have occurred before in the training corpus. They are counted in the log.
     pub drop_repeated: bool,
-    /// Whether pairs whose sides are the same are dropped from training and counted.
+    /// Whether to leave out pairs whose two sides are the same. They are counted in the log.
     pub drop_copies: bool,
-    /// Where the encoded training data are kept while training.
+    /// Where the encoded training data are kept during training. The batches and their order do not depend on it.
     pub store: StoreKind,
-    /// The folder for training data on disk; by default `.attentive` beside the first file of `train`, or in the folder where its
-    /// pattern begins.
+    /// The folder for training data on disk. By default, it is `.attentive` beside the first file of `data.train`; if that file is
+    /// a pattern such as `corpus/*/part.gz`, it is in the folder where the pattern begins.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["/scratch/attentive"]))]
     pub store_dir: Option<PathBuf>,
 }
 
+/// A token and `</s>`.
+pub(super) const MIN_LEN: usize = 2;
+
 /// Where the encoded training data are kept while training. Batches and their order do not depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
-    /// On disk if the files of `train` are large compared with the free memory, and in memory otherwise.
+    /// On disk if the files of `data.train` are large compared with the free RAM, otherwise in RAM.
     Auto,
-    /// In memory, encoded anew for every run.
+    /// In RAM. The corpus is encoded anew for every run.
     Memory,
-    /// On disk, encoded once and read while training.
+    /// On disk. The corpus is encoded once and read during training.
     Disk,
 }
 
@@ -124,11 +137,11 @@ impl Default for DataConfig {
 }
 
 /// Division of text for language models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Units {
     /// Every line is a separate text.
     Lines,
-    /// The whole file is one text, read in windows of `model.max_len` tokens.
+    /// The whole file is one text. It is read in windows of `model.max_len` tokens.
     Stream,
 }

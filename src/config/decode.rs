@@ -1,5 +1,6 @@
 //! `[decode]`: the search.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -8,27 +9,31 @@ use crate::error::Result;
 pub const MAX_BEAM_WIDTH: usize = 1000;
 
 /// `[decode]`: defaults of the search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
-    /// Hypotheses kept at each decoding step; 1 for greedy search.
+    /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are slower.
+    #[schemars(range(min = 1, max = MAX_BEAM_WIDTH))]
     pub beam_width: usize,
-    /// Exponent of the length penalty, as in transformers and CTranslate2: 0 for none. By default 1, and 0.6 for the formula
-    /// `gnmt`.
+    /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values prefer longer translations.
+    #[schemars(range(min = 0))]
     pub length_penalty: f64,
-    /// Formula of the length penalty.
+    /// The formula of the length penalty, by which the sum of the log-probabilities of the tokens is divided.
     pub length_penalty_formula: LengthPenaltyFormula,
-    /// A translation has at most `max_new_factor` · source tokens + `max_new_extra` tokens.
+    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens + `max_new_extra` tokens.
+    #[schemars(range(min = 0))]
     pub max_new_factor: f64,
-    /// See `max_new_factor`.
+    /// The constant in the length limit, in tokens; see `decode.max_new_factor`.
+    #[schemars(range(min = 1))]
     pub max_new_extra: usize,
-    /// When a beam search ends.
+    /// When the beam search of a sentence ends.
     pub early_stopping: EarlyStopping,
-    /// Fewest tokens of a translation, without `</s>`, which is barred before.
+    /// The smallest number of tokens in a translation. `</s>`, which does not count, is not generated before.
     pub min_length: usize,
-    /// Length of n-grams that no translation may contain twice; 0 to allow all.
+    /// The length of n-grams that may not occur twice in a translation; 0 to allow all.
     pub no_repeat_ngram: usize,
-    /// Sentences translated together.
+    /// The number of sentences that are translated together. Larger batches are faster but need more RAM.
+    #[schemars(range(min = 1))]
     pub batch_size: usize,
 }
 
@@ -43,7 +48,7 @@ impl DecodeConfig {
 }
 
 /// Formula of the length penalty: the sum of the tokens' log-probabilities is divided by
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum LengthPenaltyFormula {
@@ -66,7 +71,7 @@ impl LengthPenaltyFormula {
 
 /// When the beam search of a sentence ends. The values are those of `early_stopping` in transformers: `"never"`, `False` and
 /// `True`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum EarlyStopping {

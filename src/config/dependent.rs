@@ -3,22 +3,66 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::schema::join;
 use super::{DecodeConfig, Family, LengthPenaltyFormula, ModelConfig, Task, TrainConfig};
 
 /// The most updates of warm-up of a model that is trained already.
 const MOST_WARMUP: u64 = 500;
 
+/// A default that depends on other keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Dependent {
+    /// The key that was missing.
+    pub(super) key: String,
+    /// The keys on which its default depends, for messages.
+    pub(super) on: &'static str,
+}
+
 /// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on whether training starts
-/// from a model.
-pub(super) fn fill_in(config: &mut Table) {
-    by_family(config);
-    by_formula(config);
-    by_source(config);
+/// from a model. Returns them.
+pub(super) fn fill_in(config: &mut Table) -> Vec<Dependent> {
+    let mut found = Vec::new();
+    by_family(&mut Missing::of(config, "`model.family`", &mut found));
+    by_formula(&mut Missing::of(
+        config,
+        "`decode.length_penalty_formula`",
+        &mut found,
+    ));
+    by_source(config, &mut found);
+    found
+}
+
+/// The missing keys of a configuration, to set them.
+struct Missing<'a> {
+    config: &'a mut Table,
+    on: &'static str,
+    found: &'a mut Vec<Dependent>,
+}
+
+impl<'a> Missing<'a> {
+    fn of(config: &'a mut Table, on: &'static str, found: &'a mut Vec<Dependent>) -> Self {
+        Self { config, on, found }
+    }
+
+    /// Sets a key of a section, unless it is set.
+    fn set(&mut self, sections: &str, key: &str, value: impl Into<Value>) {
+        let table = sections
+            .split('.')
+            .fold(&mut *self.config, |table, name| section(table, name));
+        if !table.contains_key(key) {
+            table.insert(key.to_owned(), value.into());
+            self.found.push(Dependent {
+                key: join(sections, key),
+                on: self.on,
+            });
+        }
+    }
 }
 
 /// Taggers read whole words, and taggers and classifiers have a vocabulary of labels. Only translations have many right words in
 /// a place, for which labels are smoothed.
-fn by_family(config: &mut Table) {
+fn by_family(missing: &mut Missing<'_>) {
+    let config = &*missing.config;
     let Some(family) = of::<Family>(config, "model", "family") else {
         return;
     };
@@ -27,30 +71,26 @@ fn by_family(config: &mut Table) {
     let reads_vectors = width.is_some_and(|width| width > 0);
     let task = family.task();
     if task != Task::Translate {
-        set(config, "train", "label_smoothing", 0.0);
+        missing.set("train", "label_smoothing", 0.0);
     }
     match task {
         // Vectors have no vocabulary to keep separate.
-        Task::Tag if reads_vectors => set(config, "tokenizer", "kind", "word"),
+        Task::Tag if reads_vectors => missing.set("tokenizer", "kind", "word"),
         Task::Tag => {
-            set(config, "tokenizer", "kind", "word");
-            set(config, "tokenizer", "vocabulary", "separate");
+            missing.set("tokenizer", "kind", "word");
+            missing.set("tokenizer", "vocabulary", "separate");
         }
-        Task::Classify => set(config, "tokenizer", "vocabulary", "separate"),
+        Task::Classify => missing.set("tokenizer", "vocabulary", "separate"),
         Task::Translate | Task::Generate | Task::Fill | Task::Embed => {}
     }
 }
 
 /// The exponents of the two formulas have different scales.
-fn by_formula(config: &mut Table) {
-    let formula: Option<LengthPenaltyFormula> = of(config, "decode", "length_penalty_formula");
+fn by_formula(missing: &mut Missing<'_>) {
+    let formula: Option<LengthPenaltyFormula> =
+        of(missing.config, "decode", "length_penalty_formula");
     if let Some(formula) = formula {
-        set(
-            config,
-            "decode",
-            "length_penalty",
-            formula.default_exponent(),
-        );
+        missing.set("decode", "length_penalty", formula.default_exponent());
     }
 }
 
@@ -72,29 +112,33 @@ fn fine_tuning_rate(width: usize) -> f64 {
 }
 
 /// A model that is trained already needs little warm-up, and is lost at a high learning rate.
-fn by_source(config: &mut Table) {
+fn by_source(config: &mut Table, found: &mut Vec<Dependent>) {
     let from: Option<String> = of(config, "model", "from");
     if from.is_none() {
         return;
     }
     let max_steps = of(config, "train", "max_steps").unwrap_or(TrainConfig::default().max_steps);
     let width = of(config, "model", "d_model").unwrap_or(ModelConfig::default().d_model);
-    let train = section(config, "train");
-    let kind = get(train, "schedule").and_then(|schedule| schedule.get("kind")?.as_str());
+    let train = get(config, "train");
+    let schedule = train.and_then(|train| get(train, "schedule"));
+    let kind = schedule.and_then(|schedule| schedule.get("kind")?.as_str());
     // Others need no warm-up.
     let least = u64::from(matches!(kind, None | Some("noam" | "inverse_sqrt")));
     // Of `noam`, the rate is a factor.
     let has_peak = kind != Some("noam");
     let warmup = (max_steps / 10).clamp(least, MOST_WARMUP) as i64;
     if has_peak {
-        set(
-            train,
-            "optimizer",
+        Missing::of(config, "`model.from` and `model.d_model`", found).set(
+            "train.optimizer",
             "learning_rate",
             fine_tuning_rate(width.max(1)),
         );
     }
-    set(train, "schedule", "warmup_steps", warmup);
+    Missing::of(config, "`model.from` and `train.max_steps`", found).set(
+        "train.schedule",
+        "warmup_steps",
+        warmup,
+    );
 }
 
 fn get<'a>(table: &'a Table, name: &str) -> Option<&'a Table> {
@@ -114,12 +158,6 @@ fn section<'a>(table: &'a mut Table, name: &str) -> &'a mut Table {
         Value::Table(section) => section,
         _ => unreachable!("sections have been checked"),
     }
-}
-
-/// Sets a key unless it is set.
-fn set(config: &mut Table, name: &str, key: &str, value: impl Into<Value>) {
-    let entry = section(config, name).entry(key);
-    entry.or_insert_with(|| value.into());
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use toml::{Table, Value};
 
+use super::dependent::Dependent;
+use super::origin::{Origins, ValueOrigin};
 use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
 use super::{Config, corpus, dependent, older, source};
@@ -41,7 +43,7 @@ impl Config {
         let text = read_text(path, MOST_BYTES)?;
         let mut draft = Draft::parse(&text, path, &[])?;
         older::fill_in(&mut draft.table);
-        draft.finish(None, Self::validate_stored)
+        draft.finish(None, &mut Origins::default(), Self::validate_stored)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -168,28 +170,55 @@ impl Draft {
     ///
     /// # Errors
     /// Those of [`Config::parse`].
-    pub fn resolve(mut self, known: &Known) -> Result<Config> {
+    pub fn resolve(self, known: &Known) -> Result<Config> {
+        self.resolve_with_origins(known).map(|(config, _)| config)
+    }
+
+    /// [`Draft::resolve`], with the origins of the values.
+    ///
+    /// # Errors
+    /// Those of [`Config::parse`].
+    pub fn resolve_with_origins(mut self, known: &Known) -> Result<(Config, Origins)> {
         let Known { source, begun } = known;
+        let mut origins = Origins::new(&self.table, |key| self.origin(key));
         if let Some(begun) = begun {
             older::keep(&mut self.table, begun);
+            origins.add(&self.table, |_| ValueOrigin::Run);
         }
         let source = source.as_ref();
-        self.finish(source, |config| {
+        let config = self.finish(source, &mut origins, |config| {
             source.map_or(Ok(()), |source| config.check_source(source))?;
             config.validate()
-        })
+        })?;
+        Ok((config, origins))
+    }
+
+    /// The origin of the value of `key` in the file with the overrides.
+    fn origin(&self, key: &str) -> ValueOrigin {
+        if self.overrides.iter().any(|o| o.sets(key)) {
+            return ValueOrigin::Override;
+        }
+        let path = self.path.clone();
+        match line_of(&self.text, key) {
+            Some(line) => ValueOrigin::File { path, line },
+            None => ValueOrigin::Override,
+        }
     }
 
     pub(super) fn finish(
         mut self,
         source: Option<&Config>,
+        origins: &mut Origins,
         validate: impl Fn(&Config) -> Result<()>,
     ) -> Result<Config> {
         let mut table = std::mem::take(&mut self.table);
         if let Some(source) = source {
             source::fill_in(&mut table, source);
+            origins.add(&table, |_| ValueOrigin::BaseModel);
         }
-        dependent::fill_in(&mut table);
+        for Dependent { key, on } in dependent::fill_in(&mut table) {
+            origins.insert(key, ValueOrigin::DependentDefault { on });
+        }
         // The checks above have already refused, with better messages, everything that serde could refuse.
         let config: Config = table
             .try_into()
@@ -274,7 +303,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
     }
 }
 
-/// Adds the location of the value to an [`Error::Config`].
+/// Adds the location of the value to an [`Error::Config`], and that of the key to an [`Error::UnknownKey`].
 fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
     match error {
         Error::Config {
@@ -291,6 +320,11 @@ fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
                 hint,
             }
         }
+        Error::UnknownKey { key, hint, .. } => Error::UnknownKey {
+            place: format!(" ({})", place(&key)),
+            key,
+            hint,
+        },
         other => other,
     }
 }

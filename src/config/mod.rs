@@ -12,10 +12,15 @@ mod difference;
 mod load;
 mod model;
 mod older;
+mod origin;
+mod range;
+mod reference;
 mod renamed;
 mod rotary;
 mod schema;
+mod show;
 mod source;
+mod start;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -33,8 +38,11 @@ pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WID
 pub use difference::Difference;
 pub use load::{Draft, Known};
 pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use origin::{Origins, ValueOrigin};
+pub use reference::reference;
 pub use renamed::Renamed;
 pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
+pub use start::Start;
 pub use tokenizer::{
     NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
 };
@@ -43,22 +51,25 @@ pub use train::{
     ScheduleConfig, ScheduleKind, TrainConfig, TrainPrecision,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A whole configuration file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The configuration file of a model that Attentive trains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["data"]))]
 pub struct Config {
-    /// Seeds everything random: initialization, shuffling, dropout, built-in corpora.
+    /// The seed of everything random: initial weights, the order of batches, dropout, built-in corpora. The same seed gives the same
+    /// model.
     pub seed: u64,
-    /// The corpora.
+    /// The training and validation corpora.
     pub data: DataConfig,
-    /// Tokenization.
+    /// How text is divided into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
     pub tokenizer: TokenizerConfig,
-    /// The network.
+    /// The network. Keys that the chosen architecture does not use are refused, unless they have their default value.
     pub model: ModelConfig,
-    /// Training.
+    /// Batches, loss, validation, checkpoints and limits of training.
     pub train: TrainConfig,
-    /// Search, in validation and, by default, afterwards.
+    /// How translations are searched, in validation and by default in all commands that use the model.
     pub decode: DecodeConfig,
 }

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data::MIN_LEN;
 use super::rotary::RotaryScalingConfig;
 use crate::architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
@@ -13,136 +15,170 @@ use crate::error::Result;
 
 /// `[model]`: the family and its variants. Keys that the chosen architecture does not use are refused, unless they have their
 /// default value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// The model directory from which training starts. The network, the tokenizer and the search are those of that model, except for
-    /// the keys that are set; these may only differ in dropout, special tokens and `[decode]`. A masked language model may
-    /// also become a classifier or a tagger.
+    /// The base model: the directory of a model from which training starts. The keys of `[model]`, `[tokenizer]` and `[decode]` are
+    /// those of the base model unless they are set, and only dropout, special tokens and `[decode]` may differ. A masked language
+    /// model may also become a classifier or a tagger. A relative path starts at the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["runs/multi30k"]))]
     pub from: Option<PathBuf>,
-    /// Patterns of names of parameters that training leaves as they are, as in `encoder.*`. `*` stands for any characters.
+    /// The parameters that training leaves as they are, as patterns of their names. `*` stands for any characters. `attentive info`
+    /// lists the names.
+    #[schemars(extend("examples" = [["encoder.*"]]))]
     pub freeze: Vec<String>,
-    /// The family, which sets the defaults of `encoder` and `decoder`.
+    /// The kind of model. It also sets which stacks the encoder and the decoder have by default.
     pub family: Family,
-    /// The encoder's stack; by default that of the family, which is recurrent for taggers.
+    /// The kind of layers in the encoder. By default, it is that of the family; taggers have a recurrent encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["transformer"]))]
     pub encoder: Option<StackKind>,
-    /// The decoder's stack; by default that of the family.
+    /// The kind of layers in the decoder. By default, it is that of the family.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["recurrent"]))]
     pub decoder: Option<StackKind>,
-    /// Mixing of the positions in a Transformer decoder: self-attention or a recurrent cell.
+    /// How a Transformer decoder combines the positions of the target: by self-attention or by a recurrent cell in its place.
     pub decoder_mixing: MixingKind,
-    /// Width of the embeddings and of every sublayer's output.
+    /// The width of embeddings and of the output of every sublayer. Wider models learn more but are slower.
+    #[schemars(range(min = 2, max = 1 << 16))]
     pub d_model: usize,
-    /// Width of the feed-forward networks' inner layer.
+    /// The width of the inner layer of the feed-forward networks, usually 2 to 4 times `model.d_model`.
+    #[schemars(range(min = 1, max = 1 << 18))]
     pub d_ff: usize,
-    /// The same in the decoder, if it differs there; 0 for `d_ff`.
+    /// The width of the inner layer of the decoder's feed-forward networks; 0 for `model.d_ff`.
+    #[schemars(range(min = 0, max = 1 << 18))]
     pub d_decoder_ff: usize,
-    /// Attention heads; they divide `d_model`, unless `d_head` is set.
+    /// The number of attention heads. It divides `model.d_model`, unless `model.d_head` is set.
+    #[schemars(range(min = 1, max = 1 << 16))]
     pub n_heads: usize,
-    /// The same in the decoder, if it differs there; 0 for `n_heads`.
+    /// The number of attention heads in the decoder; 0 for `model.n_heads`.
+    #[schemars(range(min = 0, max = 1 << 16))]
     pub n_decoder_heads: usize,
-    /// Heads of keys and values, a divisor of the heads of each stack (Ainslie et al. 2023); 0 for as many as there are.
+    /// The number of heads of keys and values (grouped-query attention, Ainslie et al. 2023). It divides the number of heads of each
+    /// stack; 0 for as many as there are heads.
     pub n_kv_heads: usize,
-    /// Width of a head; 0 for `d_model` divided by the heads.
+    /// The width of an attention head; 0 for `model.d_model` divided by the number of heads.
+    #[schemars(range(min = 0, max = 1 << 16))]
     pub d_head: usize,
-    /// Layers of the encoder.
+    /// The number of layers in the encoder.
+    #[schemars(range(min = 1, max = 1000))]
     pub n_encoder_layers: usize,
-    /// Layers of the decoder.
+    /// The number of layers in the decoder.
+    #[schemars(range(min = 1, max = 1000))]
     pub n_decoder_layers: usize,
     /// The longest sequence that the model accepts, in tokens.
+    #[schemars(range(min = MIN_LEN, max = 1 << 20))]
     pub max_len: usize,
-    /// Dropout on embeddings and between layers; never on vectors that are read in place of tokens.
-    ///
-    /// In a Transformer, it acts on the sum of embedding and position and around each sublayer (see `dropout_position`). In
-    /// recurrent stacks, it acts on the embedding, between layers, and on the input of the prediction: a decoder's readout
-    /// t, or a tagger's last layer. It never acts on states within a layer, nor between a recurrent encoder and its decoder.
+    /// The dropout rate of embeddings and between layers. Raise it, for example to 0.3, if there is little training text. A
+    /// Transformer stack applies it to the sum of embedding and position and around each sublayer (see `model.dropout_position`); a
+    /// recurrent stack to the embedding, between layers, and to the input of the prediction, but not to states within a layer.
+    /// Vectors that a tagger reads in place of tokens have no dropout.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub dropout: f64,
-    /// Dropout on the attention weights.
+    /// The dropout rate of attention weights.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub attention_dropout: f64,
-    /// Dropout after the feed-forward networks' activation.
+    /// The dropout rate after the activation of the feed-forward networks.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub activation_dropout: f64,
-    /// Position of dropout around a sublayer.
+    /// Where dropout is applied around a sublayer.
     pub dropout_position: DropoutPosition,
-    /// Position of the norm around a sublayer.
+    /// Where the norm is applied around a sublayer.
     pub norm_position: NormPosition,
-    /// Kind of norm.
+    /// The kind of norm.
     pub norm: NormKind,
-    /// ε of the norms.
+    /// The ε of the norms, which avoids a division by zero.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub norm_epsilon: f64,
-    /// Whether the sum of embedding and position is normalized.
+    /// Whether to normalize the sum of embedding and position.
     pub embedding_norm: bool,
-    /// Whether each stack ends with a norm; by default if `norm_position` is `pre`.
+    /// Whether each stack ends with a norm. By default, it does if `model.norm_position` is `pre`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [true]))]
     pub final_norm: Option<bool>,
-    /// Activation function of the feed-forward networks.
+    /// The activation function of the feed-forward networks.
     pub activation: ActivationKind,
-    /// Multiplies the activation by a second linear map of the input (gated linear units, Shazeer 2020).
+    /// Whether the activation is multiplied by a second linear map of the input (gated linear units, Shazeer 2020).
     pub feed_forward_gate: bool,
-    /// Whether the maps of feed-forward networks have biases.
+    /// Whether the linear maps of the feed-forward networks have biases.
     pub feed_forward_bias: bool,
-    /// Encoding of positions.
+    /// How Transformer layers learn about positions.
     pub positions: Positions,
-    /// The row of position 0 in the table of learned positions.
+    /// The row of the first position in the table of learned positions. Imported models may need it; otherwise leave it at 0.
+    #[schemars(range(min = 0, max = 1 << 16))]
     pub position_offset: usize,
-    /// Base of the wavelengths of rotary positions.
+    /// The base of the wavelengths of rotary positions.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub rotary_base: f64,
-    /// A change of the frequencies of rotary positions for longer texts.
+    /// A change of the frequencies of rotary positions, for texts longer than those of training.
     pub rotary_scaling: RotaryScalingConfig,
-    /// Number of distance buckets of relative positions.
+    /// The number of buckets of distances for relative positions.
+    #[schemars(range(min = 4, max = 1 << 16), extend("multipleOf" = 4))]
     pub relative_buckets: usize,
-    /// Distances from here on share the last bucket of relative positions.
+    /// The distance from which on all distances share the last bucket of relative positions. It must be at least
+    /// `model.relative_buckets`.
+    #[schemars(range(min = 0, max = 1 << 20))]
     pub relative_distance: usize,
-    /// Multiplies embeddings by √d_model (section 3.4 of the paper).
+    /// Whether embeddings are multiplied by √d_model (*Attention Is All You Need*, section 3.4).
     pub scale_embeddings: bool,
-    /// Sharing of embeddings and the output projection.
+    /// Which of the embeddings and the output projection are the same matrix. Sharing saves parameters.
     pub tie_embeddings: TieEmbeddings,
     /// Whether the query, key, value and output projections of attention have biases.
     pub attention_bias: bool,
-    /// Factor of the attention scores; by default 1/√d_head.
+    /// The factor of attention scores. By default, it is 1/√(width of a head).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "examples" = [0.125]))]
     pub attention_scale: Option<f64>,
     /// Whether a linear map, the activation function and a norm come before the output projection of a masked language model, as in
     /// BERT (Devlin et al. 2019).
     pub output_transform: bool,
     /// Whether the output projection has a bias.
     pub output_bias: bool,
-    /// Factor of the last layer before the output projection.
+    /// The factor of the last layer's output before the output projection.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub logit_scale: f64,
-    /// Reduction of a text to one vector, for classifiers and encoders alone.
+    /// How the vectors of all positions are reduced to one vector of the text, in classifiers and in models of the family `encoder`.
     pub pooling: Pooling,
-    /// A layer between a text's vector and the labels of a classifier: a linear map and this function.
+    /// The layer between a text's vector and the labels of a classifier.
     pub label_layer: LabelLayer,
-    /// Whether a tagger reads words as the tokenizer divides them, with the tokens around a text, and labels each word at its first
-    /// token. Otherwise each word is one token.
+    /// Whether a tagger reads subwords and labels each word at its first subword. Otherwise, each word is one token. With
+    /// `model.from`, it follows the tokenizer of the base model.
     pub word_pieces: bool,
-    /// Whether the vector of an encoder alone is scaled to length 1.
+    /// Whether the vector of a text is scaled to length 1, in models of the family `encoder`.
     pub normalize_embeddings: bool,
-    /// A token before every text that the encoder reads; by default none.
+    /// A token before every text that the encoder reads. By default, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["<s>"]))]
     pub source_first: Option<String>,
-    /// A token after the end of every text that the encoder reads; by default none.
+    /// A token after every text that the encoder reads. By default, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["</s>"]))]
     pub source_last: Option<String>,
-    /// The first token that the decoder reads, in training and decoding; by default `<s>`.
+    /// The first token that the decoder reads, in training and in decoding. By default, it is `<s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["</s>"]))]
     pub decoder_start_token: Option<String>,
-    /// Forced first token of every translation.
+    /// A token with which every translation must begin, such as the code of a language. By default, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["<s>"]))]
     pub forced_bos_token: Option<String>,
-    /// Forced last token of translations that reach the length limit.
+    /// A token with which translations that reach the length limit must end. By default, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["</s>"]))]
     pub forced_eos_token: Option<String>,
-    /// Tokens that are never generated; by default `<pad>` and `<s>`, and in language models all special tokens but `</s>`.
+    /// The tokens that are never generated. By default, they are `<pad>` and `<s>`, and in language models all special tokens except
+    /// `</s>`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [["<pad>", "<unk>"]]))]
     pub suppress_tokens: Option<Vec<String>>,
-    /// Tokens other than `</s>` that end a text of a language model.
+    /// Further tokens, besides `</s>`, that end a text of a language model. By default, there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [["<|im_end|>"]]))]
     pub extra_eos_tokens: Option<Vec<String>>,
-    /// Initialization of the weights.
+    /// The distribution from which the initial weights are drawn.
     pub init: Init,
-    /// Values of recurrent stacks.
+    /// Recurrent layers.
     pub recurrent: RecurrentConfig,
 }
 
@@ -157,50 +193,51 @@ impl ModelConfig {
 }
 
 /// A kind of model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// Encoder and decoder of *Attention Is All You Need*.
+    /// Translates with the encoder and decoder of *Attention Is All You Need*.
     Transformer,
-    /// A recurrent encoder and decoder (Sutskever et al. 2014), with attention if `recurrent.attention` says so.
+    /// Translates with a recurrent encoder and decoder (Sutskever et al. 2014). The decoder has attention, unless
+    /// `model.recurrent.attention` is `none`.
     Seq2seq,
-    /// The Transformer's decoder alone: a causal language model.
+    /// A causal language model: the decoder of a Transformer. It continues texts.
     DecoderOnly,
-    /// The Transformer's encoder alone: a masked language model (Devlin et al. 2019).
+    /// A masked language model: the encoder of a Transformer (Devlin et al. 2019). It fills gaps in texts.
     EncoderOnly,
-    /// A label for each position.
+    /// Gives each token a label.
     Tagger,
-    /// A label for the whole text.
+    /// Gives the whole text a label.
     Classifier,
-    /// An encoder that predicts nothing: text vectors. It can be imported, but not trained.
+    /// Computes vectors of texts. Such a model can be imported but not trained.
     Encoder,
 }
 
 /// A kind of stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StackKind {
     /// Transformer layers.
     Transformer,
-    /// Recurrent layers.
+    /// Recurrent layers; see `model.recurrent`.
     Recurrent,
 }
 
 /// Mixing of the positions in a Transformer decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MixingKind {
     /// Causal self-attention.
     Attention,
-    /// A tanh RNN.
+    /// A recurrent network with tanh.
     Rnn,
-    /// An LSTM.
+    /// Long short-term memory (LSTM).
     Lstm,
-    /// An LSTM with coupled gates.
+    /// An LSTM with coupled input and forget gates.
     CoupledLstm,
-    /// A GRU.
+    /// Gated recurrent units (GRU).
     Gru,
-    /// A simpler simple recurrent unit (Kim et al. 2019).
+    /// Simpler simple recurrent units (Kim et al. 2019). They decode fastest.
     Ssru,
 }
 
@@ -263,21 +300,24 @@ impl ModelConfig {
 }
 
 /// `[model.recurrent]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecurrentConfig {
-    /// The cell.
+    /// The kind of recurrent cell.
     pub cell: CellKind,
-    /// Width of a layer's output.
+    /// The width of a layer's output. A bidirectional encoder needs an even number.
+    #[schemars(range(min = 1, max = 1 << 16))]
     pub d_hidden: usize,
-    /// Whether the encoder reads in both directions; each gives half of a layer's output.
+    /// Whether the encoder reads the text in both directions. Each direction gives half of a layer's output.
     pub bidirectional: bool,
-    /// Attention of the decoder to the source.
+    /// How the decoder attends to the source.
     pub attention: AttentionKind,
-    /// Whether the decoder's prediction reads tanh(W \[s; c\]) of the top state s and, with attention, the context c; otherwise s,
-    /// which needs `attention = "none"` and `d_hidden = d_model`.
+    /// Whether the prediction reads tanh(W \[s; c\]), where s is the decoder's top state and c is the context of attention.
+    /// Otherwise it reads s, which needs `attention = "none"` and `d_hidden` equal to `model.d_model`.
     pub readout: bool,
-    /// Width of the vectors that a tagger reads in place of tokens; 0 for tokens.
+    /// The width of the vectors that a tagger reads in place of tokens; 0 for tokens. A Transformer encoder needs vectors of the width
+    /// `model.d_model`.
+    #[schemars(range(min = 0, max = 1 << 16))]
     pub d_input: usize,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
 use super::schema::join;
@@ -87,6 +88,47 @@ pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
         }
     }
     Ok(found)
+}
+
+/// Adds the old names to the JSON Schema of all keys, as deprecated ones.
+pub(super) fn add_to_schema(schema: &mut Json) {
+    let deprecate = |schema: &mut Json, new: &str| {
+        schema["description"] = format!("The old name of `{new}`. It is still read.").into();
+        schema["deprecated"] = true.into();
+    };
+    for (section, key, old, new) in VALUES {
+        let values = &mut schema["properties"][section]["properties"][key]["oneOf"];
+        let mut value = json!({ "type": "string", "const": old });
+        deprecate(&mut value, new);
+        values.as_array_mut().expect("a choice").push(value);
+    }
+    let present = schema.clone();
+    for (section, old, new) in KEYS {
+        let mut former = present["properties"][section]["properties"][new].clone();
+        deprecate(&mut former, new);
+        for key in ["default", "examples"] {
+            former.as_object_mut().expect("a schema").remove(key);
+        }
+        let section = &mut schema["properties"][section];
+        let property = &mut section["properties"][old];
+        if property.is_null() {
+            *property = former;
+            // A key has one name, but the new name may have been that of another key.
+            let other = match KEYS.iter().any(|(_, old, _)| *old == new) {
+                true => json!({ "type": "string" }),
+                false => json!(false),
+            };
+            section["dependentSchemas"][old] = json!({ "properties": { new: other } });
+        } else {
+            let mut now = property.take();
+            let description = now["description"].take();
+            let default = now["default"].take();
+            let object = now.as_object_mut().expect("a schema");
+            object.retain(|_, value| !value.is_null());
+            *property =
+                json!({ "description": description, "default": default, "anyOf": [now, former] });
+        }
+    }
 }
 
 /// [`rename`] for one dotted `key` and its value. Returns the key by its present name, and the value.

@@ -1,34 +1,40 @@
 //! `[model.rotary_scaling]`: rotary positions of longer texts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::RotaryScaling;
 
 /// `[model.rotary_scaling]`
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RotaryScalingConfig {
-    /// Kind of change.
+    /// How the frequencies change.
     pub kind: RotaryScalingKind,
-    /// Divides frequencies: all of them, or with `llama3` the lowest.
+    /// The number by which frequencies are divided: all of them with `linear`, the low ones with `llama3`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub factor: f64,
-    /// Of `llama3`: waves that fit into `original_len` at most so many times are long.
+    /// With `llama3`, waves that fit into `original_len` at most this many times are long, and their frequencies are divided.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub low_frequency_factor: f64,
-    /// Of `llama3`: waves that fit into `original_len` at least so many times are short, and kept.
+    /// With `llama3`, waves that fit into `original_len` at least this many times are short, and their frequencies stay. It must be
+    /// above `low_frequency_factor`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub high_frequency_factor: f64,
-    /// Of `llama3`: the length of the first training, in tokens.
+    /// With `llama3`, the length of the texts of the original training, in tokens.
+    #[schemars(range(min = 1))]
     pub original_len: usize,
 }
 
 /// A change of the frequencies of rotary positions; see [`RotaryScaling`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RotaryScalingKind {
-    /// None.
+    /// The frequencies stay as they are.
     None,
-    /// [`RotaryScaling::Linear`]
+    /// All frequencies are divided by `factor`.
     Linear,
-    /// [`RotaryScaling::Llama3`]
+    /// Low frequencies are divided by `factor`, high ones stay, and those between are interpolated, as in Llama 3.
     Llama3,
 }
 

@@ -1,17 +1,14 @@
-//! The keys of a configuration and their types, derived from the structs themselves.
-//!
-//! An [`Explorer`] poses as a file that holds every key. The `Deserialize` implementations of the structs ask it for their
-//! fields one by one, and it records the requested types, so no list of keys is written twice.
+//! The keys of a configuration with their types, ranges and meanings, from the JSON Schema that is derived from the structs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, forward_to_deserialize_any};
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::{Map, Value};
 
-use super::Config;
-use super::corpus::CorpusKeys;
+use super::{Config, renamed};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +29,57 @@ pub(super) enum Kind {
     OneOf(&'static [&'static str]),
 }
 
-/// The type of every key, keyed by its dotted path.
-pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
-    let mut keys = BTreeMap::new();
-    let explored = Config::deserialize(Explorer {
-        key: String::new(),
-        keys: &mut keys,
-    });
-    assert!(
-        explored.is_ok(),
-        "the config has a field that `schema.rs` cannot explore: {explored:?}"
-    );
+/// A key.
+pub(super) struct Key {
+    /// The dotted path.
+    pub(super) path: String,
+    /// The type of its value.
+    pub(super) kind: Kind,
+    /// Its JSON Schema.
+    pub(super) schema: &'static Value,
+}
+
+/// The JSON Schema of all keys by their present names.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let settings = SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .with_transform(RecursiveTransform(simplify));
+    let mut schema = settings.into_generator().into_root_schema_for::<Config>();
+    schema.insert("title".into(), "Attentive configuration".into());
+    schema.to_value()
+});
+
+/// Every key in the order of the structs, sections before their keys.
+pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let mut keys = Vec::new();
+    walk("", &DOCUMENT, &mut keys);
     keys
 });
+
+/// The type of every key, keyed by its dotted path.
+pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
+    let keys = KEYS.iter().map(|key| (key.path.clone(), key.kind));
+    keys.collect()
+});
+
+impl Config {
+    /// The JSON Schema (draft 2020-12) of a configuration file. Old names are part of it, as deprecated ones.
+    pub fn json_schema() -> Value {
+        let mut schema = DOCUMENT.clone();
+        renamed::add_to_schema(&mut schema);
+        schema
+    }
+}
+
+/// The JSON Schema of the known key `path`.
+pub(super) fn of(path: &str) -> &'static Value {
+    static BY_PATH: LazyLock<BTreeMap<&str, &Value>> = LazyLock::new(|| {
+        let keys = KEYS.iter().map(|key| (key.path.as_str(), key.schema));
+        keys.collect()
+    });
+    let found = BY_PATH.get(path);
+    found.unwrap_or_else(|| panic!("`{path}` is a key of the configuration"))
+}
 
 /// `section.name`, or `name` at the top level.
 pub(super) fn join(section: &str, name: &str) -> String {
@@ -55,119 +90,92 @@ pub(super) fn join(section: &str, name: &str) -> String {
     }
 }
 
-/// Stands for the value of `key` and records its type.
-struct Explorer<'a> {
-    key: String,
-    keys: &'a mut BTreeMap<String, Kind>,
+/// The values of a key with a choice, each with its schema.
+pub(super) fn choices(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let choices = schema.get("oneOf").and_then(Value::as_array);
+    let choices = choices.into_iter().flatten();
+    choices.filter_map(|choice| Some((choice.get("const")?.as_str()?, choice)))
 }
 
-impl Explorer<'_> {
-    fn note(&mut self, kind: Kind) {
-        if !self.key.is_empty() {
-            self.keys.insert(std::mem::take(&mut self.key), kind);
+/// What a key means.
+pub(super) fn description(schema: &Value) -> &str {
+    let description = schema.get("description").and_then(Value::as_str);
+    description.unwrap_or_default()
+}
+
+/// Adds the keys of `section` and those of the sections in it.
+fn walk(section: &str, schema: &'static Value, keys: &mut Vec<Key>) {
+    for (name, schema) in properties(schema).into_iter().flatten() {
+        let path = join(section, name);
+        let kind = kind(schema);
+        let kind = kind.unwrap_or_else(|| panic!("the type of `{path}` is known"));
+        keys.push(Key {
+            path: path.clone(),
+            kind,
+            schema,
+        });
+        walk(&path, schema, keys);
+    }
+}
+
+/// The keys of a section, of which there may be a list.
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    let own = schema.get("properties").and_then(Value::as_object);
+    own.or_else(|| {
+        let either = schema.get("anyOf")?.as_array()?;
+        either.iter().find_map(|one| properties(one.get("items")?))
+    })
+}
+
+fn kind(schema: &'static Value) -> Option<Kind> {
+    if properties(schema).is_some() {
+        return Some(Kind::Section);
+    }
+    let choices: Vec<&'static str> = choices(schema).map(|(value, _)| value).collect();
+    if !choices.is_empty() {
+        // Once for each of a few keys.
+        return Some(Kind::OneOf(choices.leak()));
+    }
+    match schema.get("type")?.as_str()? {
+        "boolean" => Some(Kind::Switch),
+        "integer" => Some(Kind::Whole),
+        "number" => Some(Kind::Number),
+        "string" => Some(Kind::Text),
+        "array" => Some(Kind::Texts),
+        _ => None,
+    }
+}
+
+/// Removes what TOML does not have (null) and what says nothing to a user (formats, defaults of sections), and joins the lines
+/// of descriptions.
+fn simplify(schema: &mut Schema) {
+    schema.remove("format");
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            schema.insert("type".into(), one);
         }
     }
-}
-
-impl<'de> Deserializer<'de> for Explorer<'_> {
-    type Error = Error;
-
-    fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        self.note(Kind::Switch);
-        visitor.visit_bool(false)
+    if let Some(Value::Array(either)) = schema.get_mut("anyOf") {
+        either.retain(|one| one.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(one)] = either.as_slice() {
+            let one = one.clone();
+            schema.remove("anyOf");
+            for (name, value) in one {
+                let object = schema.ensure_object();
+                object.entry(name).or_insert(value);
+            }
+        }
     }
-
-    fn deserialize_u64<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        self.note(Kind::Whole);
-        visitor.visit_u64(0)
+    let default = schema.get("default");
+    if default.is_some_and(|default| default.is_null() || default.is_object()) {
+        schema.remove("default");
     }
-
-    fn deserialize_f64<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        self.note(Kind::Number);
-        visitor.visit_f64(0.0)
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        self.note(Kind::Text);
-        visitor.visit_str("")
-    }
-
-    /// Records a list, which always holds strings.
-    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        self.note(Kind::Texts);
-        visitor.visit_seq(SeqDeserializer::new(std::iter::once("")))
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        mut self,
-        _name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.note(Kind::OneOf(variants));
-        visitor.visit_enum(variants[0].into_deserializer())
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        mut self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        let section = self.key.clone();
-        self.note(Kind::Section);
-        visitor.visit_map(Fields {
-            section,
-            fields: fields.iter(),
-            name: "",
-            keys: self.keys,
-        })
-    }
-
-    /// Records the keys of a corpus, the only value of which there may be a list. All keys together do not name one corpus, so
-    /// that one is given afterwards.
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        CorpusKeys::deserialize(self)?;
-        let one = [(CorpusKeys::ONE, "")];
-        visitor.visit_map(MapDeserializer::new(one.into_iter()))
-    }
-
-    forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str bytes byte_buf
-        unit unit_struct newtype_struct tuple tuple_struct map identifier ignored_any
-    }
-}
-
-/// The fields of one struct, each an [`Explorer`].
-struct Fields<'a> {
-    section: String,
-    fields: std::slice::Iter<'static, &'static str>,
-    name: &'static str,
-    keys: &'a mut BTreeMap<String, Kind>,
-}
-
-impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Error> {
-        let Some(name) = self.fields.next() else {
-            return Ok(None);
-        };
-        self.name = name;
-        seed.deserialize(name.into_deserializer()).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        seed.deserialize(Explorer {
-            key: join(&self.section, self.name),
-            keys: self.keys,
-        })
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text
+            .replace('\n', " ")
+            .replace("\\[", "[")
+            .replace("\\]", "]");
     }
 }

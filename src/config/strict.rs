@@ -131,11 +131,10 @@ fn unknown_key(key: &str) -> Error {
         (None, Some(known)) => did_you_mean(known),
         (None, None) => near().map_or_else(|| keys_beside(key), did_you_mean),
     };
-    Error::Config {
+    Error::UnknownKey {
         key: key.to_owned(),
-        expected: "a known key".into(),
-        found: "an unknown one".into(),
-        hint: Some(hint),
+        place: String::new(),
+        hint,
     }
 }
 

@@ -3,58 +3,69 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Config, Task};
 
 /// `[tokenizer]`: tokenization, learned from the training text unless `from` names a tokenizer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// A tokenizer that is taken as it is: a SentencePiece model, a `tokenizer.json`, or a folder with one or with one for each
-    /// side. Relative to the working directory.
+    /// An existing tokenizer to use as it is, in place of learning one. It is a SentencePiece model, a `tokenizer.json`, or a folder
+    /// with one file for both sides or one for each. A relative path starts at the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["my.model"]))]
     pub from: Option<PathBuf>,
-    /// Kind of tokens.
+    /// The kind of tokens. Taggers read whole words, unless `model.word_pieces` is true.
     pub kind: TokenizerKind,
-    /// The size of a vocabulary, special tokens included.
+    /// The number of tokens in a vocabulary, special tokens included. Larger vocabularies give shorter sequences but need more
+    /// training text.
+    #[schemars(range(min = MIN_VOCAB_SIZE, max = 1 << 24))]
     pub vocab_size: usize,
-    /// Whether the two sides share a vocabulary.
+    /// Whether the source and the target share a vocabulary. Taggers and classifiers need separate ones.
     pub vocabulary: Vocabulary,
-    /// Minimum number of occurrences of a learned token.
+    /// How often a token must occur in the training text to be learned.
+    #[schemars(range(min = 1))]
     pub min_frequency: u64,
-    /// Whether the text is lower-cased.
+    /// Whether to convert the text to lower case.
     pub lowercase: bool,
-    /// Unicode normalization.
+    /// The Unicode normalization of the text, before it is split into tokens.
     pub normalization: Normalization,
-    /// Whether subwords keep punctuation and symbols apart from letters and digits. Tokens are then made of one or the other.
+    /// Whether subwords keep punctuation and symbols apart from letters and digits. No token then has both.
     pub split_punctuation: bool,
     /// Whether each decimal digit is a token of its own in a vocabulary of subwords.
     pub split_digits: bool,
-    /// Whether subwords keep letters of different Unicode scripts apart, and letters and numbers. Han, Hiragana and Katakana
+    /// Whether subwords keep letters of different Unicode scripts apart, and letters apart from numbers. Han, Hiragana and Katakana
     /// count as one script.
     pub split_by_script: bool,
-    /// Vocabularies are learned from at most this many lines, drawn at random. Taggers and classifiers use all.
+    /// The largest number of lines from which a vocabulary is learned. If the corpus has more, they are drawn at random. Taggers and
+    /// classifiers use all lines.
+    #[schemars(range(min = 1))]
     pub sample_lines: usize,
-    /// The tokens with a special role, in the vocabulary of an imported model. Learned vocabularies have the defaults.
+    /// The spelling of special tokens in the vocabulary of an imported model or of `tokenizer.from`. Vocabularies that Attentive
+    /// learns have the defaults. One token may have several roles.
     pub special: SpecialNames,
 }
 
+/// Room for the special tokens and some learned ones.
+const MIN_VOCAB_SIZE: usize = 8;
+
 /// `[tokenizer.special]`: the tokens with a special role, as the vocabulary spells them. One token may have several roles.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpecialNames {
-    /// Padding.
+    /// The token that pads short sequences of a batch.
     pub pad: String,
-    /// Unknown text.
+    /// The token for text that the vocabulary cannot represent.
     pub unk: String,
-    /// Beginning of a sequence.
+    /// The token for the beginning of a sequence.
     pub bos: String,
-    /// End of a sequence.
+    /// The token for the end of a sequence.
     pub eos: String,
-    /// Placeholder of masked language models. The vocabulary need not have it.
+    /// The token in place of which a masked language model predicts another one. Other vocabularies need not have it.
     pub mask: String,
-    /// Tokens with this id and higher ones stand for unknown text; 0 if there are none.
+    /// The first of the ids at the end of a vocabulary that all stand for unknown text; 0 if there are none. Import sets it.
     pub unknown_from: usize,
 }
 
@@ -114,12 +125,12 @@ impl Config {
 }
 
 /// A kind of tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenizerKind {
-    /// Byte-pair encoding over words marked by `▁` (Sennrich et al. 2016).
+    /// Subwords learned by byte-pair encoding, over words marked by `▁` (Sennrich et al. 2016).
     Bpe,
-    /// Unigram language model over words marked by `▁` (Kudo 2018).
+    /// Subwords of a unigram language model, over words marked by `▁` (Kudo 2018).
     Unigram,
     /// Words between white space.
     Word,
@@ -128,24 +139,24 @@ pub enum TokenizerKind {
 }
 
 /// Whether the two sides share a vocabulary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Vocabulary {
-    /// One vocabulary learned from both sides.
+    /// One vocabulary, learned from both sides.
     Shared,
     /// A vocabulary for each side.
     Separate,
 }
 
 /// Unicode normalization of text before it is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalization {
     /// No normalization.
     None,
-    /// Canonical composition.
+    /// Canonical composition (NFC): a letter and its accent become one character.
     Nfc,
-    /// Compatibility composition.
+    /// Compatibility composition (NFKC): variants such as ligatures and full-width letters become ordinary characters, too.
     Nfkc,
 }
 

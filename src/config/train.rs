@@ -1,66 +1,77 @@
 //! `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Stop after this many updates.
+    /// The number of updates after which training ends.
+    #[schemars(range(min = 1))]
     pub max_steps: u64,
-    /// Stop after this many passes over the corpus; 0 for no such limit.
+    /// The number of passes over the training corpus after which training ends; 0 for no such limit.
     pub max_epochs: u64,
-    /// Target tokens in a micro-batch, including padding.
+    /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but need more RAM.
+    #[schemars(range(min = 1))]
     pub batch_tokens: usize,
-    /// Micro-batches per update (gradient accumulation), over all processes.
+    /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes updates larger without
+    /// more RAM.
+    #[schemars(range(min = 1, max = 1 << 16))]
     pub micro_batches_per_update: usize,
-    /// Number type in which processes exchange gradients.
+    /// The number type in which processes exchange gradients under MPI. Parameters are always exchanged in `f32`.
     pub exchange_precision: ExchangePrecision,
-    /// Limit of the RAM used by training, in millions of bytes; 0 for what is free.
+    /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
-    /// Probability mass that label smoothing spreads over the whole vocabulary.
+    /// The probability that label smoothing spreads over the whole vocabulary. It keeps a model from being too sure of one word.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
-    /// Precision of the matrix products of linear maps.
+    /// The precision of matrix products in training. Validation and everything else use `f32`. A run continues bit for bit only on
+    /// CPUs with the same instructions; a note says so when it is resumed with others.
     pub precision: TrainPrecision,
-    /// Gradients are scaled down to this global norm; 0 for no clipping.
+    /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no clipping.
+    #[schemars(range(min = 0))]
     pub clip_norm: f64,
-    /// Updates between validations; 0 for none.
+    /// The number of updates between validations; 0 for no validation.
     pub validate_every: u64,
-    /// Validation sentences that are translated; 0 for none. The loss is always that of the whole corpus.
+    /// The number of validation sentences to translate for BLEU; 0 for none. The validation loss is always that of the whole corpus.
     pub validate_sentences: usize,
-    /// Sample translations shown after a validation.
+    /// The number of sample translations to show after a validation.
     pub samples: usize,
-    /// Criterion of the best checkpoint.
+    /// Which validation result makes a checkpoint the best one.
     pub best_by: BestBy,
-    /// Stop after this many validations without a better result; 0 for never.
+    /// The number of validations without a better result after which training stops early; 0 for never.
     pub patience: u64,
-    /// Updates between checkpoints; 0 saves once an epoch.
+    /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
     pub save_every: u64,
-    /// Latest checkpoints to keep.
+    /// The number of latest checkpoints to keep. It must be at least `train.average_last`.
+    #[schemars(range(min = 1))]
     pub keep_last: usize,
-    /// Number of latest checkpoints whose average is served when training ends; 0 to serve the best checkpoint, or the last
-    /// one without validation.
+    /// The number of latest checkpoints to average for the final model; 0 for the best checkpoint, or the last one if nothing is
+    /// validated.
     pub average_last: usize,
-    /// Updates between lines in `metrics.jsonl`, each of which is the mean over these updates.
+    /// The number of updates between lines of `metrics.jsonl`. Each line has the averages over these updates.
+    #[schemars(range(min = 1))]
     pub log_every: u64,
-    /// Whether the log is written for TensorBoard, too.
+    /// Whether to write the log for TensorBoard, too.
     pub tensorboard: bool,
     /// The optimizer.
     pub optimizer: OptimizerConfig,
     /// The learning rate schedule.
     pub schedule: ScheduleConfig,
-    /// Scheduled sampling.
+    /// Scheduled sampling (Bengio et al. 2015): with probability ε the decoder reads the reference token in training, otherwise the
+    /// model's own prediction. ε falls from update to update.
     pub scheduled_sampling: SamplingConfig,
 }
 
 /// Number type in which processes exchange gradients. The parameters are always exchanged in `f32`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExchangePrecision {
-    /// `f32`: the result does not depend on the number of processes.
+    /// 32-bit floating point. The result does not depend on the number of processes.
     #[default]
     F32,
-    /// bfloat16: half as many bytes, but the result depends on the number of processes.
+    /// bfloat16. Half as many bytes are sent, but the result depends on the number of processes.
     Bf16,
 }
 
@@ -68,24 +79,24 @@ pub enum ExchangePrecision {
 ///
 /// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
 /// [`TrainPrecision::Auto`] may even choose another precision. Resuming with other instructions is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainPrecision {
-    /// `f32`.
+    /// 32-bit floating point.
     F32,
-    /// Operands rounded to bfloat16, sums in `f32`: much faster on CPUs with AMX or AVX-512-BF16.
+    /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX or AVX-512-BF16.
     Bf16,
     /// `bf16` where the CPU is faster with it, otherwise `f32`.
     Auto,
 }
 
 /// Criterion of the best checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BestBy {
     /// The lowest validation loss.
     Loss,
-    /// The highest validation BLEU.
+    /// The highest validation BLEU. It needs `train.validate_sentences`.
     Bleu,
 }
 
@@ -120,30 +131,32 @@ impl Default for TrainConfig {
 
 /// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference token, otherwise the
 /// model's own prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingConfig {
-    /// Decay of ε.
+    /// How ε falls over the updates. In the formulas, i is the number of the update and k is `decay_steps`.
     pub kind: SamplingKind,
-    /// Lower limit of ε.
+    /// The lower limit of ε.
+    #[schemars(range(min = 0, max = 1))]
     pub least: f64,
-    /// Time scale of the decay in updates: k in the formulas.
+    /// The time scale of the decay, in updates: k in the formulas.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub decay_steps: f64,
 }
 
 /// Decay of ε over updates i.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplingKind {
-    /// 1: the decoder reads the reference (teacher forcing).
+    /// ε = 1: the decoder always reads the reference (teacher forcing).
     None,
-    /// Always `least`.
+    /// ε = `least`.
     Constant,
-    /// 1 − i/k.
+    /// ε = 1 − i/k.
     Linear,
-    /// exp(−i/k).
+    /// ε = exp(−i/k).
     Exponential,
-    /// k / (k + exp(i/k)).
+    /// ε = k / (k + exp(i/k)).
     InverseSigmoid,
 }
 
@@ -158,30 +171,37 @@ impl Default for SamplingConfig {
 }
 
 /// `[train.optimizer]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerConfig {
-    /// Kind of optimizer.
+    /// The kind of optimizer.
     pub kind: OptimizerKind,
-    /// Peak of the schedule (for `noam` a factor).
+    /// The highest learning rate of the schedule; for `noam` the factor in its formula. With `model.from`, the default is 0.001 up to
+    /// a width (`model.d_model`) of 128, and falls in proportion to larger widths.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
-    /// Adam's decay rate of the mean of gradients.
+    /// The decay rate of Adam's average of gradients.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub beta1: f64,
-    /// Adam's decay rate of the mean of squared gradients.
+    /// The decay rate of Adam's average of squared gradients.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub beta2: f64,
-    /// Adam's ε.
+    /// Adam's ε, which is added to the square root of the average of squared gradients.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub epsilon: f64,
-    /// SGD's momentum.
+    /// The momentum of SGD. Other optimizers have none.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,
-    /// AdamW's decoupled weight decay; for SGD and Adam an L2 term of the gradient. It applies to matrices only.
+    /// The weight decay. AdamW applies it to the weights directly; SGD and Adam add it to the gradient (L2). Only matrices decay.
+    #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }
 
 /// A kind of optimizer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizerKind {
-    /// Stochastic gradient descent, with momentum if set.
+    /// Stochastic gradient descent, with momentum if it is set.
     Sgd,
     /// Adam (Kingma and Ba 2015).
     Adam,
@@ -204,36 +224,40 @@ impl Default for OptimizerConfig {
 }
 
 /// `[train.schedule]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleConfig {
-    /// Kind of schedule.
+    /// How the learning rate changes over the updates.
     pub kind: ScheduleKind,
-    /// Updates of warm-up, during which the learning rate rises.
+    /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at least 1. With
+    /// `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
     pub warmup_steps: u64,
-    /// Update at which `cosine` ends; 0 for `max_steps`.
+    /// The update at which `cosine` ends; 0 for `train.max_steps`. Other schedules do not use it.
     pub decay_steps: u64,
-    /// Lower limit of `cosine` and `plateau`, as a fraction of the peak.
+    /// The lowest learning rate of `cosine` and `plateau`, as a fraction of the highest.
+    #[schemars(range(min = 0, max = 1))]
     pub min_factor: f64,
-    /// Factor by which `plateau` lowers the rate after `plateau_patience` validations without a better loss.
+    /// The factor by which `plateau` lowers the learning rate. It does so after `plateau_patience` validations without a better loss.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub plateau_factor: f64,
-    /// Validations that `plateau` waits.
+    /// The number of validations for which `plateau` waits.
+    #[schemars(range(min = 1))]
     pub plateau_patience: u64,
 }
 
 /// A learning rate schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleKind {
     /// Linear warm-up, then constant.
     Constant,
-    /// learning_rate · d_model^-½ · min(step^-½, step · warmup^-1½) (paper, equation 3).
+    /// `learning_rate` · d_model^-½ · min(step^-½, step · warmup^-1½), as in *Attention Is All You Need*, equation 3.
     Noam,
-    /// Linear warm-up to the peak, then decay with the inverse square root of the step.
+    /// Linear warm-up, then decay with the inverse square root of the update.
     InverseSqrt,
-    /// Linear warm-up to the peak, then half a cosine.
+    /// Linear warm-up, then half a cosine.
     Cosine,
-    /// Linear warm-up, then lower whenever the validation loss stops falling.
+    /// Linear warm-up, then constant until the validation loss stops falling, and lower each time it does.
     Plateau,
 }
 

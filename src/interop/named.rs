@@ -184,7 +184,7 @@ mod tests {
             let set = format!("{key}=false");
             let error = Config::parse("", Path::new("x"), &[set]).unwrap_err();
             let problem = error.to_string();
-            assert!(!problem.contains("a known key"), "{problem}");
+            assert!(!problem.contains("unknown config key"), "{problem}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "demo",
     "train",
     "translate",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 20] = [
     "export",
     "plot",
     "info",
+    "config",
     "completions",
 ];
 
@@ -47,6 +48,16 @@ fn every_command_is_listed_and_helps_with_examples() {
             "{}",
             help.stdout
         );
+    }
+}
+
+#[test]
+fn every_command_of_config_helps_with_examples() {
+    for command in ["new", "show", "schema", "reference"] {
+        let help = Folder::new().run(&format!("config {command} --help"));
+        assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+        let example = format!("Examples:\n  attentive config {command} ");
+        assert!(help.stdout.contains(&example), "{}", help.stdout);
     }
 }
 

@@ -7,6 +7,7 @@ mod bombs;
 mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;
+mod cli_config;
 mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;

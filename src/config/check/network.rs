@@ -1,6 +1,7 @@
 //! Sizes and choices of `[model]` that depend on each other.
 
-use super::{at_most, positive, refuse, refuse_with, require, size};
+use super::{at_most, number, refuse, refuse_with, require, size, whole_from};
+use crate::config::range::Range;
 use crate::config::{
     AttentionKind, CellKind, Family, ModelConfig, Positions, RotaryScalingConfig, StackKind,
 };
@@ -24,15 +25,15 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
 /// Refuses stacks that cannot be combined.
 fn stacks(model: &ModelConfig) -> Result<()> {
     let [encoder, decoder] = [model.encoder(), model.decoder()];
-    for (key, given, has) in [
-        ("model.encoder", model.encoder, encoder.is_some()),
-        ("model.decoder", model.decoder, decoder.is_some()),
+    for (key, name, given, has) in [
+        ("model.encoder", "encoder", model.encoder, encoder.is_some()),
+        ("model.decoder", "decoder", model.decoder, decoder.is_some()),
     ] {
         if given.is_some() && !has {
             return refuse(
                 key,
-                "nothing, since this family has no such stack",
-                "a stack",
+                format!("to be left out, since this family has no {name}"),
+                format!("the kind of {name}"),
             );
         }
     }
@@ -83,8 +84,8 @@ fn readout(model: &ModelConfig) -> Result<()> {
 
 fn recurrent(model: &ModelConfig) -> Result<()> {
     let recurrent = &model.recurrent;
-    size("model.recurrent.d_hidden", recurrent.d_hidden, 1)?;
-    at_most("model.recurrent.d_hidden", recurrent.d_hidden, 1 << 16)?;
+    size("model.recurrent.d_hidden", recurrent.d_hidden)?;
+    at_most("model.recurrent.d_hidden", recurrent.d_hidden)?;
     let halves = model.encoder() == Some(StackKind::Recurrent) && recurrent.bidirectional;
     require(
         recurrent.d_hidden.is_multiple_of(2) || !halves,
@@ -115,7 +116,7 @@ fn heads(model: &ModelConfig) -> Result<()> {
             let hint = nearest.map(|n| format!("the nearest is {n}"));
             return refuse_with(key, expected, n_heads, hint);
         }
-        at_most(key, n_heads, 1 << 16)?;
+        at_most(key, n_heads)?;
         require(
             model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
             "model.n_kv_heads",
@@ -123,9 +124,9 @@ fn heads(model: &ModelConfig) -> Result<()> {
             model.n_kv_heads,
         )?;
     }
-    at_most("model.d_head", model.d_head, 1 << 16)?;
+    at_most("model.d_head", model.d_head)?;
     match model.attention_scale {
-        Some(scale) => positive("model.attention_scale", scale),
+        Some(scale) => number("model.attention_scale", scale),
         None => Ok(()),
     }
 }
@@ -150,25 +151,22 @@ fn positions(model: &ModelConfig) -> Result<()> {
         ),
         Positions::Rotary if model.self_attends() => rotary(model),
         Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
-            at_most("model.position_offset", model.position_offset, 1 << 16)?;
+            at_most("model.position_offset", model.position_offset)?;
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
             let key = "model.relative_buckets";
-            require(
-                (4..=1 << 16).contains(&buckets) && buckets.is_multiple_of(4),
-                key,
-                "a multiple of 4 up to 65536",
-                buckets,
-            )?;
-            size("model.relative_distance", distance, buckets)?;
-            at_most("model.relative_distance", distance, 1 << 20)
+            let range = Range::of(key);
+            let expected = format!("a whole number{range}");
+            require(range.contains(buckets as f64), key, expected, buckets)?;
+            whole_from("model.relative_distance", distance as u64, buckets as u64)?;
+            at_most("model.relative_distance", distance)
         }
-        Positions::Learned => at_most("model.position_offset", model.position_offset, 1 << 16),
+        Positions::Learned => at_most("model.position_offset", model.position_offset),
         _ => Ok(()),
     }
 }
 
 fn rotary(model: &ModelConfig) -> Result<()> {
-    positive("model.rotary_base", model.rotary_base)?;
+    number("model.rotary_base", model.rotary_base)?;
     rotary_scaling(model.rotary_scaling)?;
     let d_model = model.d_model;
     if model.d_head > 0 {
@@ -185,9 +183,9 @@ fn rotary(model: &ModelConfig) -> Result<()> {
 }
 
 fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
-    positive("model.rotary_scaling.factor", scaling.factor)?;
+    number("model.rotary_scaling.factor", scaling.factor)?;
     let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
-    positive("model.rotary_scaling.low_frequency_factor", low)?;
+    number("model.rotary_scaling.low_frequency_factor", low)?;
     require(
         high.is_finite() && high > low,
         "model.rotary_scaling.high_frequency_factor",
@@ -195,14 +193,14 @@ fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
         high,
     )?;
     let key = "model.rotary_scaling.original_len";
-    size(key, scaling.original_len, 1)
+    size(key, scaling.original_len)
 }
 
 /// Checks the width of vectors read in place of tokens.
 fn vectors(model: &ModelConfig) -> Result<()> {
     let width = model.recurrent.d_input;
     let key = "model.recurrent.d_input";
-    at_most(key, width, 1 << 16)?;
+    at_most(key, width)?;
     if width > 0 && model.family != Family::Tagger {
         return refuse(key, "0, since only taggers read vectors", width);
     }

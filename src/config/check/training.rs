@@ -1,6 +1,6 @@
 //! Checks of `[train]`.
 
-use super::{fraction, not_negative, positive, refuse, refuse_with, require, size, whole};
+use super::{number, refuse, refuse_with, require, size, whole, whole_from};
 use crate::config::{
     BestBy, Config, OptimizerConfig, OptimizerKind, SamplingConfig, ScheduleKind, Task, TrainConfig,
 };
@@ -15,24 +15,23 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
 }
 
 fn limits(train: &TrainConfig) -> Result<()> {
-    size("train.batch_tokens", train.batch_tokens, 1)?;
+    size("train.batch_tokens", train.batch_tokens)?;
     size(
         "train.micro_batches_per_update",
         train.micro_batches_per_update,
-        1,
     )?;
-    size("train.validate_sentences", train.validate_sentences, 0)?;
-    size("train.samples", train.samples, 0)?;
-    size("train.keep_last", train.keep_last, 1)?;
-    size("train.average_last", train.average_last, 0)?;
-    whole("train.max_steps", train.max_steps, 1)?;
-    whole("train.max_epochs", train.max_epochs, 0)?;
-    whole("train.validate_every", train.validate_every, 0)?;
-    whole("train.patience", train.patience, 0)?;
-    whole("train.save_every", train.save_every, 0)?;
-    whole("train.log_every", train.log_every, 1)?;
-    fraction("train.label_smoothing", train.label_smoothing)?;
-    not_negative("train.clip_norm", train.clip_norm)?;
+    size("train.validate_sentences", train.validate_sentences)?;
+    size("train.samples", train.samples)?;
+    size("train.keep_last", train.keep_last)?;
+    size("train.average_last", train.average_last)?;
+    whole("train.max_steps", train.max_steps)?;
+    whole("train.max_epochs", train.max_epochs)?;
+    whole("train.validate_every", train.validate_every)?;
+    whole("train.patience", train.patience)?;
+    whole("train.save_every", train.save_every)?;
+    whole("train.log_every", train.log_every)?;
+    number("train.label_smoothing", train.label_smoothing)?;
+    number("train.clip_norm", train.clip_norm)?;
     let (kept, averaged) = (train.keep_last, train.average_last);
     let expected =
         format!("at least `train.average_last` = {averaged}, the checkpoints to average");
@@ -40,12 +39,12 @@ fn limits(train: &TrainConfig) -> Result<()> {
 }
 
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
-    positive("train.optimizer.learning_rate", optimizer.learning_rate)?;
-    fraction("train.optimizer.beta1", optimizer.beta1)?;
-    fraction("train.optimizer.beta2", optimizer.beta2)?;
-    positive("train.optimizer.epsilon", optimizer.epsilon)?;
-    fraction("train.optimizer.momentum", optimizer.momentum)?;
-    not_negative("train.optimizer.weight_decay", optimizer.weight_decay)?;
+    number("train.optimizer.learning_rate", optimizer.learning_rate)?;
+    number("train.optimizer.beta1", optimizer.beta1)?;
+    number("train.optimizer.beta2", optimizer.beta2)?;
+    number("train.optimizer.epsilon", optimizer.epsilon)?;
+    number("train.optimizer.momentum", optimizer.momentum)?;
+    number("train.optimizer.weight_decay", optimizer.weight_decay)?;
     if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
         let hint = "set `train.optimizer.beta1` instead, or use `train.optimizer.kind = \"sgd\"`";
         let expected = "0, since only SGD has momentum";
@@ -63,13 +62,8 @@ fn scheduled_sampling(sampling: &SamplingConfig) -> Result<()> {
     let SamplingConfig {
         least, decay_steps, ..
     } = *sampling;
-    require(
-        (0.0..=1.0).contains(&least),
-        "train.scheduled_sampling.least",
-        "a number from 0 to 1",
-        least,
-    )?;
-    positive("train.scheduled_sampling.decay_steps", decay_steps)
+    number("train.scheduled_sampling.least", least)?;
+    number("train.scheduled_sampling.decay_steps", decay_steps)
 }
 
 fn schedule(train: &TrainConfig) -> Result<()> {
@@ -78,31 +72,16 @@ fn schedule(train: &TrainConfig) -> Result<()> {
         schedule.kind,
         ScheduleKind::Noam | ScheduleKind::InverseSqrt
     );
-    whole(
+    whole_from(
         "train.schedule.warmup_steps",
         schedule.warmup_steps,
         u64::from(needs_warmup),
     )?;
-    whole("train.schedule.decay_steps", schedule.decay_steps, 0)?;
-    whole(
-        "train.schedule.plateau_patience",
-        schedule.plateau_patience,
-        1,
-    )?;
+    whole("train.schedule.decay_steps", schedule.decay_steps)?;
+    whole("train.schedule.plateau_patience", schedule.plateau_patience)?;
     let (min, factor) = (schedule.min_factor, schedule.plateau_factor);
-    require(
-        (0.0..=1.0).contains(&min),
-        "train.schedule.min_factor",
-        "a number from 0 to 1",
-        min,
-    )?;
-    let in_between = factor > 0.0 && factor < 1.0;
-    require(
-        in_between,
-        "train.schedule.plateau_factor",
-        "a number above 0 and below 1",
-        factor,
-    )?;
+    number("train.schedule.min_factor", min)?;
+    number("train.schedule.plateau_factor", factor)?;
     if schedule.kind != ScheduleKind::Cosine {
         return Ok(());
     }

@@ -1,6 +1,8 @@
 //! Keys that have no effect in a configuration.
 
-use toml::Value;
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
 
 use super::refuse;
 use crate::config::{
@@ -34,6 +36,82 @@ impl Config {
     pub(in crate::config) fn unused_keys(&self) -> Vec<&'static str> {
         unused(self).into_iter().map(|(key, _)| key).collect()
     }
+}
+
+/// Who uses a key.
+#[derive(Debug, Default)]
+pub(in crate::config) struct Use {
+    /// The families in which the key has an effect, at least with some values of other keys.
+    pub(in crate::config) families: Vec<Family>,
+    /// The reasons for which it has none in these families with others.
+    pub(in crate::config) except: Vec<&'static str>,
+}
+
+/// Values of keys on which it depends whether others are used, to try one after another in every family.
+const TRIED: [&[&str]; 14] = [
+    &[],
+    &["model.positions='learned'"],
+    &["model.positions='relative'"],
+    &["model.positions='rotary'"],
+    &[
+        "model.positions='rotary'",
+        "model.rotary_scaling.kind='llama3'",
+    ],
+    &["model.embedding_norm=true"],
+    &["model.word_pieces=true"],
+    &["model.recurrent.d_input=8"],
+    &["model.from='base'"],
+    &["tokenizer.from='tokenizer'"],
+    &["tokenizer.kind='word'"],
+    &["data.units='stream'"],
+    &["train.optimizer.kind='sgd'"],
+    &["model.decoder_mixing='ssru'"],
+];
+
+/// Who uses each of `keys`, among `families`.
+pub(in crate::config) fn uses<'a>(keys: &[&'a str], families: &[Family]) -> BTreeMap<&'a str, Use> {
+    let kinds = [
+        None,
+        Some(StackKind::Transformer),
+        Some(StackKind::Recurrent),
+    ];
+    let mut uses: BTreeMap<&str, Use> = keys.iter().map(|&key| (key, Use::default())).collect();
+    for &family in families {
+        let mut tried = Vec::new();
+        for set in TRIED {
+            let mut table: Table = set.join("\n").parse().expect("TOML");
+            let model = table.entry("model").or_insert_with(|| Table::new().into());
+            let name = Value::try_from(family).expect("a string");
+            let model = model.as_table_mut().expect("a section");
+            model.insert("family".into(), name);
+            let config: Config = table.try_into().expect("a configuration");
+            let stacks = kinds.map(|encoder| kinds.map(|decoder| (encoder, decoder)));
+            for (encoder, decoder) in stacks.into_iter().flatten() {
+                let mut config = config.clone();
+                (config.model.encoder, config.model.decoder) = (encoder, decoder);
+                tried.push(unused(&config));
+            }
+        }
+        for (key, found) in &mut uses {
+            let reasons = |rules: &[(&str, &'static str)]| -> Option<&'static str> {
+                rules
+                    .iter()
+                    .find(|(unused, _)| unused == key)
+                    .map(|(_, reason)| *reason)
+            };
+            let reasons: Vec<Option<&str>> = tried.iter().map(|rules| reasons(rules)).collect();
+            if reasons.contains(&None) {
+                found.families.push(family);
+                let new = reasons.into_iter().flatten();
+                for reason in new {
+                    if !found.except.contains(&reason) {
+                        found.except.push(reason);
+                    }
+                }
+            }
+        }
+    }
+    uses
 }
 
 /// Keys of Transformer stacks, whether they have attention or not.
@@ -203,12 +281,12 @@ fn family(model: &ModelConfig) -> [Rule; 11] {
         (
             model.family == Family::Tagger && !model.word_pieces,
             &["model.source_first", "model.source_last"],
-            "a tagger reads nothing but the tokens that it labels, unless `model.word_pieces` is true",
+            "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
         ),
         (
             model.family != Family::Tagger || model.recurrent.d_input > 0,
             &["model.word_pieces"],
-            "only taggers of text label words",
+            "the model reads vectors, since only taggers of text label words",
         ),
         (
             model.family != Family::Classifier,
@@ -282,12 +360,12 @@ fn tokenizer(config: &Config) -> [Rule; 5] {
                 "tokenizer.special.eos",
                 "tokenizer.special.mask",
             ],
-            "only vocabularies that are given have other special tokens",
+            "the vocabulary is learned, and only vocabularies that are given have other special tokens",
         ),
         (
             config.model.from.is_none(),
             &["tokenizer.special.unknown_from"],
-            "only imported vocabularies have such tokens",
+            "`model.from` is not set, and only imported vocabularies have such tokens",
         ),
         (
             is_given,
@@ -309,7 +387,7 @@ fn tokenizer(config: &Config) -> [Rule; 5] {
         (
             !is_given && !has_subwords,
             SPLITS,
-            "only subwords (`bpe`, `unigram`) are learned within such limits",
+            "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
         ),
     ]
 }
@@ -319,12 +397,12 @@ fn training(config: &Config) -> [Rule; 4] {
         (
             config.data.units == Units::Stream,
             &["model.decoder_start_token"],
-            "windows of a stream have no start token",
+            "`data.units` is `stream`, and windows of a stream have no start token",
         ),
         (
             config.data.units == Units::Stream,
             &["data.drop_repeated"],
-            "a stream is not divided into lines",
+            "`data.units` is `stream`, and a stream is not divided into lines",
         ),
         (
             config.model.family.task() != Task::Translate,
@@ -338,7 +416,7 @@ fn training(config: &Config) -> [Rule; 4] {
                 "train.optimizer.beta2",
                 "train.optimizer.epsilon",
             ],
-            "SGD has no such value",
+            "`train.optimizer.kind` is `sgd`, and SGD has no such value",
         ),
     ]
 }

@@ -11,14 +11,14 @@ const REFUSED: [(&str, &str); 18] = [
     ),
     (
         "train.batch_token=1",
-        "`train.batch_token`: expected a known key, found an unknown one (an override) | did you mean `train.batch_tokens`?",
+        "unknown config key `train.batch_token` (an override) | did you mean `train.batch_tokens`?",
     ),
     (
         "=1",
-        "expected a known key, found an unknown one (an override) | the keys at the top are",
+        "unknown config key `` (an override) | the keys at the top are",
     ),
     (
-        "train.optimizer.kind=adam",
+        "train.optimzer.kind=adam",
         "did you mean `train.optimizer.kind`?",
     ),
     (
@@ -30,7 +30,7 @@ const REFUSED: [(&str, &str); 18] = [
         "seed=9223372036854775808",
         "found the string `9223372036854775808` (an override) | ",
     ),
-    ("seed.x=1", "`seed.x`: expected a known key"),
+    ("seed.x=1", "unknown config key `seed.x`"),
     (
         "train.batch_tokens=many",
         "`train.batch_tokens`: expected a whole number, 0 or more, found the string `many` (an override)",

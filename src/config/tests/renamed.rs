@@ -1,7 +1,7 @@
 //! Keys and values by their old names.
 
 use super::{CORPUS, parse};
-use crate::config::{Config, Draft};
+use crate::config::{Config, Draft, Origins};
 
 /// The message of the error of these lines.
 fn refused(lines: &str) -> String {
@@ -77,7 +77,9 @@ fn draft(lines: &str, overrides: &[&str]) -> Draft {
 
 /// The keys, whether or not the family can be trained.
 fn resolved(draft: Draft) -> Config {
-    draft.finish(None, |_| Ok(())).expect("a configuration")
+    draft
+        .finish(None, &mut Origins::default(), |_| Ok(()))
+        .expect("a configuration")
 }
 
 #[test]

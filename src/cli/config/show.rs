@@ -1,0 +1,45 @@
+//! `attentive config show`: a resolved configuration with the origin of each value.
+
+use std::path::PathBuf;
+
+use attentive::config::Draft;
+use attentive::error::Result;
+
+use super::super::message;
+use super::super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive config show configs/multi30k.toml
+  attentive config show configs/multi30k.toml --set model.norm_position=pre
+  attentive config show domain.toml --set model.from=runs/multi30k
+  attentive config show configs/multi30k.toml --resume runs/multi30k > resolved.toml
+
+Comments name the origin of each value: a line of the file, `--set`, the default, a default that depends on other keys, the base \
+model of `model.from`, or the resumed run. Keys without effect are listed at the end. The output is a configuration file itself.";
+
+/// Check a configuration file and print every value with its origin.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The configuration file (TOML).
+    #[arg(value_name = "CONFIG.toml")]
+    config: PathBuf,
+    /// Override a configuration key, as in `train.batch_tokens=2048`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Show the configuration with which `attentive train --resume` would continue this run.
+    #[arg(long, value_name = "RUN")]
+    resume: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let draft = Draft::load(&args.config, &args.set)?;
+    message::renamed(&draft);
+    let known = draft.known(args.resume.as_deref())?;
+    let (config, origins) = draft.resolve_with_origins(&known)?;
+    let text = config.to_toml_with_origins(&origins);
+    let mut out = Output::stdout();
+    out.line(message::with_flags(text).trim_end())?;
+    out.flush()
+}
