@@ -92,7 +92,7 @@ fn what_cannot_be_imported_is_refused() {
     folder.write("model/config.json", "{\"model_type\": \"whisper\"}");
     let unsupported = [
         "`model_type` = \"whisper\" is not supported",
-        "docs/interop.md",
+        "attentive help import",
     ];
     folder.fails("import model --output new", 1, &unsupported);
     assert!(!folder.path("new").exists());

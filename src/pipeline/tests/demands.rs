@@ -302,7 +302,7 @@ fn ensembles_that_do_not_match_are_refused() {
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(
         other,
-        "its source vocabulary is not that of the first model: 15 tokens, not 16",
+        "its source vocabulary differs from the first model's: 15 tokens, not 16",
     );
     let mut other = of(Family::Transformer, 0);
     let text = [["cats"; 3].join(" "), WORDS.join(" ")];
