@@ -323,8 +323,7 @@ pub(crate) fn missing(path: &Path) -> Error {
         path: path.to_path_buf(),
         problem: "no such file: the model directory is incomplete".into(),
         hint: Some(
-            "copy the whole model directory again; if it is that of a run, resuming the run completes it once there is a \
-             checkpoint"
+            "copy the whole model directory again; if a training run has not finished writing it, resume the run"
                 .into(),
         ),
     }

@@ -26,7 +26,7 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Print JSON.
+    /// Print the information as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -255,7 +255,7 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
     }
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
-        out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;
+        out.line(format_args!("  averaged  checkpoints of updates {}", steps.join(", ")))?;
     }
     if let Some(Origin { path, sha256 }) = from {
         let sha256 = sha256.as_deref().unwrap_or("unknown");

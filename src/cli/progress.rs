@@ -334,7 +334,7 @@ fn mean_line(steps: &[u64], validation: Option<&ValidationReport>) -> String {
         .map(|&step| HumanCount(step).to_string())
         .collect();
     let mut line = format!(
-        "mean of the {} after {} {}",
+        "average of the {} after {} {}",
         plural(steps.len() as u64, "checkpoint"),
         plural(steps.len() as u64, "update"),
         list.join(", ")

@@ -281,7 +281,7 @@ fn glossaries_are_bounded() {
         let message = found["message"].as_str().unwrap();
         assert!(message.contains(words), "{message}");
     };
-    refuse(&["1 2 3"], "3 terms of the glossary; it has at most 2");
+    refuse(&["1 2 3"], "3 terms of the glossary; at most 2 are allowed");
     refuse(
         &["4", "5"],
         "terms of the glossary with more than 40 characters",

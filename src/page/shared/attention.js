@@ -87,7 +87,7 @@ function sitesOf({ src, tgt, written, tags }) {
 const mapsOf = (view, site) => view.data.maps.filter((map) => map.site === site);
 const chosenMap = (view) => mapsOf(view, view.state.site)[view.state.layer];
 const chosenSite = (view) => view.sites[view.state.site];
-const headName = (head) => (head === MEAN ? "mean of the heads" : `head ${head + 1}`);
+const headName = (head) => (head === MEAN ? "average of the heads" : `head ${head + 1}`);
 const weight = ({ matrix }, row, column) => matrix.weights[row * matrix.columns + column];
 const top = (view, of) => (view.parts.scale.value === "largest" ? of.most || 1 : 1);
 
