@@ -95,7 +95,7 @@ pub enum Error {
     },
 
     /// A run directory that must not be overwritten.
-    #[error("the run directory `{}` exists already", path.display())]
+    #[error("the run directory `{}` already exists", path.display())]
     RunExists {
         /// The directory.
         path: PathBuf,

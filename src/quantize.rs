@@ -260,7 +260,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     }
     if out.exists() {
         return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
+            format!("`{}` already exists", out.display()),
             "choose another directory for the quantized model",
         ));
     }

@@ -28,7 +28,7 @@ pub enum Averaged {
 pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
+            format!("`{}` already exists", out.display()),
             "choose another directory for the average",
         ));
     }

@@ -229,7 +229,7 @@ fn search(system: &System) -> String {
     let penalty = options.length_penalty_formula.to_possible_value();
     let penalty = penalty.as_ref().map_or("", |value| value.get_name());
     format!(
-        "beam width {}, length penalty {penalty} with α = {}, {} at once",
+        "beam width {}, length penalty {} ({penalty}), {} at once",
         options.beam_width,
         options.length_penalty,
         count(system.batch_size, "sentence")

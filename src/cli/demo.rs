@@ -168,7 +168,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} {} in {:.0} s; then {N_TEST} sentences that training had not seen:",
+        "{} {} in {:.0} s; results on {N_TEST} sentences that are not in the training data:",
         summary.step,
         plural(summary.step, "update"),
         summary.seconds

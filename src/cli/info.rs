@@ -186,13 +186,13 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         Task::Tag => {
             match model.recurrent.d_input {
                 0 => number("vocabulary", info.src_vocab)?,
-                width => number("numbers per position", width)?,
+                width => number("numbers per vector", width)?,
             }
-            number("tags, special tokens", info.tgt_vocab)?;
+            number("tags and special tokens", info.tgt_vocab)?;
         }
         Task::Classify => {
             number("vocabulary", info.src_vocab)?;
-            number("labels, special tokens", info.tgt_vocab)?;
+            number("labels and special tokens", info.tgt_vocab)?;
         }
     }
     out.line(format_args!(

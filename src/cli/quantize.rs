@@ -126,7 +126,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (None, false) => {
             show_rows(sizes(quantized.precision, quantized.bytes), &mut out)?;
             message::note(
-                "nothing was measured; with `--src` and `--ref`, a report shows what it costs",
+                "nothing was measured; `--src` and `--ref` give a test set on which both models are compared",
             );
         }
     }
@@ -162,8 +162,8 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
     }
     if args.src.is_none() {
         return Err(Error::usage(
-            "without a test set nothing is searched",
-            "give `--src` and `--ref`, or leave the search options out",
+            "search options have no effect without a test set",
+            "give `--src` and `--ref`, or omit the search options",
         ));
     }
     let model = checkpoint::describe(&args.model.dir()?)?;
@@ -177,7 +177,7 @@ fn in_words(search: &SearchOptions) -> String {
     match search.beam_width {
         1 => "greedy".into(),
         width => format!(
-            "beam {width}, length penalty {formula}, α = {}",
+            "beam width {width}, length penalty {} ({formula})",
             search.length_penalty
         ),
     }
@@ -249,7 +249,7 @@ fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Resul
         score("chrF2", &cost.chrf.paired),
     ];
     let size = HumanBytes(cost.bytes);
-    out.line(format_args!("\nof this, by the shortlist ({size}):"))?;
+    out.line(format_args!("\neffect of the shortlist ({size}):"))?;
     show_rows(rows, out)?;
     let changed = cost.changed_lines;
     out.line(format_args!("{:<9}{changed} of {lines} lines", "changed"))

@@ -42,7 +42,7 @@ fn of_option(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
         return Some(
-            "everything is computed on the CPU; `--threads` chooses how many threads do it".into(),
+            "everything runs on the CPU; `--threads` sets the number of threads".into(),
         );
     }
     // The number after `--profile` without an equals sign is taken for an argument of its own.
@@ -59,7 +59,7 @@ fn of_value(option: &str, value: &str) -> Option<String> {
     }
     let divide = |with: &str| {
         format!(
-            "divide translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
+            "tokenize translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
         )
     };
     match value {
@@ -96,7 +96,7 @@ mod tests {
         for option in ["--gpu", "--device=cuda:0", "--cuda"] {
             let text = tip(&["translate", "runs/x", option]);
             assert!(
-                text.contains("tip: everything is computed on the CPU"),
+                text.contains("tip: everything runs on the CPU"),
                 "{text}"
             );
         }

@@ -119,7 +119,7 @@ fn sentence(summary: &Summary) -> String {
     } = summary;
     let why = match stopped {
         StopReason::MaxSteps => "",
-        StopReason::MaxEpochs => " (all of `train.max_epochs`)",
+        StopReason::MaxEpochs => " (`train.max_epochs` reached)",
         StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
@@ -138,7 +138,7 @@ fn sentence(summary: &Summary) -> String {
         )
     });
     format!(
-        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is `{}`",
+        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
         plural(*step, "update"),
         path.display()
     )

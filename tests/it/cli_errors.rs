@@ -97,7 +97,7 @@ fn a_run_directory_is_not_overwritten() {
     std::fs::create_dir_all(folder.path("runs/c")).unwrap();
     folder.write("runs/c/config.toml", "");
     let complaint = [
-        "`runs/c` exists already",
+        "`runs/c` already exists",
         "`--resume`",
         "`--force`",
         "`--output`",
@@ -106,7 +106,7 @@ fn a_run_directory_is_not_overwritten() {
     let outcome = folder.run("demo --task reverse --output runs/c");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("`runs/c` exists already"),
+        outcome.stderr.contains("`runs/c` already exists"),
         "{outcome:?}"
     );
 }

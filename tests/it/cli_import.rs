@@ -85,7 +85,7 @@ fn what_cannot_be_imported_is_refused() {
     folder.fails(
         &format!("import {fixture} --output t5"),
         2,
-        &["`t5` exists already", "hint: "],
+        &["`t5` already exists", "hint: "],
     );
     folder.fails("import nowhere --output new", 1, &["cannot read `nowhere`"]);
     fs::create_dir(folder.path("model")).unwrap();

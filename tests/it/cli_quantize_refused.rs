@@ -32,12 +32,12 @@ fn what_cannot_be_quantized_is_refused() {
         (
             with("runs/c", "int8", &format!("--output small {TEST_SET}")),
             2,
-            &["`small` exists already", "hint: choose another"],
+            &["`small` already exists", "hint: choose another"],
         ),
         (
             with("runs/c", "int8", &format!("--output file {TEST_SET}")),
             2,
-            &["`file` exists already"],
+            &["`file` already exists"],
         ),
         (with("runs/c", "f32", &usual), 2, &["'f32'", "int8, bf16"]),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),

@@ -114,7 +114,7 @@ impl Args {
         if self.valid {
             return train::validation_corpus(config)?.ok_or_else(|| {
                 let problem = "the model's configuration has no validation corpus";
-                Error::usage(problem, "name a test set")
+                Error::usage(problem, "give a test set instead of `--valid`")
             });
         }
         let form = Form::of(config);
@@ -129,7 +129,7 @@ impl Args {
         };
         let unusable = || {
             Error::usage(
-                "this model cannot be evaluated on such data",
+                "this model cannot be evaluated on data of this form",
                 format!("use {wanted}, or `--valid`"),
             )
         };
