@@ -256,7 +256,7 @@ impl Error {
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
-            Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
+            Self::Unaligned { .. } => Some("line n of one file belongs to line n of the other, so both need the same number of lines; empty lines count".into()),
             Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
             Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
             Self::Lost { .. } => Some("check whether it was stopped or its machine cannot be reached; `Processes::launched` sets how long to wait, and `Existing::Resume` continues a run from its last checkpoint".into()),

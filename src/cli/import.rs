@@ -22,8 +22,8 @@ The new directory works with all commands like any other model directory. It kee
 Models:
   `transformers`: MarianMT and OPUS-MT (`marian`), BART (`bart`), mBART (`mbart`), M2M-100 and NLLB (`m2m_100`), T5 (`t5`, \
 `mt5`), BERT (`bert`), DistilBERT (`distilbert`), RoBERTa, XLM-R and CamemBERT (`roberta`, `xlm-roberta`, `camembert`), MPNet \
-(`mpnet`), GPT-2 (`gpt2`) and Llama (`llama`); also Sentence Transformers of these. Marian: Transformers. Firefox: all \
-translation models.
+(`mpnet`), GPT-2 (`gpt2`) and Llama (`llama`); also Sentence Transformers with such an encoder. Marian and Firefox: \
+Transformers, with attention or an SSRU in the decoder.
   The weights are converted to f32 from f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since they can \
 run any program; the error message shows how to convert them.
   Models that label texts or words (`...ForSequenceClassification`, `...ForTokenClassification`) are used with `attentive \

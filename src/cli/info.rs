@@ -255,7 +255,10 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
     }
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
-        out.line(format_args!("  averaged  checkpoints of updates {}", steps.join(", ")))?;
+        out.line(format_args!(
+            "  averaged  checkpoints of updates {}",
+            steps.join(", ")
+        ))?;
     }
     if let Some(Origin { path, sha256 }) = from {
         let sha256 = sha256.as_deref().unwrap_or("unknown");

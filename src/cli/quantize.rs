@@ -60,7 +60,7 @@ pub(super) struct Args {
     /// References of the test set, one per line; repeat for additional references.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
-    /// Write nothing if BLEU falls by more than this on the test set [default: any loss is accepted].
+    /// Write nothing if BLEU falls by more than this on the test set [default: no limit].
     #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
     /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line each.

@@ -89,7 +89,7 @@ pub(super) struct Args {
     /// Format of the log.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Write the texts of requests to the log [default: no texts].
+    /// Write the texts of requests to the log.
     #[arg(long)]
     log_text: bool,
 }

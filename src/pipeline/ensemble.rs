@@ -90,5 +90,6 @@ fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
     let [ours, theirs] = [ours, theirs].map(|tokenizer| {
         serde_json::from_slice::<serde_json::Value>(tokenizer.to_json()).unwrap_or_default()
     });
-    (ours != theirs).then(|| "the tokens are the same, but text is split into them differently".to_owned())
+    (ours != theirs)
+        .then(|| "the tokens are the same, but text is split into them differently".to_owned())
 }

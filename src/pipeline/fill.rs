@@ -46,7 +46,10 @@ impl Pipeline {
         self.require(Task::Fill)?;
         if count == 0 {
             let hint = "choose at least 1";
-            return Err(Error::usage("the number of guesses for each gap is 0", hint));
+            return Err(Error::usage(
+                "the number of guesses for each gap is 0",
+                hint,
+            ));
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;

@@ -264,7 +264,9 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
         app.metrics.reloaded(result.is_ok());
         match result {
             Ok(()) => tracing::info!("reloaded"),
-            Err(error) => tracing::error!(%error, "reloading failed; the models and keys stay as they were"),
+            Err(error) => {
+                tracing::error!(%error, "reloading failed; the models and keys stay as they were")
+            }
         }
     }
 }

@@ -206,7 +206,11 @@ fn a_language_model_is_evaluated_on_a_text() {
     );
     folder.fails("evaluate runs/lines", 2, &["--text <FILE>"]);
     let wrong = "evaluate runs/lines --src text --ref text";
-    folder.fails(wrong, 2, &["cannot be evaluated on data of this form", "`--text`"]);
+    folder.fails(
+        wrong,
+        2,
+        &["cannot be evaluated on data of this form", "`--text`"],
+    );
     folder.fails("evaluate runs/lines --src text --text text", 2, &["--text"]);
     folder.fails(
         "evaluate runs/lines --text text --beam-width 2",

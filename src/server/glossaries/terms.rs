@@ -53,8 +53,9 @@ impl Demanding<'_> {
         let limits = &app.config.limits;
         if found.len() > limits.phrases {
             let (found, most) = (found.len(), limits.phrases);
-            let problem =
-                format!("a sentence contains {found} terms of the glossary; at most {most} are allowed");
+            let problem = format!(
+                "a sentence contains {found} terms of the glossary; at most {most} are allowed"
+            );
             return Err(Problem::new(Kind::TooLarge, problem));
         }
         let phrases = || found.iter().map(|&entry| &glossary.entries[entry].target);

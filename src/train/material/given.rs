@@ -33,7 +33,10 @@ pub(super) fn tokenizers(
         (Task::Generate | Task::Fill, found) if is_one => found,
         _ => {
             let (there, needed) = match is_one {
-                true => ("one tokenizer", "two tokenizers, since `tokenizer.vocabulary` is `separate`"),
+                true => (
+                    "one tokenizer",
+                    "two tokenizers, since `tokenizer.vocabulary` is `separate`",
+                ),
                 false => ("two tokenizers", "one tokenizer for all texts"),
             };
             return Err(Error::Config {
