@@ -53,10 +53,13 @@ fn of_option(option: &str) -> Option<String> {
         .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
 }
 
-/// A tip for a wrong number, of which the standard library says something else in its `message`.
+/// A tip for a wrong number, whose `message` comes from the standard library.
 fn of_number(message: &str) -> Option<String> {
     if message.contains("zero for non-zero type") {
         return Some("use a whole number of at least 1".into());
+    }
+    if message.contains("invalid float literal") {
+        return Some("use a number, such as 0.5".into());
     }
     let wrong = message.contains("invalid digit found in string");
     wrong.then(|| "use a whole number that is not negative".into())

@@ -63,7 +63,10 @@ fn options_that_cannot_be_used_are_refused() {
         ("--prefix src --output src", &["also the input `src`"]),
         (
             "--coverage-penalty=-1",
-            &["coverage penalty of -1", "`--coverage-penalty` is"],
+            &[
+                "the coverage penalty is -1",
+                "set `--coverage-penalty` to 0 or more",
+            ],
         ),
         ("--coverage-penalty x", &["--coverage-penalty"]),
         ("--no-repeat-ngram 0", &["--no-repeat-ngram"]),
