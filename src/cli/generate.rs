@@ -24,9 +24,9 @@ Examples:
   attentive generate runs/stories --n-best 100 --seed 7 --json | jq -r .text
 
 Output:
-  The prompt and its continuation, written as they are generated. A model trained on lines (`data.units`) starts every \
-sample on a new line; samples of a model trained on a stream are separated by a line of three dashes. With `--json`, each sample \
-is one object per line: its number `sample`, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: \
+  The prompt and its continuation, written as they are generated. A model trained on lines (`data.units`) starts every sample \
+on a new line; samples of a model trained on a stream are separated by a line of three dashes. With `--json`, each sample is \
+one object per line: its number `sample`, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: \
 `end_of_text`, `stopped` (by a stop string), `max_new_tokens` or `context_full`.";
 
 /// Generate text with a language model, from a prompt or from nothing.
@@ -35,8 +35,8 @@ is one object per line: its number `sample`, `prompt`, `text` without the prompt
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal]. Without text, a model
-    /// trained on lines starts a new line, and a model trained on a stream continues after a line break.
+    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal]. Without text, a
+    /// model trained on lines starts a new line, and a model trained on a stream continues after a line break.
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// Maximum number of new tokens of each sample.

@@ -24,8 +24,8 @@ Models:
 `mt5`), BERT (`bert`), DistilBERT (`distilbert`), RoBERTa, XLM-R and CamemBERT (`roberta`, `xlm-roberta`, `camembert`), MPNet \
 (`mpnet`), GPT-2 (`gpt2`) and Llama (`llama`); also Sentence Transformers with such an encoder. Marian and Firefox: \
 Transformers, with attention or an SSRU in the decoder.
-  The weights are converted to f32 from f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since reading one can \
-run any program; the error message shows how to convert it.
+  The weights are converted to f32 from f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since reading one \
+can run any program; the error message shows how to convert it.
   Models that label texts or words (`...ForSequenceClassification`, `...ForTokenClassification`) are used with `attentive \
 classify` and `attentive tag`, and keep the names of their labels. Multilingual models (mBART, M2M-100, NLLB) translate from \
 `--source-lang` to `--target-lang`; the same options of `attentive translate` change both.
@@ -37,9 +37,9 @@ Tokenizers:
 
 /// Convert a model of another tool into a model directory.
 ///
-/// It reads directories of Hugging Face's `transformers` (`config.json`, `model.safetensors` and the files of a tokenizer), models of
-/// Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package `g2p-en`
-/// (`checkpoint20.npz`). Anything unknown is an error, so that an imported model computes what the original does.
+/// It reads directories of Hugging Face's `transformers` (`config.json`, `model.safetensors` and the files of a tokenizer),
+/// models of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package
+/// `g2p-en` (`checkpoint20.npz`). Anything unknown is an error, so that an imported model computes what the original does.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

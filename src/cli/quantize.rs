@@ -41,8 +41,8 @@ among all tokens. The file `shortlist.safetensors` also fits the original model:
 
 /// Store a translation model in fewer bits, and measure the effect.
 ///
-/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times, BLEU and chrF with 95 %
-/// intervals (paired bootstrap resampling), and how many lines change.
+/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times, BLEU and chrF with
+/// 95 % intervals (paired bootstrap resampling), and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

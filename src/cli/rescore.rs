@@ -21,11 +21,12 @@ Examples:
   attentive rescore runs/a --with runs/b --src test.en --tgt out.de --json | jq .log_prob
 
 Output:
-  One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, \
-given the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and \
-`n_tokens`, and with `--token-scores` the lists `tokens` and `token_log_probs`.
-  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, only \
-the beginning is. Warnings name such lines.";
+  One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` \
+included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, given \
+the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and `n_tokens`, and with \
+`--token-scores` the lists `tokens` and `token_log_probs`.
+  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, \
+only the beginning is. Warnings name such lines.";
 
 /// Compute the log-probabilities that a model gives to existing translations.
 #[derive(clap::Args)]

@@ -33,7 +33,11 @@ Examples:
 
 The scores match those of sacreBLEU and are printed with its signatures. Higher is better for BLEU and chrF, lower for TER.
 
-`μ ± x` is the mean score of resampled test sets and half the width of the interval that contains 95 % of them (bootstrap resampling); `[a, b]` is that interval for a difference. A p-value is roughly the probability of so large a difference from the baseline if the systems were equally good; `*` marks those below 0.05. Intervals and p-values match sacreBLEU's for the same seed. Its bootstrap counts differences in one direction only, so randomization gives about twice the p-value; for systems that differ in very few lines, randomization gives p-values that are too small.";
+`μ ± x` is the average score of resampled test sets and half the width of the interval that contains 95 % of their scores \
+(bootstrap resampling); `[a, b]` is this interval for a difference. A p-value is roughly the probability of a difference at \
+least this large if the systems were equally good; `*` marks p-values below 0.05. Intervals and p-values match sacreBLEU's \
+for the same seed. Its bootstrap counts differences in one direction only, so randomization gives about twice the p-value; \
+for systems that differ in very few lines, randomization gives p-values that are too small.";
 
 /// Score translations with BLEU, chrF and TER, as sacreBLEU does.
 ///

@@ -23,8 +23,8 @@ pub(super) struct SearchArgs {
     /// Formula of the length penalty: the log-probability of a translation is divided by it [default: the model's].
     #[arg(long, value_name = "FORMULA")]
     length_penalty_formula: Option<LengthPenaltyFormula>,
-    /// Maximum number of tokens of a translation, up to the most that the model can read [default: the model's limit, which grows
-    /// with the source].
+    /// Maximum number of tokens of a translation, up to the most that the model can read [default: the model's limit, which
+    /// grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
     /// When the beam search of a sentence ends [default: the model's].

@@ -65,7 +65,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
     /// Host name by which clients may call the server, for example behind a reverse proxy; may be repeated. `localhost` and IP
-    /// addresses are always allowed, and `*` allows all names [default: all, or none if only this machine can reach the server].
+    /// addresses are always allowed, and `*` allows all names [default: all, or none if only this machine can reach the
+    /// server].
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
     /// Read models and settings from this TOML file.

@@ -38,12 +38,12 @@ Metrics:
   Translation: BLEU, chrF, TER, exact match and perplexity.
   Tagger: tag accuracy, overall and for each tag, and the share of sequences tagged entirely correctly.
   Classifier: accuracy; precision, recall and F1 of each label; macro F1; and the confusion table.
-  Masked language model: accuracy and perplexity on tokens that are chosen and hidden as in training (15 % are chosen, \
-most of these are hidden), beside a unigram baseline, which is estimated on the evaluation text itself and therefore optimistic.
+  Masked language model: accuracy and perplexity on tokens that are chosen and hidden as in training (15 % are chosen, most \
+of these are hidden), beside a unigram baseline, which is estimated on the evaluation text itself and therefore optimistic.
   Causal language model: perplexity per token, which depends on the tokenizer, and bits per character, which does not: the \
-negative log2-likelihood of all tokens, divided by the number of characters that they stand for. A model trained on \
-lines predicts each line from its beginning, and its end, which counts as a character; blank lines are skipped. A model trained \
-on a stream predicts all but the first token, in independent windows as long as its context.";
+negative log2-likelihood of all tokens, divided by the number of characters that they stand for. A model trained on lines \
+predicts each line from its beginning, and its end, which counts as a character; blank lines are skipped. A model trained on \
+a stream predicts all but the first token, in independent windows as long as its context.";
 
 /// Evaluate a model on a test set.
 #[derive(clap::Args)]
@@ -55,8 +55,8 @@ pub(super) struct Args {
     /// Source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// References, one per line; for a tagger, tags; for a classifier, labels. Repeat for additional references of a translation;
-    /// exact match, perplexity and token accuracy use the first.
+    /// References, one per line; for a tagger, tags; for a classifier, labels. Repeat for additional references of a
+    /// translation; exact match, perplexity and token accuracy use the first.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
     /// Test set of a classifier (label, tab, text) or of a tagger (tokens, tab, tags) in one file.

@@ -14,8 +14,9 @@ Examples:
   attentive plot bars speed.tsv --label 'times as fast' --output speed.svg
   attentive plot bars training.tsv translation.tsv --decimals 1 --theme dark --output speed.svg
 
-A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line the \
-name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left out:
+A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line \
+the name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left \
+out:
 
   Training<TAB>Attentive<TAB>PyTorch
   small<TAB>1.42<TAB>1

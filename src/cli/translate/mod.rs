@@ -123,8 +123,8 @@ pub(super) struct Args {
     /// Add the word alignment of each translation, taken from the attention.
     #[arg(long)]
     alignments: bool,
-    /// Stop with an error, instead of a warning, at the first line that cannot be read or translated completely, such as one with
-    /// characters that the model does not know.
+    /// Stop with an error, instead of a warning, at the first line that cannot be read or translated completely, such as one
+    /// with characters that the model does not know.
     #[arg(long)]
     strict: bool,
     /// Search among all tokens, even if the model has a shortlist.
