@@ -112,7 +112,7 @@ function fillControls(view) {
   fillSelect(parts.site, present.map((site) => [site, sites[site].name]), state.site);
   fillSelect(parts.layer, mapsOf(view, state.site).map((_, layer) => [layer, `${layer + 1}`]), state.layer);
   const heads = chosenMap(view).heads.map((_, head) => [head, `${head + 1}`]);
-  fillSelect(parts.head, [...(heads.length > 1 ? [[MEAN, "mean"]] : []), ...heads], state.head);
+  fillSelect(parts.head, [...(heads.length > 1 ? [[MEAN, "average"]] : []), ...heads], state.head);
 }
 
 // Draws everything that depends on the layer and the head.
