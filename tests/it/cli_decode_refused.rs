@@ -104,7 +104,7 @@ fn ensembles_that_do_not_match_are_refused() {
         .run("train c.toml --output chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let differs = [
-        "`chars`: its source vocabulary is not that of the first model",
+        "`chars`: its source vocabulary differs from the first model's",
         "hint: ",
     ];
     folder.fails("translate runs/c src --with chars", 2, &differs);
